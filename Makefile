@@ -1,0 +1,52 @@
+# make run    the quick profile of all five studies on real servers, then the report (about ten minutes, set-up included)
+# make test   the whole test suite
+# make lab    JupyterLab on this machine, with a token
+# make reference   the quick profile anew, its figures kept in figures/reference (on an idle machine)
+# make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
+# make lock   pin the dependencies anew
+ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
+BIN := $(ENV)/bin
+STAMP := $(ENV)/.benchbook-installed
+PROFILE ?= quick
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
+
+.PHONY: run test lab reference old-servers lock setup clean
+.DEFAULT_GOAL := run
+
+run: setup
+	@status=0; $(BIN)/benchbook run --profile $(PROFILE) || status=$$?; \
+	if [ $$status -le 1 ]; then $(BIN)/benchbook report --profile $(PROFILE) || exit $$?; fi; exit $$status
+
+test: export BENCHBOOK_TESTS = 1
+test: setup
+	@$(BIN)/python -m pytest
+
+lab: setup
+	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
+old-servers: setup
+	@$(BIN)/python -m benchbook.servers.old
+
+setup: $(STAMP)
+
+# Tests need a browser that a run does not: the stamp remembers which of the two was set up.
+ifeq ($(filter test,$(MAKECMDGOALS)),test)
+STAMP := $(ENV)/.benchbook-installed-tests
+endif
+$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock pyproject.toml harness/node/package-lock.json setup.sh
+	@./setup.sh $(ENV)
+	@touch $@ $(ENV)/.benchbook-installed
+
+reference:
+	@rm -rf data/results figures/quick
+	@$(MAKE) --no-print-directory run PROFILE=quick
+	@rm -rf figures/reference && mkdir -p figures/reference
+	@cp figures/quick/*.png figures/quick/*.csv figures/quick/*.json figures/reference && rm -f figures/reference/report.json
+
+lock: setup
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    --all-extras pyproject.toml --output-file requirements.lock
+	cd harness/node && npm install --package-lock-only --silent && node lock.js
+
+clean:
+	rm -rf .venv harness/node/node_modules build dist figures/quick figures/night figures/paper figures/smoke

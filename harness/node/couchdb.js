@@ -1,0 +1,59 @@
+// CouchDB's stand-in: PouchDB's server on 127.0.0.1, its LevelDB in FOLDER, for the one user in SECRET ("name:password").
+//   node couchdb.js PORT FOLDER SECRET      (port 0: any); prints {"port": ...} when it listens
+// Of `_replicator` it has what starts and stops continuous pulls: PUT, GET and DELETE of a document.
+'use strict'
+const { createHash, timingSafeEqual } = require('node:crypto')
+const { subscribe } = require('node:diagnostics_channel')
+const { readFileSync } = require('node:fs')
+const { basename, join } = require('node:path')
+const express = require('express')
+const pouchdb = require('pouchdb')
+const server = require('express-pouchdb')
+
+const [port, folder, secret] = process.argv.slice(2)
+const Local = pouchdb.defaults({ prefix: join(folder, '/') })
+const digest = text => createHash('sha256').update(text).digest()
+const known = digest(`Basic ${readFileSync(secret).toString('base64')}`)
+
+const sockets = new Set() // only the pulls open connections: what those receive is what replication receives
+let received = 0
+subscribe('net.client.socket', ({ socket }) => {
+  sockets.add(socket)
+  socket.once('close', () => sockets.delete(socket) && (received += socket.bytesRead))
+})
+const pulls = new Map()
+process.on('unhandledRejection', error => console.error(error.message)) // of a feed whose database was dropped: it must not end the server
+
+const app = express()
+app.use((request, response, next) => timingSafeEqual(digest(request.get('Authorization') ?? ''), known)
+  ? next()
+  : response.status(401).json({ error: 'unauthorized', reason: 'Name or password is incorrect.' }))
+app.get('/', (_, response) => response.json(
+  { vendor: { name: 'PouchDB' }, version: pouchdb.version, node: process.version, stand_in: true }))
+app.get('/_received', (_, response) =>
+  response.json({ bytes: [...sockets].reduce((sum, socket) => sum + socket.bytesRead, received) }))
+app.put('/_replicator', (_, response) => response.status(412).json({ error: 'file_exists' }))
+app.route('/_replicator/:id')
+  .get(({ params: { id } }, response) => pulls.has(id)
+    ? response.json({ _id: id, _rev: '1-0' })
+    : response.status(404).json({ error: 'not_found', reason: 'missing' }))
+  .put(express.json(), ({ params: { id }, body: { source, target } }, response) => {
+    const options = { live: true, retry: true, back_off_function: () => 500, batch_size: 50 } // requests wait for a batch
+    pulls.set(id, new Local(basename(target)).replicate.from(source, options).on('error', console.error))
+    response.status(201).json({ ok: true })
+  })
+  .delete(({ params: { id } }, response) => {
+    const pull = pulls.get(id)
+    if (!pulls.delete(id)) return response.status(404).json({ error: 'not_found', reason: 'missing' })
+    pull.once('complete', () => response.json({ ok: true })).cancel()
+  })
+app.use(server(Local, {
+  mode: 'minimumForPouchDB', overrideMode: { include: ['routes/find'], exclude: ['compression'] }
+}))
+
+const listener = app.listen(Number(port), '127.0.0.1', () => console.log(JSON.stringify(listener.address())))
+listener.keepAliveTimeout = 0 // a client may rest between two requests
+listener.on('error', error => {
+  console.error(error.code === 'EADDRINUSE' ? 'Address already in use' : error)
+  process.exit(1)
+})

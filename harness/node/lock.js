@@ -1,0 +1,9 @@
+// Leaves out of package-lock.json what is no pin: words of the packages' authors, with addresses in them.
+'use strict'
+const { readFileSync, writeFileSync } = require('node:fs')
+const lock = JSON.parse(readFileSync('package-lock.json'))
+for (const entry of Object.values(lock.packages)) {
+  delete entry.funding
+  delete entry.deprecated
+}
+writeFileSync('package-lock.json', JSON.stringify(lock, null, 2) + '\n')

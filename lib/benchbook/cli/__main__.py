@@ -1,0 +1,7 @@
+"""``python -m benchbook.cli``."""
+
+import sys
+
+from benchbook.cli import main
+
+sys.exit(main())

@@ -1,0 +1,75 @@
+"""`benchbook doctor`: what can run here, and what would help where it cannot."""
+
+import argparse
+import platform
+import sys
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from benchbook import engines, measure, servers
+from benchbook.cli import status, tables
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Print what can run here; 3 when no server and no study can."""
+    found = [_engine(name) for name in engines.NAMES]
+    if asked.json:
+        print(tables.as_json(found))
+    else:
+        words = {"available": {True: "yes", False: "no"}, "stand_in": {True: "yes", False: ""}}
+        shown = [{**row, **{name: said[row[name]] for name, said in words.items()}} for row in found]
+        print(tables.as_text(shown))
+        print()
+        print(tables.as_text(_lanes()))
+        print("".join(f"\n{line}" for line in _limits()))
+    return status.DONE if any(row["available"] for row in found) else status.NOTHING_RUNS
+
+
+def _engine(name: str) -> dict[str, Any]:
+    """Return whether an engine can run: its driver imports, and its server is found."""
+    row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
+    try:
+        adapter = engines.load(name)
+    except engines.EngineError as error:
+        return {**row, "why": str(error)}
+    product = servers.product_of(name)
+    if product == "none":
+        return {**row, "available": True, "why": None}
+    place = servers.find(product)
+    if isinstance(place, servers.Missing):
+        return {**row, "why": "; ".join(filter(None, (_unproven(adapter), place.why)))}
+    found = {"available": True, "stand_in": place.stand_in, "version": place.version, "from": place.source}
+    return {**row, **found, "why": _unproven(adapter) or None}
+
+
+def _unproven(adapter: type[engines.Engine]) -> str:
+    """Return what of an adapter never met a real server while it was written."""
+    return f"untested against a server: {adapter.untested}" if adapter.untested else ""
+
+
+def _lanes() -> list[dict[str, Any]]:
+    later = {"available": "no", "version": None, "why": "not yet part of the suite"}
+    python = {"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}
+    return [python, {"lane": "java", **later}, {"lane": "node", **later}]
+
+
+def _limits() -> list[str]:
+    """Return what this system lacks, a line each with the nearest remedy."""
+    servers_folder = Path(tempfile.gettempdir())
+    found = measure.environment(servers_folder)
+    lines = []
+    if sys.platform != "linux":
+        lines.append("PSS is not told by this system: memory_pss is left out, memory_rss stands (Linux tells both)")
+        lines.append("no parent-death signal here: a keeper process ends the servers, and kernels start anew, slower")
+    if found["file_system_in_memory"]:
+        lines.append(
+            f"servers keep their data in {servers_folder}, in memory: durability is not judged; set TMPDIR to a disk"
+        )
+    if found["governor"] not in (None, "performance"):
+        lines.append(f"the processors' governor is {found['governor']}: times vary; set it to performance")
+    if found["load"][0] > 0.5:
+        lines.append(f"the machine is busy (load {found['load'][0]:.1f}): times vary; stop what else runs")
+    if found["cores_usable"] < 2:
+        lines.append("one processor: client and servers share it; times include both")
+    return lines or ["nothing is missing on this system"]

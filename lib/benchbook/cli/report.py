@@ -1,0 +1,19 @@
+"""`benchbook report`: the final notebook, the figures and `report.html` of a profile."""
+
+import argparse
+
+from benchbook import grid, studies
+from benchbook.cli import status
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Build the report and print where it is."""
+    try:
+        for slug in studies.SLUGS:
+            grid.load(slug).profile(asked.profile)
+    except grid.GridError as error:
+        raise status.UsageError(str(error)) from error
+    from benchbook import report  # after the check: it is slow to import
+
+    print(report.build(asked.profile))
+    return status.DONE

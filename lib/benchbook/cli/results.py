@@ -1,0 +1,69 @@
+"""`benchbook results`: a query over the merged results, which it cannot change; it sees no other file."""
+
+import argparse
+import io
+import sys
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pandas as pd
+
+from benchbook import grid, results
+from benchbook.cli import status
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Print or write the query's rows."""
+    frame = _query(asked.sql, _identities(asked.profile))
+    if asked.format == "parquet" and not asked.output and sys.stdout.isatty():
+        raise status.UsageError("--format parquet is not for a terminal: name an --output")
+    data = _rendered(frame, asked.format)
+    if asked.output:
+        Path(asked.output).write_bytes(data)
+    else:
+        sys.stdout.flush()
+        sys.stdout.buffer.write(data)
+        sys.stdout.buffer.flush()
+    return status.DONE
+
+
+def _identities(profile: str | None) -> set[str]:
+    """Return the results that are shown as observations: a profile's, else all whose identity is current."""
+    if profile is not None:
+        try:
+            return {cell.key for cell in grid.plan(profile=profile)}
+        except grid.GridError as error:
+            raise status.UsageError(str(error)) from error
+    with results.connect() as connection:
+        query = "SELECT DISTINCT cell_id, study, parameters FROM cells WHERE state = 'done'"
+        return grid.current(results.frame(connection, query).itertuples(index=False, name=None))
+
+
+def _query(sql: str, identities: set[str]) -> pd.DataFrame:
+    with results.connect(identities) as connection:
+        try:
+            statements = connection.extract_statements(sql)
+            if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
+                raise status.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
+            return results.frame(connection, sql)
+        except duckdb.Error as error:
+            raise status.UsageError(f"--sql: {error}") from error
+
+
+def _rendered(frame: pd.DataFrame, form: str) -> bytes:
+    if form == "parquet":
+        buffer = io.BytesIO()
+        frame.to_parquet(buffer, index=False)
+        return buffer.getvalue()
+    if form == "csv":
+        return frame.to_csv(index=False).encode()
+    if form == "json":
+        return (_json(frame) + "\n").encode()
+    with pd.option_context("display.max_columns", None, "display.width", None, "display.max_colwidth", 40):
+        return (frame.to_string(index=False, max_rows=None) + "\n").encode()
+
+
+def _json(frame: pd.DataFrame) -> str:
+    text: Any = frame.to_json(orient="records", date_format="iso", double_precision=15, force_ascii=False)
+    return str(text)

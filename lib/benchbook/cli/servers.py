@@ -1,0 +1,38 @@
+"""`benchbook servers up`: servers that stay up until Ctrl-C."""
+
+import argparse
+import signal
+import sys
+import threading
+
+from benchbook import servers
+from benchbook.cli import status
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Start an engine's servers (given ones are only looked at), print their addresses, stop on Ctrl-C or SIGTERM."""
+    try:
+        product = servers.product_of(asked.engine)
+    except servers.ServerError as error:
+        raise status.UsageError(str(error)) from error
+    if product == "none":
+        raise status.UsageError(f"{asked.engine} has no server")
+    found = servers.find(product, asked.topology)
+    if isinstance(found, servers.Missing):
+        print(f"benchbook: {found.why}", file=sys.stderr)
+        return status.NOTHING_RUNS
+    ended = threading.Event()
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, lambda *_: ended.set())
+    try:
+        with servers.up(product, asked.topology) as running:
+            print("\n".join(servers.describe(running.deployment)), flush=True)
+            print("# Ctrl-C stops them", flush=True)
+            while not ended.wait(1.0):
+                if why := running.alive():
+                    print(f"benchbook: {why}", file=sys.stderr)
+                    return status.FAILED
+    except servers.ServerError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return status.FAILED
+    return status.DONE

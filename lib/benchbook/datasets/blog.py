@@ -1,0 +1,75 @@
+"""The crud study's records: comments of about 1 KB, and the articles that they belong to."""
+
+from typing import Literal
+
+from benchbook.datasets.dataset import Dataset, assemble
+from benchbook.datasets.prose import texts
+from benchbook.datasets.streams import ids, integers, moments
+from benchbook.shapes import Field, Parent, Schema
+
+ARTICLES = Schema(
+    "articles",
+    (Field("_id", "string"), Field("author", "string"), Field("created_at", "datetime"), Field("title", "string")),
+)
+COMMENTS = Schema(
+    "comments",
+    (
+        Field("_id", "string"),
+        Field("article_id", "string"),
+        Field("author", "string"),
+        Field("email", "string"),
+        Field("created_at", "datetime"),
+        Field("title", "string"),
+        Field("content", "string"),
+    ),
+    parent=Parent(ARTICLES, "article_id"),
+)
+
+_2013 = 1_356_998_400_000
+_YEAR = 365 * 86_400_000
+_USERS = 10_000
+
+
+def _articles(n: int, seed: int) -> Dataset:
+    """Return `n` articles, written in 2012."""
+    columns = (
+        ids(seed, "articles", n),
+        [f"utilizator{user}" for user in integers(seed, "articles.author", n, 0, _USERS - 1).tolist()],
+        moments(integers(seed, "articles.created_at", n, _2013 - _YEAR, _2013 - 1)),
+        texts(seed, "articles.title", integers(seed, "articles.title.size", n, 24, 72)),
+    )
+    return assemble("articles", ARTICLES, columns)
+
+
+def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Dataset:
+    """Return `n` comments with the fields of the crud study's Fig. 1, and their articles as the one parent.
+
+    A comment's mean size as JSON is 1 KB (0.8 to 1.2 KB), of which the content is some 0.78 KB.
+
+    Parameters
+    ----------
+    n, seed
+        Number of comments; seed of every stream.
+    per_article
+        Consecutive comments that share an article; ``"all"`` for a single article. The paper does not say.
+
+    Raises
+    ------
+    ValueError
+        When `per_article` is less than 1.
+    """
+    share = max(n, 1) if per_article == "all" else per_article
+    if share < 1:
+        raise ValueError(f'per_article is a number of comments >= 1 or "all", not {per_article}')
+    articles = _articles(-(-n // share), seed)
+    users = integers(seed, "comments.author", n, 0, _USERS - 1).tolist()
+    columns = (
+        ids(seed, "comments", n),
+        [articles.records[i // share]["_id"] for i in range(n)],
+        [f"utilizator{user}" for user in users],
+        [f"utilizator{user}@email.com" for user in users],
+        moments(integers(seed, "comments.created_at", n, _2013, _2013 + _YEAR - 1)),
+        texts(seed, "comments.title", integers(seed, "comments.title.size", n, 8, 40)),
+        texts(seed, "comments.content", integers(seed, "comments.content.size", n, 594, 966)),
+    )
+    return assemble(f"comments-{per_article}", COMMENTS, columns, (articles,))

@@ -1,0 +1,90 @@
+"""The bookstore study's object, in texts of the lengths that give the paper's file sizes.
+
+Case 1. The paper's sizes follow from ids 1..n, titles of 45 and authors of 44 characters, written as a JAXB document
+with declaration, four spaces of indent and a root in an 11-character namespace, and as compact JSON: 282, 1,804,
+17,105, 171,006 and 1,719,007 B in XML; 134, 1,242, 12,403, 124,904 and 1,258,905 B in JSON. All five printed pairs are
+met (283 B is printed for 282; 2 KB for 1,804 B).
+
+Case 2. One length cannot give all five pairs: XML grows by 288 B a book up to n = 100 and by 360 B from n = 1,000, JSON
+by 162 and 204. Two regimes do: 20 + 17 characters (title, name) and dates in whole seconds for n <= 100; 45 + 36
+characters and dates with milliseconds, which lengthen XML alone, above. Dates are written with ``+01:00`` in XML and as
+milliseconds since 1970 in JSON; authors are born between 1940 and 1966, so that these have thirteen characters.
+Every printed size is then met within 3 %, but for JSON at n = 10: 1,643 B, printed as a whole 2 KB.
+"""
+
+from collections.abc import Callable
+from typing import Literal, overload
+
+import numpy as np
+
+from benchbook.datasets.prose import texts
+from benchbook.datasets.streams import Integers, integers, moments
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore
+
+_SMALL = 100
+_DAY = 86_400_000
+_1940, _2002 = -10_957, 11_688
+"""Days from 1970 to the first of January of these years."""
+
+
+def _texts(n: int, seed: int, label: str, length: int) -> list[str]:
+    return texts(seed, f"bookstore.{label}", np.full(n, length, dtype=np.int64))
+
+
+def _milliseconds(n: int, seed: int, label: str, first: int, last: int, *, whole: bool) -> Integers:
+    """Return times between two days, in ms since 1970: midnights, or times of which none is a whole second."""
+    days = integers(seed, f"bookstore.{label}", n, first, last)
+    seconds = integers(seed, f"bookstore.{label}.time", n, 0, 86_399)
+    return days * _DAY + (0 if whole else seconds * 1000 + integers(seed, f"bookstore.{label}.ms", n, 1, 999))
+
+
+def _builder1(n: int, seed: int) -> Callable[[], Bookstore[Book1]]:
+    numbers = [str(number) for number in range(1, n + 1)]
+    titles, authors = _texts(n, seed, "title", 45), _texts(n, seed, "author", 44)
+    return lambda: Bookstore(list(map(Book1, numbers, titles, authors)))
+
+
+def _builder2(n: int, seed: int) -> Callable[[], Bookstore[Book2]]:
+    small = n <= _SMALL
+    numbers = [str(number) for number in range(1, n + 1)]
+    pages = integers(seed, "bookstore.pages", n, 100, 999).tolist()
+    published = moments(_milliseconds(n, seed, "published_on", _2002, _2002 + 22 * 365, whole=small))
+    titles, names = _texts(n, seed, "title", 20 if small else 45), _texts(n, seed, "name", 17 if small else 36)
+    born = moments(_milliseconds(n, seed, "born_on", _1940, _1940 + 26 * 365, whole=small))
+    ages = [2024 - day.year for day in born]
+
+    def build() -> Bookstore[Book2]:
+        authors = map(Author, numbers, names, ages, born)
+        return Bookstore(list(map(Book2, numbers, pages, published, titles, authors)))
+
+    return build
+
+
+@overload
+def bookstore_builder(n: int, seed: int, case: Literal[1]) -> Callable[[], Bookstore[Book1]]: ...
+@overload
+def bookstore_builder(n: int, seed: int, case: Literal[2]) -> Callable[[], Bookstore[Book2]]: ...
+@overload
+def bookstore_builder(n: int, seed: int, case: int) -> Callable[[], AnyBookstore]: ...
+def bookstore_builder(n: int, seed: int, case: int) -> Callable[[], AnyBookstore]:
+    """Return what builds the same bookstore of `n` books anew at each call, from texts made once.
+
+    Raises
+    ------
+    ValueError
+        When `case` is neither 1 nor 2.
+    """
+    if case not in (1, 2):
+        raise ValueError(f"the bookstore has case 1 or 2, not {case}")
+    return _builder1(n, seed) if case == 1 else _builder2(n, seed)
+
+
+@overload
+def bookstore(n: int, seed: int, case: Literal[1]) -> Bookstore[Book1]: ...
+@overload
+def bookstore(n: int, seed: int, case: Literal[2]) -> Bookstore[Book2]: ...
+@overload
+def bookstore(n: int, seed: int, case: int) -> AnyBookstore: ...
+def bookstore(n: int, seed: int, case: int) -> AnyBookstore:
+    """Return a bookstore of `n` books: those of the paper's first or second test case (see this module)."""
+    return bookstore_builder(n, seed, case)()

@@ -1,0 +1,89 @@
+"""What a cell finds running: frozen nodes, to and from JSON, so that a kernel can be told of them in a file."""
+
+import json
+import os
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+from urllib.parse import unquote, urlsplit
+
+Role = Literal["client", "primary", "replica", "server", "machine"]
+Topology = Literal["none", "single", "replicated", "bidirectional"]
+
+VARIABLE = "BENCHBOOK_DEPLOYMENT"
+"""Environment variable that names the file with the runner's deployment."""
+
+
+@dataclass(frozen=True)
+class Node:
+    """One running server.
+
+    Parameters
+    ----------
+    role
+        ``primary`` or ``replica`` (a single server is a primary).
+    url
+        Where it listens, with user and password.
+    pid
+        Its (top) process when it runs on this machine and is known, else None.
+    version
+        As the server states it.
+    stand_in
+        True when this is not the product itself but something that speaks its protocol.
+    """
+
+    role: Role
+    url: str
+    pid: int | None
+    version: str
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class Deployment:
+    """The nodes a cell uses: one product in one topology; ``none`` has no nodes."""
+
+    product: str
+    topology: Topology
+    nodes: tuple[Node, ...] = ()
+    settings: dict[str, Any] = field(default_factory=dict)
+
+    def node(self, role: Role = "primary") -> Node:
+        """Return the node of that role.
+
+        Raises
+        ------
+        LookupError
+            When the deployment has none.
+        """
+        for node in self.nodes:
+            if node.role == role:
+                return node
+        raise LookupError(f"the {self.topology} deployment of {self.product} has no {role}")
+
+    def to_json(self) -> str:
+        """Return the deployment as a JSON object."""
+        return json.dumps(asdict(self), indent=1)
+
+    @classmethod
+    def from_json(cls, text: str) -> "Deployment":
+        """Return the deployment that `to_json` wrote."""
+        fields = json.loads(text)
+        nodes = tuple(Node(**node) for node in fields.pop("nodes"))
+        return cls(nodes=nodes, **fields)
+
+
+def login(url: str, port: int) -> dict[str, Any]:
+    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL."""
+    parts = urlsplit(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
+
+
+NONE = Deployment(product="none", topology="none")
+
+
+def announced() -> Deployment | None:
+    """Return the deployment in the file that ``BENCHBOOK_DEPLOYMENT`` names; None when the variable is not set."""
+    path = os.environ.get(VARIABLE)
+    return Deployment.from_json(Path(path).read_text()) if path else None

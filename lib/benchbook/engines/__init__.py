@@ -1,0 +1,28 @@
+"""Adapters: one a database, and one a mode or a mapper of it. They use a `Deployment`; they time nothing."""
+
+from benchbook.engines.base import Counter, Durability, Engine, Options
+from benchbook.engines.errors import (
+    DuplicateKeyError,
+    EngineError,
+    GapError,
+    MissingRecordError,
+    RefusedError,
+    UnreachableError,
+)
+from benchbook.engines.registry import NAMES, load, open
+
+__all__ = [
+    "NAMES",
+    "Counter",
+    "DuplicateKeyError",
+    "Durability",
+    "Engine",
+    "EngineError",
+    "GapError",
+    "MissingRecordError",
+    "Options",
+    "RefusedError",
+    "UnreachableError",
+    "load",
+    "open",
+]

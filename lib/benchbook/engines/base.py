@@ -1,0 +1,223 @@
+"""What every adapter is: a store's verbs on a deployment. No timing, no statistics."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import wraps
+from types import TracebackType
+from typing import Any, ClassVar, Concatenate, Final, Literal, ParamSpec, Self, TypeVar
+from urllib.parse import urlsplit
+
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role
+from benchbook.engines.errors import EngineError, GapError, MissingRecordError
+
+Record = Mapping[str, Any]
+Durability = Literal["default", "relaxed", "strict"]
+
+P = ParamSpec("P")
+R = TypeVar("R")
+E = TypeVar("E", bound="Engine")
+
+PATIENCE_S: Final = 5
+"""How long a server may take to answer a newcomer, in seconds."""
+
+CATCH_UP_S: Final = 60.0
+"""How long a replica may take to follow `create`, in seconds."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an engine keeps its records.
+
+    Parameters
+    ----------
+    durability
+        When a write counts as done; each adapter says what it makes of it.
+    constraints
+        False: foreign key and NOT NULL are left out (the key stays, or an update by key would scan).
+    index
+        Fields with an index, where the schema has them.
+    """
+
+    durability: Durability = "default"
+    constraints: bool = True
+    index: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A quantity in bytes that only grows; its difference over a window is what counts.
+
+    Parameters
+    ----------
+    metric
+        In the words of the results' schema.
+    read
+        Returns the present value.
+    source
+        Where the number comes from.
+    resolution
+        Its smallest step, in bytes.
+    """
+
+    metric: str
+    read: Callable[[], float]
+    source: str
+    resolution: float
+
+
+def told(verb: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
+    """Raise an `EngineError` in place of the driver's exception; costs a call, some 0.1 us."""
+
+    @wraps(verb)
+    def call(engine: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return verb(engine, *args, **kwargs)
+        except engine.raises as error:
+            kind = engine.kind(error)
+            raise kind(f"{engine.where}: {verb.__name__}: {engine.text(error)}") from error
+
+    return call
+
+
+class Engine(ABC):
+    """An adapter: opened on a deployment, emptied by `create`, closed as a context manager.
+
+    Records are flat dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
+
+    Attributes
+    ----------
+    name, product, model
+        As registered; the product it runs on; what a record is kept as.
+    driver
+        The library and its version.
+    gaps
+        What it cannot do (a verb or a capability), and why; asked for all the same, it raises `RefusedError`
+        (data) or `GapError` (all else).
+    wait_resolution_ns
+        What `position` and `wait_for` take when the replica has caught up already, in ns: by so much may the end of
+        a wait come late.
+    raises
+        The driver's exceptions that stand for a fault of server or data.
+    untested
+        Why the adapter, or part of it, never met a real server here; empty when it did.
+    """
+
+    name: ClassVar[str]
+    product: ClassVar[str]
+    model: ClassVar[str]
+    driver: ClassVar[str]
+    raises: ClassVar[tuple[type[Exception], ...]] = ()
+    untested: ClassVar[str] = ""
+    lacks: ClassVar[Mapping[str, str]] = {}
+    stand_in_lacks: ClassVar[Mapping[str, str]] = {}
+    wait_resolution_ns: float = 0.0
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        self.deployment = deployment
+        self.options = options
+        self.replicated = any(node.role == "replica" for node in deployment.nodes)
+        alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
+        stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else {}
+        self.gaps: Mapping[str, str] = {**self.lacks, **alone, **stood_in}
+        if not options.constraints:
+            self._has("constraints")
+        if options.durability != "default":
+            self._has("durability")
+
+    @property
+    def where(self) -> str:
+        """The engine and its primary's address, without user and password."""
+        address = urlsplit(self.deployment.node().url).netloc.rpartition("@")[2] if self.deployment.nodes else ""
+        return f"{self.name} at {address}" if address else self.name
+
+    @abstractmethod
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Drop what was there, create the empty store with its indexes and the parents' records, and checkpoint.
+
+        On every node: when it returns, a replica has followed.
+        """
+
+    @abstractmethod
+    def insert(self, record: Record) -> object:
+        """Insert one record."""
+
+    @abstractmethod
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert records in bulk, as the driver's users would; none is fine."""
+
+    @abstractmethod
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return all records with that value, drained and materialised."""
+
+    @abstractmethod
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return all records as that node holds them, drained and materialised."""
+
+    @abstractmethod
+    def update(self, key: str, changes: Record) -> object:
+        """Change fields of one record; `MissingRecordError` when there is none."""
+
+    @abstractmethod
+    def update_all(self, changes: Record) -> int:
+        """Change fields of every record in one call; return how many."""
+
+    @abstractmethod
+    def delete(self, key: str) -> object:
+        """Delete one record; `MissingRecordError` when there is none."""
+
+    @abstractmethod
+    def delete_all(self) -> int:
+        """Delete every record in one call; return how many."""
+
+    @abstractmethod
+    def ids(self) -> list[str]:
+        """Return every record's key."""
+
+    @abstractmethod
+    def position(self) -> object:
+        """Return where the primary's log stands: at or after the last acknowledged write."""
+
+    def wait_for(self, position: Any, deadline_s: float) -> bool:
+        """Wait until the replica has applied the primary's log up to `position`; False when the time ran out."""
+        self._has("wait_for")
+        return self._reached(position, deadline_s)
+
+    def counters(self, role: Role) -> list[Counter]:
+        """Return what replication alone can count of that node."""
+        return []
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections."""
+
+    @abstractmethod
+    def _reached(self, position: Any, deadline_s: float) -> bool:
+        """Do `wait_for` on a replicated deployment."""
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Return what the driver's exception is to be raised as."""
+        return EngineError
+
+    def text(self, error: Exception) -> str:
+        """Return the driver's exception in one line."""
+        return " ".join(str(error).split())[:500]
+
+    def _has(self, capability: str) -> None:
+        if why := self.gaps.get(capability):
+            raise GapError(f"{self.where} has no {capability}: {why}")
+
+    def _follow(self) -> None:
+        if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
+            raise EngineError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
+
+    def _one(self, count: int, key: str) -> None:
+        if count != 1:
+            raise MissingRecordError(f"{self.where}: there is no record {key!r}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()

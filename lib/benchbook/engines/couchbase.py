@@ -1,0 +1,153 @@
+"""Couchbase through its SDK, key by key: a document a record, its key the schema's name and the record's own.
+
+An update reads the whole document and replaces it, as the paper did; so do the calls that change or delete all, which
+list the keys first: key-value access has no such calls. Searching by a field, and listing, are SQL++ queries that see
+all writes. A pair is two clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS,
+so the nodes are equal when their keys and CAS are.
+
+Durability: ``default`` and ``relaxed`` are acknowledged from memory, ``strict`` when persisted on the active node.
+"""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+import couchbase
+from couchbase.durability import DurabilityLevel, ServerDurability
+
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role
+from benchbook.engines import couchbase_errors
+from benchbook.engines.base import Options, Record, told
+from benchbook.engines.compared import Compared, Versions
+from benchbook.engines.couchbase_bucket import Bucket, StandInBucket
+from benchbook.engines.errors import DuplicateKeyError, EngineError
+from benchbook.engines.json_records import Restorer
+
+_STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
+
+
+class Couchbase(Compared):
+    """Verbs are the collection's own."""
+
+    name = "couchbase"
+    product = "couchbase"
+    model = "document"
+    driver = f"couchbase {couchbase.__version__}"
+    raises: ClassVar[tuple[type[Exception], ...]] = couchbase_errors.RAISES
+    untested = "XDCR, queries and durability (what ran here was a stand-in without them)"
+    lacks: ClassVar[Mapping[str, str]] = {
+        "constraints": "Couchbase knows neither foreign key nor NOT NULL",
+        "bytes_received": "XDCR's statistics are sampled: no counter of its bytes is exact",
+        "read_only_replica": "the target of one-way XDCR takes writes of its own",
+    }
+    stand_in_lacks: ClassVar[Mapping[str, str]] = {
+        "wait_for": "CouchbaseMock has no XDCR, hence no replica: two real clusters by their addresses do",
+        "find": "CouchbaseMock knows no SQL++: only the key finds a record",
+        "durability": "CouchbaseMock refuses durable writes",
+        "passwords": "CouchbaseMock does not verify them",
+    }
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        super().__init__(deployment, options)
+        self._durability = _STRICT if options.durability == "strict" else {}
+        self._buckets: dict[Role, Bucket] = {}
+        self._connect()
+
+    @told
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Delete the schema's documents and its parents', and insert these."""
+        for bucket in self._buckets.values():
+            bucket.prepare()
+            for field in {field.name for field in schema.fields}.intersection(self.options.index):
+                bucket.index(field)
+        for parent in parents:
+            self._begin(parent.schema)
+            self.insert_many(parent.records)
+        self._begin(schema)
+        self._follow()
+
+    @told
+    def insert(self, record: Record) -> object:
+        """Insert one document."""
+        return self._documents.insert(self._prefix + record[self._key], record, **self._durability)
+
+    @told
+    def insert_many(self, records: Sequence[Record]) -> None:
+        """Insert documents in the SDK's batches; those before a refused one stay."""
+        documents = {self._prefix + record[self._key]: record for record in records}
+        if len(documents) < len(records):
+            raise DuplicateKeyError(f"{self.where}: two of the records have one key")
+        self._bucket.insert(documents)
+
+    @told
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return the documents found: by the key, or by a query."""
+        if field == self._key:
+            found = self._documents.get_multi([self._prefix + value]).results
+            return self._restored([one.content_as[dict] for one in found.values()])
+        self._has("find")
+        return self._restored(self._bucket.find(self._prefix, field, value))
+
+    @told
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the node's documents."""
+        return self._restored(list(self._buckets[role].get(self._prefix)))
+
+    @told
+    def update(self, key: str, changes: Record) -> None:
+        """Read a document, and replace it by itself with the changes."""
+        found = self._documents.get(self._prefix + key)
+        document = found.content_as[dict] | changes
+        self._documents.replace(self._prefix + key, document, cas=found.cas, **self._durability)
+
+    @told
+    def update_all(self, changes: Record) -> int:
+        """Read every document, and replace it by itself with the changes."""
+        return self._bucket.update(self._prefix, changes)
+
+    @told
+    def delete(self, key: str) -> None:
+        """Delete one document."""
+        self._documents.remove(self._prefix + key, **self._durability)
+
+    @told
+    def delete_all(self) -> int:
+        """Delete every document."""
+        return self._bucket.remove(self._prefix)
+
+    @told
+    def ids(self) -> list[str]:
+        """Return all keys."""
+        return [key.removeprefix(self._prefix) for key in self._bucket.keys(self._prefix)]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for bucket in self._buckets.values():
+            bucket.close()
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Tell unreachable servers, missing keys and refused documents apart."""
+        return couchbase_errors.kind(error)
+
+    def _versions(self, role: Role) -> Versions:
+        return self._buckets[role].versions(self._prefix)
+
+    @told
+    def _connect(self) -> None:
+        try:
+            for node in self.deployment.nodes:
+                self._buckets[node.role] = (StandInBucket if node.stand_in else Bucket)(node.url, self._durability)
+        except BaseException:
+            self.close()
+            raise
+        self._bucket = self._buckets["primary"]
+        self._documents = self._bucket.documents
+
+    def _begin(self, schema: Schema) -> None:
+        """Make a schema's documents the current ones, and delete those that are there."""
+        self._prefix, self._key, self._restore = f"{schema.name}:", schema.key, Restorer(schema)
+        self.delete_all()
+
+    def _restored(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        self._restore(documents)
+        return documents

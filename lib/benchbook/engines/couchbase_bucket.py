@@ -1,0 +1,153 @@
+"""Couchbase's bucket: connecting to it, its JSON, and all that concerns many documents, by keys that begin alike."""
+
+from collections.abc import Iterator, Mapping
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
+
+import orjson
+from couchbase.auth import PasswordAuthenticator
+from couchbase.cluster import Cluster
+from couchbase.management.views import DesignDocument, DesignDocumentNamespace, View
+from couchbase.n1ql import QueryScanConsistency
+from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions, ViewOptions
+from couchbase.serializer import Serializer
+from couchbase.transcoder import JSONTranscoder
+from couchbase.views import ViewScanConsistency
+
+from benchbook.engines.base import PATIENCE_S
+
+Document = dict[str, Any]
+
+_NAME: Final = "benchbook"
+_BATCH: Final = 1000
+_EVERY_KEY: Final = "function (doc, meta) { emit(meta.id, null); }"
+
+
+class _Orjson(Serializer):  # type: ignore[misc]
+    """Encodes and decodes documents, dates as ISO 8601."""
+
+    def serialize(self, value: Any) -> bytes:
+        """Return a document's JSON."""
+        return orjson.dumps(value)
+
+    def deserialize(self, value: bytes) -> Any:
+        """Return the document."""
+        return orjson.loads(value)
+
+
+class Bucket:
+    """One node's bucket, named in the address's path.
+
+    Parameters
+    ----------
+    url
+        The node's address.
+    durability
+        Options of every write.
+
+    Attributes
+    ----------
+    documents
+        Its default collection.
+    """
+
+    def __init__(self, url: str, durability: Mapping[str, Any]) -> None:
+        parts = urlsplit(url)
+        self._name = parts.path.strip("/") or _NAME
+        self._options = {"return_exceptions": False, **durability}
+        patience = timedelta(seconds=PATIENCE_S)
+        options = ClusterOptions(
+            PasswordAuthenticator(unquote(parts.username or ""), unquote(parts.password or "")),
+            transcoder=JSONTranscoder(_Orjson()),
+            timeout_options=ClusterTimeoutOptions(bootstrap_timeout=patience, kv_timeout=patience),
+        )
+        at = parts.netloc.rpartition("@")[2]
+        self._cluster = Cluster(urlunsplit((parts.scheme, at, "", "", "")), options)
+        self._bucket = self._cluster.bucket(self._name)
+        self.documents = self._bucket.default_collection()
+
+    def prepare(self) -> None:
+        """Make the primary index, without which nothing is listed or searched."""
+        self._cluster.query(f"CREATE PRIMARY INDEX `{_NAME}` IF NOT EXISTS ON `{self._name}`").execute()
+
+    def index(self, field: str) -> None:
+        """Index a field, if it is not."""
+        self._cluster.query(
+            f"CREATE INDEX {_quoted(field)} IF NOT EXISTS ON `{self._name}`({_quoted(field)})"
+        ).execute()
+
+    def find(self, prefix: str, field: str, value: Any) -> list[Document]:
+        """Return the documents with that value."""
+        plain = orjson.loads(orjson.dumps(value))
+        return self._ask("RAW d", prefix, f"d.{_quoted(field)} = $2", plain)
+
+    def versions(self, prefix: str) -> dict[str, int]:
+        """Return each document's CAS."""
+        return {row["id"]: row["cas"] for row in self._ask("META(d).id, META(d).cas", prefix)}
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys."""
+        return self._ask("RAW META(d).id", prefix)
+
+    def insert(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Insert documents in batches; those before a refused one stay."""
+        for batch in _batches(list(documents)):
+            self.documents.insert_multi({key: documents[key] for key in batch}, **self._options)
+
+    def get(self, prefix: str) -> Iterator[Document]:
+        """Yield the documents."""
+        for batch in _batches(self.keys(prefix)):
+            found = self.documents.get_multi(batch)  # what was deleted meanwhile is left out
+            yield from (one.content_as[dict] for one in found.results.values())
+
+    def update(self, prefix: str, changes: Mapping[str, Any]) -> int:
+        """Read every document and replace it by itself with the changes; return how many."""
+        keys = self.keys(prefix)
+        for batch in _batches(keys):
+            found = self.documents.get_multi(batch, return_exceptions=False).results
+            changed = {key: one.content_as[dict] | changes for key, one in found.items()}
+            self.documents.replace_multi(changed, **self._options)
+        return len(keys)
+
+    def remove(self, prefix: str) -> int:
+        """Delete every document; return how many."""
+        keys = self.keys(prefix)
+        for batch in _batches(keys):
+            self.documents.remove_multi(batch, **self._options)
+        return len(keys)
+
+    def close(self) -> None:
+        """Close the cluster's connections."""
+        self._cluster.close()
+
+    def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: Any) -> list[Any]:
+        """Return what a query that sees all writes finds among the documents ``d`` whose key begins so."""
+        query = f"SELECT {wanted} FROM `{self._name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
+        parameters = [f"{prefix}%", *values]
+        options = QueryOptions(positional_parameters=parameters, scan_consistency=QueryScanConsistency.REQUEST_PLUS)
+        return list(self._cluster.query(query, options))
+
+
+class StandInBucket(Bucket):
+    """CouchbaseMock's: it knows no queries, but lists its keys in a view."""
+
+    def prepare(self) -> None:
+        """Make the view."""
+        view = DesignDocument(_NAME, {"keys": View(map=_EVERY_KEY)})
+        self._bucket.view_indexes().upsert_design_document(view, DesignDocumentNamespace.PRODUCTION)
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys that begin so."""
+        options = ViewOptions(scan_consistency=ViewScanConsistency.REQUEST_PLUS)
+        rows = self._bucket.view_query(_NAME, "keys", options)
+        return [row.id for row in rows if row.id.startswith(prefix)]
+
+
+def _batches(keys: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(keys), _BATCH):
+        yield keys[start : start + _BATCH]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

@@ -1,0 +1,122 @@
+"""CouchDB's continuous replication of a database, and how far it has come: exactly, by every document's revision.
+
+What the replica is due to have is known from the answers to the writes, each of which states the new revision (a
+deletion is one too): the primary is not asked, so that its own work stays what is measured. What the replica lacks of
+it, it says itself (``_revs_diff``, as replication asks it). Sequence numbers tell nothing: each node counts its own.
+"""
+
+import time
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any, Final
+
+from urllib3.exceptions import NewConnectionError, TimeoutError
+
+from benchbook.deployment import Role, Topology
+from benchbook.engines.base import CATCH_UP_S
+from benchbook.engines.couchdb_http import Node
+from benchbook.engines.errors import EngineError
+
+Position = Collection[str]
+"""The documents that were written and not yet seen on the replica, by their ids."""
+
+_WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
+    "replicated": [("primary", "replica")],
+    "bidirectional": [("primary", "replica"), ("replica", "primary")],
+}
+"""From where to where each topology's pulls go."""
+
+_POLL_S: Final = 0.01
+
+
+class Replication:
+    """A database on the nodes of a topology, and the pulls between them.
+
+    Parameters
+    ----------
+    nodes
+        By role.
+    topology
+        ``single``, ``replicated`` (the replica pulls) or ``bidirectional`` (each pulls from the other).
+    database
+        Its name; what is of that name is dropped, on every node.
+
+    Attributes
+    ----------
+    resolution_ns
+        By how much the end of the last `reached` may have come late.
+    """
+
+    def __init__(self, nodes: Mapping[Role, Node], topology: Topology, database: str) -> None:
+        self.resolution_ns = 0.0
+        self._due: dict[str, str] = {}
+        self._replica = nodes.get("replica", nodes["primary"])
+        self._database = database
+        for node in nodes.values():
+            _stop_pull(node, database)
+        for node in nodes.values():
+            node.ask("DELETE", f"/{database}", none=(404,))
+            node.ask("PUT", f"/{database}")
+        for source, target in _WAYS.get(topology, ()):
+            _start_pull(nodes[source], nodes[target], database)
+            _await_pull(nodes[source], nodes[target], f"/{database}/_design/from-{source}")
+
+    def wrote(self, answer: Mapping[str, Any]) -> None:
+        """Note what the primary answered to a document's writing."""
+        self._due[answer["id"]] = answer["rev"]
+
+    def position(self) -> Position:
+        """Return what was written and not yet seen on the replica."""
+        return tuple(self._due)
+
+    def reached(self, position: Position, deadline_s: float) -> bool:
+        """Poll the replica until it has each document's newest revision; False when the time ran out.
+
+        As long as it lacks the last one written, only that is asked for: asking for all is work for the replica. It had
+        all at the earliest when the poll before the last was sent (or the first, when that one found all).
+        """
+        deadline = time.monotonic() + deadline_s
+        due = {one: self._due[one] for one in position if one in self._due}
+        sent = time.perf_counter_ns()
+        while True:
+            earlier, sent = sent, time.perf_counter_ns()
+            try:
+                if not self._lacks(dict([*due.items()][-1:]), deadline) and not (due := self._lacks(due, deadline)):
+                    break
+            except NewConnectionError:
+                raise
+            except TimeoutError:
+                return False
+            time.sleep(_POLL_S)
+        self.resolution_ns = float(time.perf_counter_ns() - earlier)
+        for one in position:
+            self._due.pop(one, None)
+        return True
+
+    def _lacks(self, due: Mapping[str, str], deadline: float) -> dict[str, str]:
+        """Return those revisions that the replica does not have, as it answers before `deadline` (s, monotonic)."""
+        if (left := deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        asked = {one: [revision] for one, revision in due.items()}
+        answer = self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left)
+        return {one: due[one] for one in answer}
+
+
+def _start_pull(source: Node, target: Node, database: str) -> None:
+    target.ask("PUT", "/_replicator", none=(412,))
+    ends = {"source": f"{source.peer}/{database}", "target": f"{target.peer}/{database}"}
+    target.ask("PUT", f"/_replicator/{database}", {**ends, "continuous": True})
+
+
+def _await_pull(source: Node, target: Node, mark: str) -> None:
+    """Wait until a mark has gone from one node to the other: a server may take seconds to begin."""
+    source.ask("PUT", mark, {})
+    deadline = time.monotonic() + CATCH_UP_S
+    while target.ask("GET", mark, none=(404,)) is None:
+        if time.monotonic() > deadline:
+            raise EngineError(f"{target.name} did not begin to follow {source.name} in {CATCH_UP_S:g} s ({mark})")
+        time.sleep(_POLL_S)
+
+
+def _stop_pull(target: Node, database: str) -> None:
+    if there := target.ask("GET", f"/_replicator/{database}", none=(404,)):
+        target.ask("DELETE", f"/_replicator/{database}?rev={there['_rev']}")

@@ -1,0 +1,25 @@
+"""What an adapter raises, in place of its driver's exceptions (which are the cause)."""
+
+
+class EngineError(RuntimeError):
+    """An engine could not do what was asked; the message names engine, address and verb."""
+
+
+class UnreachableError(EngineError):
+    """The server does not answer, went away, or refuses the user."""
+
+
+class RefusedError(EngineError):
+    """The server or the mapper refuses the data: a constraint, a type, a size, a character."""
+
+
+class DuplicateKeyError(RefusedError):
+    """A record of that key is there already."""
+
+
+class MissingRecordError(EngineError):
+    """There is no record of that key."""
+
+
+class GapError(EngineError):
+    """The engine cannot do that, and its `gaps` say why."""

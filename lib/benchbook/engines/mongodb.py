@@ -1,0 +1,158 @@
+"""MongoDB through its native driver: a collection in the database ``benchbook``, a record a document.
+
+Durability is the write concern: ``default`` is ``w: 1`` (which does not wait for the journal), ``relaxed`` says so
+(``j: false``), ``strict`` waits for it (``j: true``). Writes and reads are never retried: the driver retries only in a
+replica set, at some 10 % of an insert's time, which would pass for replication's, and would hide a fault.
+"""
+
+from collections.abc import Mapping, Sequence
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import pymongo
+from bson.errors import BSONError
+from pymongo.errors import BulkWriteError, ConnectionFailure, DocumentTooLarge, OperationFailure, PyMongoError
+
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role
+from benchbook.engines import mongodb_log as log
+from benchbook.engines.base import Counter, Engine, Options, Record, told
+from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError, UnreachableError
+from benchbook.engines.mongodb_client import Client, client
+
+DATABASE: Final = "benchbook"
+
+_DUPLICATE: Final = 11000
+_UNAUTHORIZED: Final = (13, 18)
+
+
+class MongoDB(Engine):
+    """Verbs are the collection's own, one call each."""
+
+    name = "mongodb"
+    product = "mongodb"
+    model = "document"
+    driver = f"pymongo {pymongo.version}"
+    raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
+    wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
+    lacks: ClassVar[Mapping[str, str]] = {"constraints": "MongoDB has no foreign keys to leave out"}
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        super().__init__(deployment, options)
+        self._clients: dict[Role, Client] = {}
+        self._connect()
+
+    @told
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Create the collection and its parents'; their records are inserted in bulk."""
+        if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
+            raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
+        for parent in parents:
+            self._fresh(parent.schema.name).insert_many(parent.records)
+        self._collection = self._fresh(schema.name)
+        names = {field.name for field in schema.fields}
+        for field in names.intersection(self.options.index):
+            self._collection.create_index(field)
+        self._dates = [field.name for field in schema.fields if field.type == "date"]
+        self._follow()
+        for used in self._clients.values():
+            used.admin.command("fsync")
+
+    @told
+    def insert(self, record: Record) -> object:
+        """Insert one document."""
+        return self._collection.insert_one(record)
+
+    @told
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert documents in the driver's batches; those before a refused one stay."""
+        return self._collection.insert_many(records) if records else None
+
+    @told
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return the documents found."""
+        return self._restored(list(self._collection.find({field: value})))
+
+    @told
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the node's documents."""
+        return self._restored(list(self._clients[role][DATABASE][self._collection.name].find()))
+
+    @told
+    def update(self, key: str, changes: Record) -> None:
+        """Set fields of one document."""
+        self._one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
+
+    @told
+    def update_all(self, changes: Record) -> int:
+        """Set fields of all documents."""
+        return int(self._collection.update_many({}, {"$set": changes}).matched_count)
+
+    @told
+    def delete(self, key: str) -> None:
+        """Delete one document."""
+        self._one(self._collection.delete_one({"_id": key}).deleted_count, key)
+
+    @told
+    def delete_all(self) -> int:
+        """Delete all documents."""
+        return int(self._collection.delete_many({}).deleted_count)
+
+    @told
+    def ids(self) -> list[str]:
+        """Return all keys."""
+        return [document["_id"] for document in self._collection.find({}, {"_id": 1})]
+
+    @told
+    def position(self) -> log.Position:
+        """Return the primary's operation time and cluster time."""
+        return log.position(self._clients["primary"])
+
+    @told
+    def counters(self, role: Role) -> list[Counter]:
+        """Return the bytes of the oplog that the replica has fetched."""
+        if not self.replicated or role != "replica":
+            return []
+        source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
+        return [Counter("bytes_received", partial(log.received, self._clients[role]), source, 1.0)]
+
+    def close(self) -> None:
+        """Close all connections."""
+        for used in self._clients.values():
+            used.close()
+
+    @told
+    def _reached(self, position: log.Position, deadline_s: float) -> bool:
+        return log.reaches(self._clients["replica"], position, deadline_s)
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Tell unreachable servers and refused documents apart."""
+        if isinstance(error, BulkWriteError):
+            codes = {failure["code"] for failure in error.details.get("writeErrors", ())}
+            return DuplicateKeyError if _DUPLICATE in codes else RefusedError
+        if isinstance(error, OperationFailure):
+            known = {_DUPLICATE: DuplicateKeyError, **dict.fromkeys(_UNAUTHORIZED, UnreachableError)}
+            return known.get(error.code or 0, EngineError)
+        if isinstance(error, ConnectionFailure):
+            return UnreachableError
+        return RefusedError if isinstance(error, DocumentTooLarge | BSONError | OverflowError) else EngineError
+
+    @told
+    def _connect(self) -> None:
+        try:
+            for node in self.deployment.nodes:
+                self._clients[node.role] = client(node.url, self.options.durability)
+                self._clients[node.role].admin.command("ping")
+        except BaseException:
+            self.close()
+            raise
+
+    def _fresh(self, name: str) -> Any:
+        database = self._clients["primary"][DATABASE]
+        database.drop_collection(name)
+        return database.create_collection(name)
+
+    def _restored(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for document in documents if self._dates else ():
+            document.update({name: document[name].date() for name in self._dates})
+        return documents

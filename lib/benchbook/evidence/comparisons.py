@@ -1,0 +1,162 @@
+"""The sound test for every comparison of the papers, and for the arms that must not differ."""
+
+from typing import Any, Final
+
+import numpy as np
+import pandas as pd
+
+from benchbook import stats
+from benchbook.evidence import words
+from benchbook.evidence.contrasts import CONTRASTS, Contrast, arms
+from benchbook.evidence.derived import measures
+from benchbook.evidence.pairing import Pair, pairs
+from benchbook.evidence.published import STUDIES
+
+NAN: Final = float("nan")
+ALPHA: Final = 0.05
+COLUMNS: Final = [
+    *("study", "comparison", "host", "operation", "role", "metric", "unit", "factors", "settings", "n", "a", "b"),
+    *("side_a", "side_b", "n_a", "n_b", "mean_a", "mean_b", "ratio", "low", "high"),
+    *("difference", "difference_low", "difference_high", "test", "p", "p_holm", "hedges_g", "detectable_ratio"),
+    *("reason", "censored", "stand_in", "published_ratio", "published_source", "words"),
+]
+
+
+def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return every comparison of the five papers that these observations allow, a row each.
+
+    The unit of analysis is the block's mean. Sides that ran in the same blocks are paired by block (Student's test of
+    the differences), for a block's cells share the machine's drift: unpaired, two identical arms measured one after the
+    other gave 39 % false alarms, paired 4.9 %. Where fewer than two blocks hold both sides, Welch's test of all blocks.
+    Times and sizes are compared as ratios, on the logarithms; what can be negative (memory that was freed) as
+    differences. The second arms of A/A pairs are left to `controls`.
+
+    Parameters
+    ----------
+    observations
+        Rows as in `benchbook.results.schema.OBSERVATIONS`, of any subset of the studies.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `COLUMNS`. ``a`` and ``b`` are the sides in words, ``side_a`` and ``side_b`` the values that tell them
+        apart; ``n_a``, ``n_b`` count blocks, ``mean_a``, ``mean_b`` are in ``unit``. ``ratio`` is a over b, with its
+        95 % interval; ``difference`` (in ``unit``) is given when there is no ratio. ``p_holm`` is corrected over the
+        study. ``hedges_g`` is that of the values tested (logarithms or differences), of unpaired samples.
+        ``detectable_ratio`` is what these blocks would have shown with 80 % power, uncorrected. Where something is NaN
+        ``reason`` says why. ``words`` says what came out.
+    """
+    arm = observations["arm"].fillna("a") if "arm" in observations else pd.Series("a", index=observations.index)
+    return _tested(CONTRASTS, observations[arm == "a"])
+
+
+def controls(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison of every pair of identical arms, b against a.
+
+    Returns
+    -------
+    pandas.DataFrame
+        As `comparisons`, and ``untrusted``: True when, Holm-corrected over the study, the arms differ. Then the
+        machine or the harness made a difference where there is none, and the study's other differences are in doubt.
+    """
+    if "arm" not in observations or not observations["arm"].eq("b").any():
+        return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
+    table = _tested(tuple(arms(study) for study in STUDIES), observations)
+    exact = table["reason"].eq(words.CONSTANT) & ~np.isclose(table["ratio"].astype(float), 1, rtol=1e-9)
+    return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
+
+
+def _tested(contrasts: tuple[Contrast, ...], observations: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows of some contrasts, corrected and in words."""
+    means = _ended(measures(observations))
+    rows = [_row(pair) for contrast in contrasts for pair in pairs(contrast, means)]
+    table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
+    by_study = table.groupby("study")["p"]
+    table["p_holm"] = by_study.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
+    rows = [
+        row | {"p_holm": p_holm, "tests": tests}
+        for row, p_holm, tests in zip(rows, table["p_holm"], by_study.transform("count"), strict=True)
+    ]
+    table["words"] = [words.sentence(row) for row in rows]
+    return table[COLUMNS]
+
+
+def _ended(means: pd.DataFrame) -> pd.DataFrame:
+    """Say of a single node in `crud` that its operation has ended when its client's has: as the paper timed both."""
+    alone = (means["study"] == "crud") & (means["topology"] == "single") & (means["metric"] == "wall_time")
+    return means.assign(metric=means["metric"].mask(alone, "elapsed_time"))
+
+
+def _row(pair: Pair) -> dict[str, Any]:
+    """Return one comparison, not yet corrected."""
+    contrast, quantity = pair.contrast, pair.quantity
+    units = [*pair.left["unit"], *pair.right["unit"]]
+    published, source = contrast.ratio(pair.settings, quantity, pair.a, pair.b)
+    return {
+        "study": contrast.study,
+        "comparison": contrast.name,
+        "host": pair.host,
+        "operation": quantity.operation,
+        "role": quantity.role,
+        "metric": quantity.metric,
+        "unit": units[0],
+        "factors": pair.factors,
+        "settings": pair.settings,
+        "n": pair.settings.get("n"),
+        "a": contrast.labels[pair.a],
+        "b": contrast.labels[pair.b],
+        "side_a": pair.a,
+        "side_b": pair.b,
+        "stand_in": bool(pair.left["stand_in"].any() or pair.right["stand_in"].any()),
+        "censored": bool(pair.left["censored"].any() or pair.right["censored"].any()),
+        "published_ratio": published,
+        "published_source": source,
+        **_compared(pair),
+    }
+
+
+def _compared(pair: Pair) -> dict[str, Any]:
+    """Return ratio, interval and test of one pair, or why there are none."""
+    left, right = pair.left, pair.right
+    for label, side in ((pair.a, left), (pair.b, right)):
+        if side.empty:
+            return _untested(left, right, f"{pair.contrast.labels[label]} did not run here")
+        if ran_out := int(side["censored"].sum()):
+            why = f"a wait for the replica ran out in {ran_out} of {len(side)} blocks of {pair.contrast.labels[label]}"
+            return _untested(left, right, why)
+    shared = left.index.intersection(right.index)
+    paired = len(shared) >= 2
+    a, b = (side.loc[shared if paired else side.index, "value"].to_numpy(dtype=float) for side in (left, right))
+    return {"n_a": len(a), "n_b": len(b), "mean_a": a.mean(), "mean_b": b.mean(), **_statistics(a, b, paired)}
+
+
+def _untested(left: pd.DataFrame, right: pd.DataFrame, reason: str) -> dict[str, Any]:
+    unknown = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
+    unknown |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
+    means = {"mean_a": left["value"].mean(skipna=False), "mean_b": right["value"].mean(skipna=False)}
+    return {"n_a": len(left), "n_b": len(right), **means, **unknown, "test": "none", "reason": reason}
+
+
+def _statistics(
+    a: "np.ndarray[Any, np.dtype[np.float64]]", b: "np.ndarray[Any, np.dtype[np.float64]]", paired: bool
+) -> dict[str, Any]:
+    """Return everything computed from two sides' block means, on logarithms where all are positive."""
+    positive = bool((a > 0).all() and (b > 0).all())
+    x, y = (np.log(a), np.log(b)) if positive else (a, b)
+    result = stats.paired(x, y) if paired else stats.welch(x, y)
+    ratio = stats.ratio_interval(a, b, pairs=paired)
+    difference = stats.Interval(NAN) if positive else stats.difference_interval(a, b, pairs=paired)
+    kind = ("paired by block" if paired else "Welch") + (", logarithms" if positive else ", differences")
+    return {
+        "ratio": ratio.estimate,
+        "low": ratio.low,
+        "high": ratio.high,
+        "difference": difference.estimate,
+        "difference_low": difference.low,
+        "difference_high": difference.high,
+        "test": "none" if result.reason else kind,
+        "p": result.p,
+        "hedges_g": stats.hedges_g(x, y).size,
+        "detectable_ratio": stats.detectable_ratio(a, b, pairs=paired).size,
+        "reason": result.reason,
+    }

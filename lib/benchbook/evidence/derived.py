@@ -1,0 +1,114 @@
+"""Rates, percentages and sums: derived in one place from the raw quantities that a study stores."""
+
+from dataclasses import dataclass
+from typing import Final
+
+import numpy as np
+import pandas as pd
+
+from benchbook.evidence.means import UNIT, block_means
+
+OCCASION: Final = [key for key in UNIT if key != "metric"]
+"""What quantities have in common when they were read around the same timed sections."""
+
+_MEANS: Final = ("value", "at_least", "value_without")
+
+
+@dataclass(frozen=True)
+class Derived:
+    """A quantity computed from others of the same occasion: factor * sum(of) / per.
+
+    Parameters
+    ----------
+    metric, unit
+        Its name and unit.
+    of
+        The raw metrics that are summed, of the row's role.
+    per
+        The raw metric that the sum is divided by; ``count`` are the items; None divides by nothing.
+    factor
+        From raw units to ``unit``.
+    per_role
+        The role that ``per`` is read from, when it is not the row's.
+    """
+
+    metric: str
+    unit: str
+    of: tuple[str, ...]
+    per: str | None = None
+    factor: float = 1.0
+    per_role: str | None = None
+
+
+DERIVED: Final = (
+    Derived("time_per_item", "ms", ("wall_time",), per="count", factor=1e-6),
+    Derived("cpu_time", "s", ("cpu_user", "cpu_system"), factor=1e-9),
+    Derived("cpu_user_time", "s", ("cpu_user",), factor=1e-9),
+    Derived("cpu_system_time", "s", ("cpu_system",), factor=1e-9),
+    Derived("cpu_percent", "%", ("cpu_user", "cpu_system"), per="cpu_capacity", factor=100),
+    Derived("cpu_user_percent", "%", ("cpu_user",), per="cpu_capacity", factor=100),
+    Derived("cpu_system_percent", "%", ("cpu_system",), per="cpu_capacity", factor=100),
+    Derived("memory_percent", "%", ("memory_used",), per="memory_total", factor=100),
+    Derived("memory_rss_mb", "MB", ("memory_rss",), factor=1 / 2**20),  # as Atop's RSIZE: an MB of 1,048,576 bytes
+    Derived("memory_pss_mb", "MB", ("memory_pss",), factor=1 / 2**20),
+    Derived("memory_change_kb", "KB", ("memory_change",), factor=1e-3),
+    Derived("bandwidth", "Kbps", ("bytes_received",), per="elapsed_time", factor=8e6, per_role="client"),
+)
+"""Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
+
+
+def measures(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the block means of all quantities, stored and derived; the columns are those of `block_means`."""
+    means = block_means(observations)
+    return pd.concat([means, derive(means)], ignore_index=True)
+
+
+def derive(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the derived quantities of `DERIVED` whose raw ones are there.
+
+    Parameters
+    ----------
+    means
+        As `block_means` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The same columns. A quotient is that of the block's means. One with a censored part is censored; when the part
+        is the divisor, nothing is known of ``at_least``.
+    """
+    keys = [key for key in OCCASION if key in means and key != "role"]
+    means = means.assign(occasion=means.groupby(keys, dropna=False, sort=False).ngroup())
+    found = means.set_index(["metric", "role", "occasion"])[[*_MEANS, "censored"]]
+    rows = [_derive(one, means, found) for one in DERIVED]
+    return pd.concat(rows, ignore_index=True).drop(columns="occasion")
+
+
+def _derive(one: Derived, means: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return one derived quantity for every role and occasion that has its parts."""
+    rows = means[means["metric"] == one.of[0]].reset_index(drop=True)
+    parts = [_of(found, metric, rows["role"], rows["occasion"]) for metric in one.of]
+    divisor = _divisor(one, rows, found)
+    for column in _MEANS:
+        rows[column] = one.factor * sum(part[column] for part in parts) / divisor[column]
+    rows["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
+    rows["at_least"] = rows["at_least"].mask(divisor["censored"].eq(True))
+    rows["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
+    rows["metric"], rows["unit"] = one.metric, one.unit
+    seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
+    return rows[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
+
+
+def _divisor(one: Derived, rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return what the sum is divided by, a row for each of `rows`."""
+    if one.per is not None and one.per != "count":
+        role = rows["role"] if one.per_role is None else pd.Series(one.per_role, index=rows.index)
+        return _of(found, one.per, role, rows["occasion"])
+    divisor = rows["count"] if one.per == "count" else pd.Series(1.0, index=rows.index)
+    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"censored": False}, index=rows.index)
+
+
+def _of(found: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:
+    """Return the means of one metric at those roles and occasions, NaN where there is none."""
+    wanted = pd.MultiIndex.from_arrays([[metric] * len(role), role, occasion])
+    return found.reindex(wanted).set_axis(role.index)

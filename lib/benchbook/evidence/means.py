@@ -1,0 +1,84 @@
+"""The unit of analysis: one mean a block for every measured quantity of a cell."""
+
+from typing import Final
+
+import pandas as pd
+
+from benchbook.stats import fences
+
+UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec"]
+"""What one block's mean covers: all its repetitions of one quantity."""
+
+_FINISHED: Final = "done"
+_NOT_CARRIED: Final = {"repetition", "value", "count", "censored", "resolution", "started_at", "environment"}
+
+
+def block_means(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a cell, block and measured quantity: the mean of its repetitions.
+
+    Single repetitions share their process, its start and the machine's mood: they are not independent, blocks are
+    nearly so. Everything in `benchbook.evidence` therefore works on these rows.
+
+    Parameters
+    ----------
+    observations
+        Rows as in `benchbook.results.schema.OBSERVATIONS`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The columns of the cell, ``operation, role, metric, unit, source``, and
+
+        - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
+          is no time;
+        - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
+        - ``censored``: whether any repetition is;
+        - ``count``: mean number of items that a repetition covers;
+        - ``measured``: number of repetitions with a value;
+        - ``outliers``: how many of them lie beyond Tukey's fences;
+        - ``value_without``: the mean without those.
+    """
+    rows = observations.assign(censored=observations["censored"].fillna(False).astype(bool))
+    wanted = rows["value"].notna() | rows["censored"]  # a value still owed when a replica was lost has no number
+    if "state" in rows:
+        wanted &= rows["state"].isna() | (rows["state"] == _FINISHED)
+    rows = rows[wanted].reset_index(drop=True)
+    keys = [key for key in UNIT if key in rows]
+    unit = rows.groupby(keys, dropna=False, sort=False, observed=True).ngroup()
+    means = _carried(rows, unit).join(_summary(rows, unit))
+    return means.reset_index(drop=True)
+
+
+def _carried(rows: pd.DataFrame, unit: "pd.Series[int]") -> pd.DataFrame:
+    """Return the columns that are the same in all rows of a unit."""
+    first = ~unit.duplicated()
+    kept = rows.loc[first, [column for column in rows.columns if column not in _NOT_CARRIED]]
+    return kept.set_index(unit[first])
+
+
+def _summary(rows: pd.DataFrame, unit: "pd.Series[int]") -> pd.DataFrame:
+    """Return what is computed over the repetitions of each unit."""
+    inside = rows["value"].mask(_flags(rows["value"], unit))
+    grouped = rows["value"].groupby(unit)
+    summary = pd.DataFrame(
+        {
+            "at_least": grouped.mean(),
+            "censored": rows["censored"].groupby(unit).any(),
+            "count": rows["count"].groupby(unit).mean(),
+            "measured": grouped.count(),
+            "outliers": grouped.count() - inside.groupby(unit).count(),
+            "value_without": inside.groupby(unit).mean(),
+        }
+    )
+    summary.insert(0, "value", summary["at_least"].mask(summary["censored"]))
+    summary["value_without"] = summary["value_without"].mask(summary["censored"])
+    return summary
+
+
+def _flags(values: "pd.Series[float]", unit: "pd.Series[int]") -> "pd.Series[bool]":
+    """Return `stats.outliers` of each unit, for a million rows at once."""
+    grouped = values.groupby(unit)
+    low, high = (unit.map(grouped.quantile(q)) for q in (0.25, 0.75))
+    reach = fences.FENCE * (high - low)
+    enough = unit.map(grouped.size()) >= fences.ENOUGH
+    return enough & ((values < low - reach) | (values > high + reach))

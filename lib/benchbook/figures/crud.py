@@ -1,0 +1,124 @@
+"""Study `crud`: Tables I to VIII and Figs. 2 to 8, databases by operation, topology and number of records."""
+
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.figures import names
+from benchbook.figures.dots import dots
+from benchbook.figures.exhibit import Exhibit, Maker
+from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, table
+
+PANELS: Final = tuple(f"n = {n:,}" for n in (1000, 10000, 100000))
+PAPERS_WAY: Final[dict[str, Any]] = {
+    "calls": "single",
+    "constraints": "on",
+    "comments_per_article": "all",
+    "article_index": False,
+    "durability": "default",
+}
+PARTS: Final = {
+    "II": (2, "insert", "single"),
+    "III": (3, "insert", "replicated"),
+    "IV": (4, "update", "single"),
+    "V": (5, "update", "replicated"),
+    "VI": (6, "delete", "single"),
+    "VII": (7, "delete", "replicated"),
+    "VIII": (8, "select", "single"),
+}
+"""The figure, operation and topology of each of the paper's tables."""
+
+
+def drawn(observations: pd.DataFrame, published: pd.DataFrame, number: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points of one table and its figure, in ms, and what must be said of them."""
+    _, operation, topology = PARTS[number]
+    paper = _rows(published, number)
+    mine, notes = _cells(observations, operation, topology)
+    metric = "elapsed_time" if topology == "replicated" else "wall_time"
+    time = mine[metric] / 1e6 if metric in mine else None
+    points = joined(
+        printed(paper, unit="ms", panel=_panels(paper["column"].astype(int)), level=paper["row"]),
+        here(mine, time, unit="ms", panel=_panels(mine.get("n")), level=mine.get("label", "")),
+    )
+    return points, [*remarks(points, {panel: panel for panel in PANELS}), *notes]
+
+
+def _rows(published: pd.DataFrame, number: str) -> pd.DataFrame:
+    return published[(published["study"] == "crud") & (published["source"] == f"Table {number}")]
+
+
+def _panels(n: "pd.Series[int] | None") -> "pd.Series[str]":
+    return pd.Series(dtype=str) if n is None else n.map(lambda count: f"n = {int(count):,}")
+
+
+def _cells(observations: pd.DataFrame, operation: str, topology: str) -> tuple[pd.DataFrame, list[str]]:
+    every = wide(observations, "crud")
+    if every.empty:
+        return every, []
+    mine = every[
+        (every["operation"] == operation) & (every["topology"].isin([topology, "none"])) & (every["role"] == "client")
+    ]
+    mine, notes = chosen(mine, PAPERS_WAY)
+    return mine.assign(label=mine["engine"].map(names.engine)), notes
+
+
+def _title(kind: str, number: object, operation: str, topology: str) -> str:
+    alone = "single instance" if topology == "single" else "until primary and replica hold the same"
+    return f"crud, {kind} {number}: {operation}, {alone}"
+
+
+def times_figure(observations: pd.DataFrame, published: pd.DataFrame, *, number: str) -> Exhibit:
+    """Draw one of Figs. 2 to 8."""
+    figure, operation, topology = PARTS[number]
+    points, notes = drawn(observations, published, number)
+    title = _title("Fig.", figure, operation, topology)
+    rows = names.ordered(set(points["level"]))
+    drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=PANELS, notes=notes)
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def times_table(observations: pd.DataFrame, published: pd.DataFrame, *, number: str) -> Exhibit:
+    """Set one of Tables II to VIII."""
+    _, operation, topology = PARTS[number]
+    points, notes = drawn(observations, published, number)
+    frame = table(
+        points,
+        corner="Database",
+        rows=names.ordered(set(points["level"])),
+        columns=PANELS,
+    )
+    title = _title("Table", number, operation, topology) + ", ms"
+    return Exhibit(title, frame, (*notes, *misprints(_rows(published, number))))
+
+
+def versions_table(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+    """Set Table I: the databases' versions, theirs and here."""
+    theirs = _rows(published, "I").set_index("row")["printed"]
+    rows = observations[(observations["study"] == "crud") & observations["engine_version"].notna()]
+    mine = rows.groupby(rows["engine"].map(names.engine))["engine_version"].agg(
+        lambda some: ", ".join(sorted(set(some)))
+    )
+    databases = names.ordered(set(theirs.index) | set(mine.index))
+    frame = pd.DataFrame(
+        {
+            "Database": databases,
+            "Version, published": [theirs.get(name, NOT_PRINTED) for name in databases],
+            "Version, here": [mine.get(name, NOT_RUN) for name in databases],
+        }
+    )
+    return Exhibit("crud, Table I: database versions", frame, tuple(misprints(_rows(published, "I"))))
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    f"crud_fig{figure}_{operation}_{topology}": partial(times_figure, number=number)
+    for number, (figure, operation, topology) in PARTS.items()
+}
+TABLES: Final[dict[str, Maker]] = {
+    "crud_table1_versions": versions_table,
+    **{
+        f"crud_table{rank}_{operation}_{topology}": partial(times_table, number=number)
+        for rank, (number, (_, operation, topology)) in enumerate(PARTS.items(), start=2)
+    },
+}

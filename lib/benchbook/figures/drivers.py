@@ -1,0 +1,167 @@
+"""Study `drivers`: Table 1 and Figs. 2 to 4; the paper printed no values, so only the bounds of its text are shown."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final, Literal
+
+import numpy as np
+import pandas as pd
+
+from benchbook import datasets, formats
+from benchbook.datasets import players
+from benchbook.figures import names
+from benchbook.figures.exhibit import Exhibit, Maker
+from benchbook.figures.lines import lines
+from benchbook.figures.points import COLUMNS, chosen, here, joined, printed, remarks, wide
+from benchbook.figures.tables import misprints, table
+
+N: Final = (1000, 10000, 100000, 200000)
+OPERATIONS: Final = ("insert", "find", "update", "delete")
+SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
+SAMPLE: Final = 1000
+SEED: Final = 20150501
+PAPERS_WAY: Final = {"calls": "bulk", "durability": "default"}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the paper's figures: a quantity of the client process, and the bounds that the text gives for it."""
+
+    quantity: str
+    axis: str
+    unit: str
+    metric: str
+    scale: float
+    bounds: dict[str, tuple[str, str, str | None, float]]  # operation: published row, lower and upper column, scale
+    log: bool = True
+
+
+_TIME_HIGH = ("insert and find time", "worst case to", "worst case from", 1.0)
+_TIME_LOW = ("update and delete time", "upper bound", None, 1.0)
+_MEMORY_HIGH = ("insert and find memory", "to", "from", 1000.0)
+_MEMORY_LOW = ("update and delete memory", "upper bound", None, 1000.0)
+
+PARTS: Final = {
+    2: Part(
+        "execution time",
+        "time",
+        "ms",
+        "wall_time",
+        1e-6,
+        {"insert": _TIME_HIGH, "find": _TIME_HIGH, "update": _TIME_LOW, "delete": _TIME_LOW},
+    ),
+    3: Part(
+        "CPU time of the client",
+        "CPU time",
+        "ms",
+        "cpu_time",
+        1e3,
+        {
+            "update": ("update CPU", "upper bound", None, 1.0),
+            "delete": ("delete CPU", "upper bound", None, 1.0),
+        },
+    ),
+    4: Part(
+        "change of the client's memory",
+        "memory",
+        "KB",
+        "memory_change_kb",
+        1.0,
+        {"insert": _MEMORY_HIGH, "find": _MEMORY_HIGH, "update": _MEMORY_LOW, "delete": _MEMORY_LOW},
+        log=False,
+    ),
+}
+
+
+def _bounds(published: pd.DataFrame, part: Part) -> pd.DataFrame:
+    paper = published[(published["study"] == "drivers") & published["source"].str.startswith("Section")]
+    bounds = dict(zip(zip(paper["row"], paper["column"], strict=True), paper["value"].tolist(), strict=True))
+    rows = [
+        {
+            "value": np.nan,
+            "low": bounds[row, lower] * scale if lower else 0.0,
+            "high": bounds[row, upper] * scale,
+            "panel": operation,
+        }
+        for operation, (row, upper, lower, scale) in part.bounds.items()
+        if (row, upper) in bounds
+    ]
+    frame = pd.DataFrame(rows, columns=["value", "low", "high", "panel"])
+    frame = frame.assign(level=np.nan, series="", source="published", blocks=0, unit=part.unit)
+    return frame.assign(censored=False, stand_in=False, printed="")[list(COLUMNS)]
+
+
+def drawn(observations: pd.DataFrame, published: pd.DataFrame, figure: int) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points and bounds of one figure, and what must be said of them."""
+    part = PARTS[figure]
+    every = wide(observations, "drivers")
+    mine, notes = chosen(every, PAPERS_WAY)
+    points = joined(_bounds(published, part), _here(mine, part))
+    notes = [
+        *remarks(points, {f"n = {n:,}": n for n in N}),
+        *notes,
+        "the paper prints no values, only bounds over all of its runs",
+        "mapper: mongoengine here, Mongoose there; native driver: pymongo here, MongoClient there",
+    ]
+    return points, notes
+
+
+def _here(mine: pd.DataFrame, part: Part) -> pd.DataFrame:
+    if part.metric not in mine:
+        return here(mine, None, unit=part.unit)
+    driver = mine["driver"].map(lambda name: names.DRIVERS.get(str(name).split()[0], name))
+    series = driver + ", " + mine["attributes"].astype(str) + " attributes"
+    value = mine[part.metric] * part.scale
+    return here(mine, value, unit=part.unit, panel=mine["operation"], level=mine["n"].astype(int), series=series)
+
+
+def four_panels(observations: pd.DataFrame, published: pd.DataFrame, *, figure: int) -> Exhibit:
+    """Draw one of Figs. 2 to 4: insert, find, update, delete."""
+    part = PARTS[figure]
+    points, notes = drawn(observations, published, figure)
+    title = f"drivers, Fig. {figure}: {part.quantity}"
+    drawing = lines(
+        points,
+        title=title,
+        axes_names=("records", f"{part.axis}, {part.unit}"),
+        ticks=N,
+        panels=OPERATIONS,
+        notes=notes,
+        log=(True, part.log),
+    )
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def record_sets(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+    """Set Table 1: the two record sets, theirs and the ones generated here."""
+    paper = published[(published["study"] == "drivers") & (published["source"] == "Table 1")]
+    theirs = printed(paper, unit="", panel=paper["column"], level=paper["row"])
+    mine = [
+        {"level": level, "panel": place, "source": "here", "printed": text}
+        for place, attributes in SETS.items()
+        for level, text in _described(attributes).items()
+    ]
+    rows = list(dict.fromkeys(paper["row"]))
+    frame = table(pd.concat([theirs, pd.DataFrame(mine)]), corner="Record set", rows=rows, columns=["set 1", "set 2"])
+    notes = (
+        f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, in KB of 1,000 bytes",
+        *misprints(paper),
+    )
+    return Exhibit("drivers, Table 1: the record sets", frame, notes)
+
+
+def _described(attributes: Literal[89, 6]) -> dict[str, str]:
+    data = datasets.wide(SAMPLE, SEED, attributes=attributes)
+    size = sum(len(formats.json_text(record).encode()) for record in data.records) / SAMPLE
+    return {
+        "number of records": f"{players.TABLE:,}",
+        "number of attributes": f"{len(data.schema.fields) - 1}",  # _id comes on top
+        "size of a record": f"{size / 1e3:.2f} KB",
+    }
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    f"drivers_fig{number}_{name}": partial(four_panels, figure=number)
+    for number, name in ((2, "time"), (3, "cpu"), (4, "memory"))
+}
+TABLES: Final[dict[str, Maker]] = {"drivers_table1_records": record_sets}

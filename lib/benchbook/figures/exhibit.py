@@ -1,0 +1,55 @@
+"""A table or a figure with what must be said beneath it, and how it is saved."""
+
+import json
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+from matplotlib.figure import Figure
+
+
+@dataclass(frozen=True)
+class Exhibit:
+    """What is shown and what is said of it.
+
+    Parameters
+    ----------
+    title
+        Study, the paper's own number of it, quantity and unit.
+    frame
+        A table as it is set, a figure's points as they are drawn.
+    notes
+        Blocks, levels that did not run, stand-ins, censored values.
+    figure
+        The drawing; None for a table.
+    """
+
+    title: str
+    frame: pd.DataFrame
+    notes: tuple[str, ...] = ()
+    figure: Figure | None = None
+
+
+Maker = Callable[[pd.DataFrame, pd.DataFrame], Exhibit]
+"""From the observations and the published numbers (all studies) to an exhibit."""
+
+
+def save(exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any]) -> list[Path]:
+    """Write the exhibit beside its data and provenance: ``.csv`` and ``.json``, and a figure's ``.svg`` and ``.png``.
+
+    The same exhibit gives the same bytes: no date, no version of the drawing library, fixed identifiers.
+    """
+    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance}
+    written = [stem.with_suffix(".csv"), stem.with_suffix(".json")]
+    written[0].write_text(exhibit.frame.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
+    written[1].write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    if exhibit.figure is not None:
+        from benchbook.figures import style
+
+        with style.applied():
+            exhibit.figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
+            exhibit.figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
+        written += [stem.with_suffix(".svg"), stem.with_suffix(".png")]
+    return written

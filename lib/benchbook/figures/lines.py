@@ -1,0 +1,135 @@
+"""Line plots: a quantity over the number of records, objects or trials, a panel an operation."""
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, NullLocator
+
+from benchbook.figures import style
+from benchbook.figures.dots import log_ticks, plain
+from benchbook.figures.points import each
+from benchbook.figures.sheet import legend, settle, sheet
+
+_PANEL_INCHES = 2.25
+
+
+def lines(
+    points: pd.DataFrame,
+    *,
+    title: str,
+    axes_names: tuple[str, str],
+    ticks: Sequence[float],
+    panels: Sequence[str] = ("",),
+    notes: Sequence[str] = (),
+    log: tuple[bool, bool] = (True, True),
+    limits: tuple[float, float] | None = None,
+    columns: int = 2,
+    height: float = _PANEL_INCHES,
+) -> Figure:
+    """Draw points as lines with markers, published hollow and thin, this machine's filled with intervals.
+
+    Parameters
+    ----------
+    points
+        Columns as in `points.COLUMNS`; ``level`` is the x.
+    axes_names
+        What x and y show, with units.
+    ticks
+        The paper's levels of x.
+    log
+        Whether x and y are logarithmic.
+    limits
+        Of y.
+    """
+    series = style.ordered(points.loc[points["series"] != "", "series"]) or [""]
+    points = _apart(points, series, log[0], max(ticks) - min(ticks))
+    columns = min(columns, len(panels))
+    rows = -(-len(panels) // columns)
+    with style.applied():
+        figure = sheet(title, notes, legend(points, series), height * rows + 0.25)
+        grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
+        for axes, panel in zip(grid.flat, panels, strict=False):
+            mine = points[points["panel"] == panel]
+            _panel(axes, mine, panel, series)
+            _along(axes, axes_names, ticks, log[0])
+            _upwards(axes, mine, log[1], limits)
+            _bounds(axes, mine[mine["value"].isna()])
+        for axes in grid[:-1].flat:
+            axes.set_xlabel("")
+        for axes in grid[:, 1:].flat:
+            axes.set_ylabel("")
+        settle(figure)
+    return figure
+
+
+def _panel(axes: Axes, points: pd.DataFrame, panel: str, series: Sequence[str]) -> None:
+    axes.set_title(panel)
+    for name in series:
+        mine = points[points["series"] == name].sort_values("level")
+        _published(axes, mine[(mine["source"] == "published") & mine["value"].notna()], style.look(name))
+        _here(axes, mine[mine["source"] == "here"], style.look(name))
+    if not (points["source"] == "here").any():
+        axes.set_title(
+            "not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal"
+        )
+
+
+def _apart(points: pd.DataFrame, series: Sequence[str], log: bool, span: float) -> pd.DataFrame:
+    """Move each series a little along x, so that equal values do not hide one another."""
+    rank = points["series"].map({name: at - (len(series) - 1) / 2 for at, name in enumerate(series)})
+    level = points["level"].astype(float)
+    return points.assign(level=level * np.exp(0.045 * rank) if log else level + 0.012 * span * rank)
+
+
+def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
+    """Hatch where the paper says that its values lie."""
+    for bound in each(bounds):
+        bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
+        axes.axhspan(bottom, bound.high, facecolor=style.BAND, edgecolor=style.HATCH, hatch="////", lw=0, zorder=0.5)
+        between = f"{bound.low:,.0f} to {bound.high:,.0f}" if bound.low > 0 else f"at most {bound.high:,.0f}"
+        axes.text(0.99, bound.high, f"published: {between}", transform=axes.get_yaxis_transform(), ha="right",
+                  va="bottom", fontsize=7.5)  # fmt: skip
+
+
+def _published(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
+    axes.plot(points["level"], points["value"], look.dash, color=look.colour, linewidth=0.7, alpha=0.7, zorder=2)
+    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=8.5, markerfacecolor="none",
+              markeredgewidth=1.2, zorder=4)  # fmt: skip
+
+
+def _here(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
+    axes.plot(points["level"], points["value"], look.dash, color=look.colour, zorder=2.5)
+    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=5, zorder=3.5)
+    axes.vlines(points["level"], points["low"], points["high"], color=look.colour, linewidth=1.6, zorder=3)
+    axes.plot(points["level"], points["low"], "_", points["level"], points["high"], "_", color=look.colour, zorder=3)
+
+
+def _along(axes: Axes, names: tuple[str, str], ticks: Sequence[float], log: bool) -> None:
+    axes.set_xlabel(names[0])
+    axes.set_ylabel(names[1])
+    step = (max(ticks) - min(ticks)) * 0.08
+    if log:
+        axes.set_xscale("log")
+    axes.set_xlim((min(ticks) / 1.5, max(ticks) * 1.5) if log else (min(ticks) - step, max(ticks) + step))
+    axes.set_xticks(list(ticks), [plain(tick) for tick in ticks])
+    axes.xaxis.set_minor_locator(NullLocator())
+
+
+def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, float] | None) -> None:
+    """Scale y to hold every mark, interval and bound."""
+    values = points[["value", "low", "high"]].to_numpy(dtype=float).ravel()
+    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
+    if log:
+        room = (high / low) ** 0.06 * 1.3  # a band's name stands above it
+        axes.set_yscale("log")
+        axes.set_ylim(low / room, high * room)
+        axes.set_yticks(log_ticks(low / room, high * room))
+        axes.yaxis.set_minor_locator(NullLocator())
+    else:
+        low = min(low, 0.0)
+        axes.set_ylim(limits or (low - 0.03 * (high - low), high + 0.1 * (high - low)))
+    axes.yaxis.set_major_formatter(FuncFormatter(plain))

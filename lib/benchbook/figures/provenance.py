@@ -1,0 +1,49 @@
+"""Where a figure's numbers come from: machine, dates, versions, profile."""
+
+import json
+from typing import Any
+
+import pandas as pd
+
+
+def environments(observations: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
+    if "environment" not in observations:
+        return []
+    fleeting = {"load", "frequency_mhz", "fsyncs_per_s"}
+    found = {}
+    for text in observations["environment"].dropna().unique():
+        stable = {key: value for key, value in json.loads(text).items() if key not in fleeting}
+        found[json.dumps(stable, sort_keys=True)] = stable
+    return [found[key] for key in sorted(found)]
+
+
+def distinct(environments_: list[dict[str, Any]], key: str) -> str:
+    """Return the values of one key, joined; empty when none is known."""
+    values = {str(environment[key]): None for environment in environments_ if environment.get(key) not in (None, "")}
+    return ", ".join(values)
+
+
+def versions(observations: pd.DataFrame) -> dict[str, str]:
+    """Return the versions of each engine's servers."""
+    rows = observations.dropna(subset=["engine", "engine_version"])
+    found = rows.groupby("engine")["engine_version"].agg(lambda some: ", ".join(sorted(set(some))))
+    return {str(engine): str(text) for engine, text in found.items()}
+
+
+def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:
+    """Return what is written beside each figure; it depends on the observations only, never on when it was drawn."""
+    where = environments(observations)
+    started = observations["started_at"].dropna()
+    return {
+        "profile": profile,
+        "host_cpu": distinct(where, "cpu"),
+        "cores": distinct(where, "cores_usable"),
+        "kernel": distinct(where, "kernel"),
+        "python": distinct(where, "python"),
+        "file_system": distinct(where, "file_system"),
+        "measured": [f"{moment:%Y-%m-%d}" for moment in (started.min(), started.max())] if len(started) else [],
+        "engine_versions": versions(observations),
+        "blocks": sorted({int(block) for block in observations["block"].dropna()}),
+        "values": len(observations),
+    }

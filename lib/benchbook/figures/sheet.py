@@ -1,0 +1,102 @@
+"""A figure's sheet: title and legend on top, panels in the middle, what must be said below."""
+
+import textwrap
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from matplotlib.artist import Artist
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+from matplotlib.patches import Patch
+from matplotlib.transforms import Bbox
+
+from benchbook.figures import style
+
+_TITLE_INCHES = 0.32
+_LEGEND_INCHES = 0.19
+_LEGEND_CHARACTERS = 96
+_NOTE_INCHES = 0.15
+_NOTE_CHARACTERS = 128
+
+
+def sheet(title: str, notes: Sequence[str], handles: Sequence[Artist], height: float) -> Figure:
+    """Return a figure whose middle is free for panels.
+
+    Parameters
+    ----------
+    title
+        What is shown, on which quantity.
+    notes
+        Sentences printed below.
+    handles
+        The legend's entries.
+    height
+        Inches for the panels.
+    """
+    lines = textwrap.wrap(". ".join(note[0].upper() + note[1:] for note in notes if note) + ".", _NOTE_CHARACTERS)
+    columns = _columns([len(str(handle.get_label())) for handle in handles])
+    head = _TITLE_INCHES + _LEGEND_INCHES * -(-len(handles) // columns) + 0.06
+    foot = 0.06 + _NOTE_INCHES * len(lines)
+    total = head + height + foot
+    figure = Figure(figsize=(style.WIDTH, total))
+    FigureCanvasAgg(figure)
+    figure.set_layout_engine("constrained", rect=(0, foot / total, 1, height / total))
+    figure.text(0.01, 1 - 0.06 / total, title, ha="left", va="top", fontsize=11, fontweight="bold")
+    figure.legend(handles=list(handles), loc="upper left", bbox_to_anchor=(0, 1 - _TITLE_INCHES / total), ncols=columns,
+                  handletextpad=0.5, columnspacing=1.6, borderpad=0.1, borderaxespad=0.3)  # fmt: skip
+    figure.text(
+        0.01, foot / total, "\n".join(lines), ha="left", va="top", fontsize=7.5, color=style.FAINT, linespacing=1.25
+    )
+    return figure
+
+
+def settle(figure: Figure) -> None:
+    """Lay the figure out once and round where its panels are, so that drawing it again gives the same bytes."""
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for axes in figure.axes:
+        axes.set_position(Bbox.from_bounds(*(round(part, 5) for part in axes.get_position().bounds)))
+
+
+def _columns(widths: Sequence[int]) -> int:
+    """Return how many columns of entries fit side by side, split as matplotlib does: the first ones are the longer."""
+    for columns in range(len(widths), 1, -1):
+        if sum(part.max() + 7 for part in np.array_split(widths, columns)) <= _LEGEND_CHARACTERS:
+            return columns
+    return 1
+
+
+def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) -> list[Artist]:
+    """Return the legend's entries: hollow, filled, and a shape for each series when there are several.
+
+    Parameters
+    ----------
+    points
+        What is drawn.
+    series
+        The names of its series, in order.
+    line
+        Whether marks are joined by lines.
+    """
+    published = points[points["source"] == "published"]
+    mine = set(points.loc[points["source"] == "here", "series"])
+    handles: list[Artist] = []
+    if published["value"].notna().any():
+        handles.append(mark("published", style.Look(style.INK, "o"), filled=False))
+    if published["value"].isna().any():
+        handles.append(Patch(fc=style.BAND, ec=style.HATCH, hatch="////", label="published, as a bound"))
+    several = len(series) > 1
+    handles.append(mark("here, mean and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
+    if several:
+        handles += [mark(name, style.look(name), line=line, filled=name in mine or not mine) for name in series]
+    return handles
+
+
+def mark(label: str, look: style.Look, *, filled: bool = True, line: bool = False) -> Line2D:
+    """Return one legend entry, drawn as the marks are."""
+    return Line2D(
+        [], [], color=look.colour, marker=look.marker, ls=look.dash if line else "none", label=label,
+        markerfacecolor=look.colour if filled else "none", markersize=6 if filled else 8, markeredgewidth=1.3,
+    )  # fmt: skip

@@ -1,0 +1,110 @@
+"""One look for every figure: a paper's numbers hollow, this machine's filled, legible in black and white."""
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+import matplotlib
+import seaborn
+
+WIDTH: Final = 7.4
+"""Inches: the width of a report's column."""
+
+INK: Final = "#1a1a1a"
+FAINT: Final = "#6b6b6b"
+BAND: Final = "#f1f1f1"
+HATCH: Final = "#bdbdbd"
+
+_COLOURS: Final = seaborn.color_palette("colorblind").as_hex()
+BLUE, ORANGE, GREEN, VERMILION, PINK = _COLOURS[:5]
+
+RC: Final[dict[str, Any]] = {
+    **seaborn.axes_style("ticks"),
+    "font.family": ["DejaVu Sans"],  # ships with matplotlib: the same glyphs, so the same bytes, on every machine
+    "font.size": 9,
+    "axes.titlesize": 9.5,
+    "axes.titlelocation": "left",
+    "axes.titleweight": "bold",
+    "axes.labelsize": 9,
+    "axes.edgecolor": FAINT,
+    "axes.linewidth": 0.8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "axes.axisbelow": True,
+    "grid.color": "#e4e4e4",
+    "grid.linewidth": 0.6,
+    "xtick.labelsize": 8.5,
+    "ytick.labelsize": 8.5,
+    "xtick.color": INK,
+    "ytick.color": INK,
+    "text.color": INK,
+    "axes.labelcolor": INK,
+    "legend.fontsize": 8.5,
+    "legend.frameon": False,
+    "hatch.linewidth": 0.5,
+    "lines.markersize": 6.5,
+    "lines.linewidth": 1.2,
+    "savefig.dpi": 160,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "benchbook",
+}
+"""Matplotlib settings; the fixed salt makes the SVG's identifiers, and so its bytes, repeatable."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """How one series is drawn: colour, marker shape and line dash, any of which is enough to tell it apart."""
+
+    colour: str
+    marker: str
+    dash: Literal["-", "--", ":"] = "-"
+
+
+PLAIN: Final = Look(BLUE, "o")
+
+LOOKS: Final[dict[str, Look]] = {
+    "JSON": Look(BLUE, "o"),
+    "XML": Look(VERMILION, "s", "--"),
+    "JSON, a document": Look(BLUE, "o"),
+    "JSON as text": Look(BLUE, "^"),
+    "XML, field by field": Look(VERMILION, "s"),
+    "XML as text": Look(VERMILION, "D"),
+    "XML (text) / JSON (text)": Look(BLUE, "o"),
+    "XML (text) / JSON (document)": Look(BLUE, "^"),
+    "XML (fields) / JSON (text)": Look(VERMILION, "D"),
+    "XML (fields) / JSON (document)": Look(VERMILION, "s"),
+    "user CPU": Look(BLUE, "o"),
+    "system CPU": Look(VERMILION, "s", "--"),
+    "memory": Look(GREEN, "^", ":"),
+    "native driver, 89 attributes": Look(BLUE, "o"),
+    "native driver, 6 attributes": Look(BLUE, "^", "--"),
+    "mapper, 89 attributes": Look(VERMILION, "s"),
+    "mapper, 6 attributes": Look(VERMILION, "D", "--"),
+    "JSON user CPU": Look(BLUE, "o"),
+    "JSON system CPU": Look(BLUE, "s", "--"),
+    "JSON memory": Look(BLUE, "^", ":"),
+    "XML user CPU": Look(VERMILION, "o"),
+    "XML system CPU": Look(VERMILION, "s", "--"),
+    "XML memory": Look(VERMILION, "^", ":"),
+}
+"""The look of each series, by its name and in the order of legends; what is not listed is `PLAIN`."""
+
+
+def look(series: str) -> Look:
+    """Return the look of a series."""
+    return LOOKS.get(series, PLAIN)
+
+
+def ordered(series: Iterable[str]) -> list[str]:
+    """Return the names once each, those of `LOOKS` first and in its order."""
+    names = list(dict.fromkeys(series))
+    return [name for name in LOOKS if name in names] + [name for name in names if name not in LOOKS]
+
+
+@contextmanager
+def applied() -> Iterator[None]:
+    """Draw in this style inside the context, and leave the caller's settings alone."""
+    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
+        yield

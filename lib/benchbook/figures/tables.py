@@ -1,0 +1,60 @@
+"""Tables in the papers' form: every printed number beside this machine's, which carries its interval."""
+
+import math
+from collections.abc import Sequence
+from typing import Final
+
+import pandas as pd
+
+from benchbook.figures.points import Row, each
+
+SOURCES: Final = ("published", "here")
+NOT_RUN: Final = "not run"
+NOT_PRINTED: Final = "–"
+
+
+def table(points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
+    """Return points as a table of text: a row a level, two columns (published, here) a panel.
+
+    Parameters
+    ----------
+    points
+        Columns as in `points.COLUMNS`.
+    corner
+        Name of the first column.
+    rows, columns
+        Levels and panels, in order.
+    """
+    cells = {(str(p.level), str(p.panel), str(p.source)): set_number(p) for p in each(points)}
+    absent = dict(zip(SOURCES, (NOT_PRINTED, NOT_RUN), strict=True))
+    body = {
+        f"{column}, {source}": [cells.get((row, column, source), absent[source]) for row in rows]
+        for column in columns
+        for source in SOURCES
+    }
+    return pd.DataFrame({corner: list(rows), **body})
+
+
+def set_number(point: Row) -> str:
+    """Return a point as text: as printed, or the mean with its 95 % interval."""
+    if point.printed:
+        return str(point.printed)
+    text = ("> " if point.censored else "") + number(point.value)
+    return text if math.isnan(point.low) else f"{text} [{number(point.low)}, {number(point.high)}]"
+
+
+def number(value: float) -> str:
+    """Return a number with three significant digits, thousands separated, never in powers of ten."""
+    if math.isnan(value):
+        return NOT_PRINTED
+    digits = 2 - math.floor(math.log10(abs(value))) if value else 0
+    return f"{value:,.{min(max(digits, 0), 6)}f}"
+
+
+def misprints(rows: pd.DataFrame) -> list[str]:
+    """Return what the published numbers' notes say, one sentence a note, for the asterisks of a table."""
+    places: dict[str, list[str]] = {}
+    for row, column, note in zip(rows["row"], rows["column"], rows["note"], strict=True):
+        if note:
+            places.setdefault(str(note), []).append(f"{row}, {column}")
+    return [f"* {'; '.join(where)}: {note}" for note, where in places.items()]

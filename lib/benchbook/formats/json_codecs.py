@@ -1,0 +1,123 @@
+"""What the JSON codecs share, and stdlib json: records as objects, bookstores as ``{"books": [...]}``."""
+
+import json
+from collections.abc import Callable
+from datetime import date, datetime
+from typing import Any, Literal
+
+from benchbook.formats.codec import READ, Decoder, FormatError, Record, bounded, milliseconds, moment, refusal
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+
+
+class JsonCodec:
+    """JSON through a library's `dumps` and `loads`.
+
+    Parameters
+    ----------
+    name
+        The codec's.
+    dumps
+        Writes a record, compact and in UTF-8, dates as ISO 8601.
+    dumps_books
+        Writes a bookstore, dates as milliseconds since 1970.
+    loads
+        Reads a document.
+    """
+
+    format: Literal["json"] = "json"
+
+    def __init__(
+        self,
+        name: str,
+        dumps: Callable[[Any], bytes],
+        dumps_books: Callable[[AnyBookstore], bytes],
+        loads: Callable[[bytes], Any],
+    ) -> None:
+        self.name = name
+        self._dumps, self._dumps_books, self._loads = dumps, dumps_books, loads
+
+    def encode_record(self, record: Record) -> bytes:
+        """Return a compact JSON object."""
+        try:
+            return self._dumps(record)
+        except (TypeError, ValueError) as error:
+            raise refusal(record, self._dumps, error) from error
+
+    def decode_record(self, data: bytes) -> dict[str, Any]:
+        """Return the object; dates stay ISO 8601 text."""
+        try:
+            record = self._loads(bounded(data))
+        except (ValueError, RecursionError) as error:
+            raise FormatError(f"not JSON: {error}") from error
+        if isinstance(record, dict):
+            return record
+        raise FormatError(f"a JSON object is expected, not {type(record).__name__}")
+
+    def decoder(self, schema: Schema) -> Decoder:
+        """Return `decode_record`, and where the schema has dates what reads these too."""
+        dated = [(field.name, READ[field.type]) for field in schema.fields if field.type in ("date", "datetime")]
+        if not dated:
+            return self.decode_record
+
+        def decode(data: bytes) -> dict[str, Any]:
+            record = self.decode_record(data)
+            for name, read in dated:
+                try:
+                    record[name] = read(record[name])
+                except (KeyError, TypeError, ValueError) as error:
+                    raise FormatError(f"field {name!r}: {error!r}") from error
+            return record
+
+        return decode
+
+    def encode_bookstore(self, store: AnyBookstore) -> bytes:
+        """Return the bookstore as compact JSON."""
+        try:
+            return self._dumps_books(store)
+        except (TypeError, ValueError) as error:
+            raise FormatError(f"a bookstore that JSON cannot hold: {error}") from error
+
+    def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
+        """Return the bookstore of that case."""
+        books = self.decode_record(data).get("books")
+        if not isinstance(books, list):
+            raise FormatError("a bookstore needs a list of books")
+        read = _book2 if case == 2 else _book1
+        store: Bookstore[Any] = Bookstore([])
+        for number, book in enumerate(books):
+            try:
+                store.books.append(read(**book))
+            except (TypeError, OverflowError) as error:
+                raise FormatError(f"books[{number}] is no book of case {case}: {error}") from error
+        return store
+
+
+_book1 = Book1
+
+
+def _book2(id: str, pages: int, published_on: int, title: str, author: dict[str, Any]) -> Book2:
+    return Book2(id, pages, moment(published_on), title, _author(**author))
+
+
+def _author(id: str, name: str, age: int, born_on: int) -> Author:
+    return Author(id, name, age, moment(born_on))
+
+
+def plain(thing: Any) -> Any:
+    """Return what JSON knows in place of a bookstore's object or date: a dictionary, or milliseconds since 1970."""
+    if isinstance(thing, datetime):
+        return milliseconds(thing)
+    return {name: getattr(thing, name) for name in thing.__slots__}
+
+
+def _iso(value: Any) -> str:
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no type of a record's value")
+
+
+def stdlib() -> JsonCodec:
+    """Return the codec of the standard library."""
+    options: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
+    record, books = json.JSONEncoder(default=_iso, **options), json.JSONEncoder(default=plain, **options)
+    return JsonCodec("json", lambda o: record.encode(o).encode(), lambda o: books.encode(o).encode(), json.loads)

@@ -1,0 +1,200 @@
+"""XML through element trees: what lxml and the standard library share, for both have the same tree.
+
+A record is ``<record><field>text</field>...</record>``. A bookstore is the document that JAXB writes: declaration,
+root in a namespace, four spaces a level, ids, pages and date of publication as attributes.
+"""
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime, timedelta, timezone
+from functools import lru_cache
+from typing import Any, Final, Literal
+
+from benchbook.formats.codec import READ, Decoder, FormatError, Record, bounded, refusal, to_text
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+
+DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
+NAMESPACE: Final = "org.example"
+ROOT: Final = f"{{{NAMESPACE}}}bookstore"
+ZONE: Final = timezone(timedelta(hours=1))
+
+ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+"""Characters that no XML 1.0 document can hold."""
+
+_NOT_A_NAME: Final = re.compile(r"[^\w.-]|_(?=x[0-9A-F]{4,6}_)|^(?=[\d.-])", re.ASCII)
+_ESCAPE: Final = re.compile(r"_x([0-9A-F]{4,6})_")
+_INDENT: Final = tuple("\n" + "    " * depth for depth in range(4))
+
+
+@lru_cache(maxsize=4096)
+def tag(name: str) -> str:
+    """Return the field's name as an element's: ``Club Logo`` is ``Club_x0020_Logo`` (the escape of SQL/XML).
+
+    Raises
+    ------
+    ValueError
+        When the name is empty.
+    """
+    if not name:
+        raise ValueError("an XML element needs a name")
+    first = f"_x{ord(name[0]):04X}_{tag(name[1:]) if name[1:] else ''}" if name[0] in "0123456789.-" else None
+    return first or _NOT_A_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
+
+
+@lru_cache(maxsize=4096)
+def field_name(element: str) -> str:
+    """Return the name that `tag` wrote."""
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), element)
+
+
+def written(moment: datetime) -> str:
+    """Return the time as JAXB writes it: with milliseconds only where there are some."""
+    local = moment.astimezone(ZONE)
+    return local.isoformat(timespec="milliseconds" if local.microsecond else "seconds")
+
+
+def read(text: str) -> datetime:
+    """Return the time in UTC."""
+    return datetime.fromisoformat(text).astimezone(UTC)
+
+
+class TreeCodec(ABC):
+    """XML through a library with ElementTree's interface."""
+
+    name: str
+    format: Literal["xml"] = "xml"
+    element: Callable[..., Any]
+    child: Callable[..., Any]
+
+    @abstractmethod
+    def root(self) -> Any:
+        """Return an empty bookstore's element."""
+
+    @abstractmethod
+    def write(self, element: Any) -> bytes:
+        """Return the element as UTF-8 without declaration; raises ValueError on what XML cannot hold."""
+
+    @abstractmethod
+    def parse(self, data: bytes) -> Any:
+        """Return the document's root; raises ValueError when it is not well-formed or has a DOCTYPE."""
+
+    def read(self, data: bytes, expected: str) -> Any:
+        """Return the document's root, which has the expected tag; raises `FormatError`."""
+        try:
+            element = self.parse(bounded(data))
+        except (ValueError, SyntaxError, LookupError) as error:
+            raise FormatError(f"not XML that is accepted here: {error}") from error
+        if element.tag != expected:
+            raise FormatError(f"<{expected}> is expected, not <{element.tag}>")
+        return element
+
+    def encode_record(self, record: Record) -> bytes:
+        """Return a compact document without declaration."""
+        try:
+            return self._encode(record)
+        except (TypeError, ValueError) as error:
+            raise refusal(record, self._encode, error) from error
+
+    def _encode(self, record: Record) -> bytes:
+        element, child = self.element("record"), self.child
+        for name, value in record.items():
+            child(element, tag(name)).text = value if type(value) is str else to_text(value)
+        return self.write(element)
+
+    def decode_record(self, data: bytes) -> dict[str, str]:
+        """Return every field's text."""
+        try:
+            return {field_name(element): text for element, text in texts(self.read(data, "record")).items()}
+        except ValueError as error:
+            raise FormatError(f"not a flat record: {error}") from error
+
+    def decoder(self, schema: Schema) -> Decoder:
+        """Return what reads every field's text by its type."""
+        return typed(self.decode_record, schema)
+
+    def encode_bookstore(self, store: AnyBookstore) -> bytes:
+        """Return the document as JAXB formats it."""
+        root = self.root()
+        try:
+            for book in store.books:
+                (self._book1 if isinstance(book, Book1) else self._book2)(root, book)
+            if len(root):
+                root.text, root[-1].tail = _INDENT[1], _INDENT[0]
+            return DECLARATION + self.write(root) + b"\n"
+        except (TypeError, ValueError) as error:
+            raise FormatError(f"books[{len(root) - 1}]: {error}") from error
+
+    def _leaf(self, parent: Any, name: str, text: str, tail: str) -> None:
+        leaf = self.child(parent, name)
+        leaf.text, leaf.tail = text, tail
+
+    def _node(self, parent: Any, name: str, attributes: Mapping[str, str], depth: int) -> Any:
+        node = self.child(parent, name, attributes)
+        node.text, node.tail = _INDENT[depth + 1], _INDENT[depth]
+        return node
+
+    def _book1(self, root: Any, book: Any) -> None:
+        node = self._node(root, "book", {"id": book.id}, 1)
+        self._leaf(node, "title", book.title, _INDENT[2])
+        self._leaf(node, "author", book.author, _INDENT[1])
+
+    def _book2(self, root: Any, book: Any) -> None:
+        attributes = {"id": book.id, "pages": str(book.pages), "published_on": written(book.published_on)}
+        node = self._node(root, "book", attributes, 1)
+        self._leaf(node, "title", book.title, _INDENT[2])
+        author = self._node(node, "author", {"id": book.author.id}, 2)
+        author.tail = _INDENT[1]
+        self._leaf(author, "name", book.author.name, _INDENT[3])
+        self._leaf(author, "age", str(book.author.age), _INDENT[3])
+        self._leaf(author, "born_on", written(book.author.born_on), _INDENT[2])
+
+    def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
+        """Return the bookstore of that case."""
+        make = _read_book2 if case == 2 else _read_book1
+        store: Bookstore[Any] = Bookstore([])
+        for number, node in enumerate(self.read(data, ROOT)):
+            try:
+                store.books.append(make(node))
+            except (KeyError, TypeError, ValueError) as error:
+                raise FormatError(f"books[{number}] is no book of case {case}: {error!r}") from error
+        return store
+
+
+def typed(decode: Callable[[bytes], dict[str, str]], schema: Schema) -> Decoder:
+    """Return a decoder that reads the text of the schema's fields by their types."""
+    readers = [(field.name, READ[field.type]) for field in schema.fields if field.type != "string"]
+
+    def decode_typed(data: bytes) -> dict[str, Any]:
+        record: dict[str, Any] = decode(data)
+        for name, value in readers:
+            try:
+                record[name] = value(record[name])
+            except (KeyError, ValueError) as error:
+                raise FormatError(f"field {name!r}: {error!r}") from error
+        return record
+
+    return decode_typed
+
+
+def texts(node: Any) -> dict[str, str]:
+    """Return each child's text by its tag; raises ValueError when a child has children of its own."""
+    found: dict[str, str] = {}
+    for child in node:
+        if len(child):
+            raise ValueError(f"<{child.tag}> holds more than text")
+        found[child.tag] = child.text or ""
+    return found
+
+
+def _read_book1(node: Any) -> Book1:
+    text = texts(node)
+    return Book1(node.attrib["id"], text["title"], text["author"])
+
+
+def _read_book2(node: Any) -> Book2:
+    children = {child.tag: child for child in node}
+    author, given = children["author"], node.attrib
+    text = texts(author)
+    writer = Author(author.attrib["id"], text["name"], int(text["age"]), read(text["born_on"]))
+    return Book2(given["id"], int(given["pages"]), read(given["published_on"]), children["title"].text or "", writer)

@@ -1,0 +1,10 @@
+"""From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
+
+from benchbook.grid.errors import GridError
+from benchbook.grid.identities import code_hash, identity, notebook
+from benchbook.grid.parse import Grid
+from benchbook.grid.parse import read as load
+from benchbook.grid.planning import Cell, current, plan
+from benchbook.grid.sources import closure
+
+__all__ = ["Cell", "Grid", "GridError", "closure", "code_hash", "current", "identity", "load", "notebook", "plan"]

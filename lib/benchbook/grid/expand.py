@@ -1,0 +1,119 @@
+"""From a profile's selection to valid parameters: products, overrides, second arms, the study's own checks."""
+
+import itertools
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel, ValidationError
+
+from benchbook.grid.errors import GridError, nearest
+from benchbook.grid.parse import Grid, Point
+from benchbook.grid.strict import Place
+
+
+def points(grid: Grid) -> list[Point]:
+    """Return the grid's points in its order, each once, the parameters that it does not name at their defaults."""
+    shared = {name: place for name, place in grid.fixed.items() if name != "blocks"}
+    found: dict[str, Point] = {}
+    for product in grid.products:
+        axes = {**_defaults(grid.model), **shared, **product}
+        for values in itertools.product(*(place.values() for place in axes.values())):
+            point = dict(zip(axes, values, strict=True))
+            for override in grid.overrides:
+                point |= override.values if matches(point, override.when) else {}
+            found.setdefault(_key(point), point)
+    return list(found.values())
+
+
+def twins(grid: Grid, found: Sequence[Point], *, strict: bool = True) -> list[Point]:
+    """Return the points and, after them, the second arms of those that the grid wants twice.
+
+    Raises
+    ------
+    GridError
+        When a wanted one is not there and `strict` is set.
+    """
+    second: dict[str, Point] = {}
+    for condition in grid.aa:
+        chosen = [point for point in found if matches(point, condition)]
+        if strict and not chosen:
+            raise GridError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
+        second |= {_key(point): {**point, "arm": Place("b", _where(condition))} for point in chosen}
+    return [*found, *second.values()]
+
+
+def matches(point: Mapping[str, Place], condition: Mapping[str, Place]) -> bool:
+    """Return whether each parameter of the condition has one of its values."""
+    return all(
+        name in point and any(_same(point[name].value, wanted.value) for wanted in condition[name].values())
+        for name in condition
+    )
+
+
+def validated(grid: Grid, point: Point) -> BaseModel:
+    """Return the study's parameters.
+
+    Raises
+    ------
+    GridError
+        When the study refuses them.
+    """
+    try:
+        return grid.model.model_validate({name: _value(name, place) for name, place in point.items()})
+    except ValidationError as error:
+        raise _explained(error, point) from error
+
+
+def blocks(grid: Grid) -> int:
+    """Return the number of blocks.
+
+    Raises
+    ------
+    GridError
+        When it is not a whole number from 1.
+    """
+    place = grid.fixed.get("blocks", Place(1, grid.study))
+    if type(place.value) is not int or place.value < 1:
+        raise GridError(place.where, f"blocks is a whole number from 1, not {place.plain()!r}")
+    return place.value
+
+
+def _explained(error: ValidationError, point: Point) -> GridError:
+    first = error.errors()[0]
+    message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
+    if not first["loc"]:
+        return GridError(max((place.where for place in point.values()), key=_lateness), message)
+    name = str(first["loc"][0])
+    value = point[name].plain()
+    advice = ""
+    if first["type"] == "literal_error" and isinstance(value, str):
+        advice = f" ({nearest(value, [item.strip(chr(39)) for item in message.replace(' or ', ', ').split(', ')])})"
+    return GridError(point[name].where or "parameters", f"{name} should be {message}, not {value!r}{advice}")
+
+
+def _defaults(model: type[BaseModel]) -> Point:
+    return {name: Place(field.default, "") for name, field in model.model_fields.items() if not field.is_required()}
+
+
+def _value(name: str, place: Place) -> Any:
+    value = place.plain()
+    return str(Path(value).resolve()) if name == "dataset_file" and isinstance(value, str) else value
+
+
+def _same(a: Any, b: Any) -> bool:
+    return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
+
+
+def _key(point: Point) -> str:
+    return repr(sorted((name, place.plain()) for name, place in point.items()))
+
+
+def _lateness(where: str) -> tuple[bool, int]:
+    """Return how late a place has its say: the file's lines in their order, then the options of the command."""
+    line = where.rpartition(":")[2]
+    return where.startswith("--"), int(line) if line.isdigit() else 0
+
+
+def _where(condition: Mapping[str, Place]) -> str:
+    return next((place.where for place in condition.values()), "aa")

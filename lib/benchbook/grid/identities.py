@@ -1,0 +1,84 @@
+"""A cell's identity: what would have to be equal for its result to be the same experiment."""
+
+import hashlib
+import json
+import platform
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from pydantic import BaseModel
+
+from benchbook import measure, paths
+from benchbook.grid.sources import closure, normal
+
+LENGTH = 20
+"""Hexadecimal digits of an identity: enough that no two cells of a laboratory share one."""
+
+
+def identity(study: str, parameters: BaseModel, server: str) -> str:
+    """Return the identity of a cell.
+
+    Parameters
+    ----------
+    study, parameters
+        The cell.
+    server
+        The version of the server that it would use.
+
+    Returns
+    -------
+    str
+        A digest of the parameters with their arm, the contents of the records it was given, the code (`code_hash`),
+        the versions of the libraries and of Python, the server's version and the host. Never of the number of blocks.
+    """
+    return _digest(
+        {
+            "study": study,
+            "parameters": parameters.model_dump(mode="json"),
+            "records": _contents(getattr(parameters, "dataset_file", None)),
+            "code": code_hash(study),
+            "libraries": [*closure(_module(study)).libraries, ("python", platform.python_version())],
+            "server": server,
+            "host": measure.host(),
+        }
+    )[:LENGTH]
+
+
+@cache
+def code_hash(study: str) -> str:
+    """Return the digest of a study's code: its notebook's without drawing, and the suite's modules that it imports."""
+    return _digest([_notebook_code(notebook(study)), closure(_module(study)).digest])
+
+
+def notebook(study: str) -> Path:
+    """Return a study's notebook.
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is none.
+    """
+    found = sorted(paths.notebooks().glob(f"[0-9][0-9]_{study}.ipynb"))
+    if not found:
+        raise FileNotFoundError(f"{paths.notebooks().name} has no notebook of the study {study}")
+    return found[0]
+
+
+def _notebook_code(path: Path) -> list[str]:
+    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code" and "draw" not in cell["metadata"].get("tags", [])]
+    return [normal("".join(cell["source"])) for cell in code]
+
+
+def _module(study: str) -> str:
+    return f"benchbook.studies.{study}"
+
+
+def _contents(file: str | None) -> str | None:
+    """Return the digest of a file's contents; None when there is none, which its study will complain of."""
+    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else None
+
+
+def _digest(what: Any) -> str:
+    return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()

@@ -1,0 +1,134 @@
+"""What a number was measured on: the machine, its load, the data folder's disk, the libraries."""
+
+import functools
+import os
+import platform
+import tempfile
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final
+
+import psutil
+
+from benchbook.measure.timing import clock
+
+LIBRARIES: Final = (
+    "lxml",
+    "mongoengine",
+    "msgspec",
+    "numpy",
+    "orjson",
+    "pandas",
+    "psycopg",
+    "pyarrow",
+    "pydantic",
+    "pymongo",
+    "xsdata",
+)
+PROBE_NS: Final = 50_000_000
+IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
+
+
+def host() -> str:
+    """Return this machine's name."""
+    return platform.node()
+
+
+def environment(data_folder: Path) -> dict[str, Any]:
+    """Describe where and on what is measured, ready for JSON.
+
+    Parameters
+    ----------
+    data_folder
+        Where the servers keep their data; must exist. Its file system is probed once a process, for about 50 ms.
+
+    Returns
+    -------
+    dict
+        ``host, cpu, cores, cores_usable, governor, frequency_mhz, memory`` (B)``, load`` (1, 5, 15 minutes)``, kernel,
+        clock, file_system, file_system_in_memory, fsyncs_per_s, python, libraries``; None where the system is silent.
+    """
+    kind = _file_system(data_folder)
+    return {
+        "host": host(),
+        "cpu": _cpu_model(),
+        "cores": psutil.cpu_count(),
+        "cores_usable": _usable_cores(),
+        "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
+        "frequency_mhz": _frequency(),
+        "memory": psutil.virtual_memory().total,
+        "load": list(os.getloadavg()),
+        "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
+        "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
+        "file_system": kind,
+        "file_system_in_memory": kind in IN_MEMORY,
+        "fsyncs_per_s": fsync_rate(data_folder),
+        "python": f"{platform.python_implementation()} {platform.python_version()}",
+        "libraries": dict(_versions()),
+    }
+
+
+@functools.cache
+def fsync_rate(folder: Path) -> float:
+    """Return how often a second a 4 KiB append reaches the folder's disk, one after the other (probed once)."""
+    page, count = bytes(4096), 0
+    with tempfile.TemporaryFile(dir=folder) as file:
+        start = clock()
+        while clock() - start < PROBE_NS:
+            file.write(page)
+            file.flush()
+            os.fsync(file.fileno())
+            count += 1
+        return count * 1e9 / (clock() - start)
+
+
+@functools.cache
+def _versions() -> tuple[tuple[str, str], ...]:
+    return tuple((name, version) for name in LIBRARIES if (version := _version(name)))
+
+
+def _version(name: str) -> str | None:
+    try:
+        return metadata.version(name)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def _cpu_model() -> str:
+    if (info := Path("/proc/cpuinfo")).exists():
+        for line in info.read_text().splitlines():
+            if line.startswith(("model name", "Model")):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _usable_cores() -> float:
+    """Return the processors this process may use: its affinity, and its control group's quota."""
+    cores = float(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1)
+    quota, _, period = (_first_line("/sys/fs/cgroup/cpu.max") or "max").partition(" ")
+    return cores if quota == "max" else min(cores, int(quota) / int(period))
+
+
+def _frequency() -> float | None:
+    kilohertz = _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
+    if kilohertz:
+        return int(kilohertz) / 1e3
+    if (info := Path("/proc/cpuinfo")).exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("cpu MHz"):
+                return float(line.partition(":")[2])
+    return None
+
+
+def _file_system(folder: Path) -> str | None:
+    path = folder.resolve()
+    mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
+    return next((mounts[place] for place in (path, *path.parents) if place in mounts), None)
+
+
+def _first_line(path: str) -> str | None:
+    try:
+        return Path(path).read_text().partition("\n")[0]
+    except OSError:
+        return None

@@ -1,0 +1,56 @@
+"""The one place that knows where things lie."""
+
+import os
+from pathlib import Path
+
+
+def root() -> Path:
+    """Return the checkout's folder: ``BENCHBOOK_HOME``, else the nearest parent with a ``papermill_params`` folder.
+
+    Raises
+    ------
+    FileNotFoundError
+        When neither the working directory nor the installed package lies in a checkout.
+    """
+    if home := os.environ.get("BENCHBOOK_HOME"):
+        return Path(home)
+    for start in (Path.cwd(), Path(__file__).resolve()):
+        for folder in (start, *start.parents):
+            if (folder / "papermill_params").is_dir():
+                return folder
+    raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
+
+
+def notebooks() -> Path:
+    """Return the folder of the notebooks."""
+    return root() / "notebooks"
+
+
+def grids() -> Path:
+    """Return the folder of the YAML grids."""
+    return root() / "papermill_params"
+
+
+def harness(lane: str) -> Path:
+    """Return the folder of what runs on another stack, ``java`` or ``node``: in the checkout of this very code."""
+    return Path(__file__).resolve().parents[2] / "harness" / lane
+
+
+def published() -> Path:
+    """Return the folder of the numbers that the papers print."""
+    return root() / "data" / "published"
+
+
+def results() -> Path:
+    """Return the folder of what runs wrote (``BENCHBOOK_RESULTS`` moves it)."""
+    return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")
+
+
+def old_servers() -> Path:
+    """Return the folder of the old servers that were asked for (`make old-servers`); not in git."""
+    return root() / ".cache" / "old-servers"
+
+
+def figures(profile: str) -> Path:
+    """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all)."""
+    return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / profile

@@ -1,0 +1,112 @@
+"""Build a profile's report, unless nothing it depends on has changed: then little is imported."""
+
+import hashlib
+import json
+import os
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import TYPE_CHECKING, Any, Final
+
+import benchbook
+from benchbook import paths
+
+if TYPE_CHECKING:
+    from jupyter_client.manager import AsyncKernelManager
+
+NOTEBOOK: Final = "99_merged_metrics.ipynb"
+PAGE: Final = "report.html"
+STAMP: Final = "report.json"
+
+
+class ReportError(RuntimeError):
+    """The final notebook ran, but the report is not complete."""
+
+
+def build(profile: str = "quick") -> Path:
+    """Run the final notebook for a profile and write its figures and `report.html`.
+
+    Parameters
+    ----------
+    profile
+        The selection whose cells are read: exactly those that `benchbook.grid.plan` lists for it.
+
+    Returns
+    -------
+    Path
+        The page: one file, which needs no network.
+
+    Raises
+    ------
+    papermill.exceptions.PapermillExecutionError
+        When the notebook fails.
+    ReportError
+        When it ran but did not draw everything.
+    """
+    folder = paths.figures(profile)
+    page, stamp = folder / PAGE, folder / STAMP
+    inputs = fingerprint(profile)
+    if page.exists() and stamp.exists() and json.loads(stamp.read_text()).get("inputs") == inputs:
+        return page
+    folder.mkdir(parents=True, exist_ok=True)
+    stamp.unlink(missing_ok=True)
+    executed = _execute(profile, folder)
+    from benchbook.report import page as pages
+
+    _replace(page, pages.html(executed, f"benchbook: {profile}"))
+    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs}, indent=1) + "\n")
+    return page
+
+
+def fingerprint(profile: str) -> str:
+    """Return a hash of all that the report is made of: results, grids, published numbers, notebook and code."""
+    digest = hashlib.sha256(profile.encode())
+    for file in sorted(paths.results().glob("*/[!.]*.parquet")):
+        facts = file.stat()
+        digest.update(f"{file.parent.name}/{file.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    code = Path(benchbook.__file__).parent
+    sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
+    for file in sorted([*sources, *code.rglob("*.py"), *code.rglob("*.j2")]):
+        digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
+
+
+def _execute(profile: str, folder: Path) -> Path:
+    """Run the notebook and return the executed one, once everything it should have drawn is there."""
+    import papermill
+
+    from benchbook import figures
+
+    target = folder / NOTEBOOK
+    for name in figures.FIGURES:
+        (folder / f"{name}.svg").unlink(missing_ok=True)
+    with TemporaryDirectory(prefix="benchbook-") as sockets:
+        papermill.execute_notebook(
+            paths.notebooks() / NOTEBOOK,
+            target,
+            parameters={"profile": profile},
+            cwd=paths.notebooks(),
+            kernel_name="python3",
+            kernel_manager_class=_kernels(Path(sockets)),
+            progress_bar=False,
+        )
+    if absent := [name for name in figures.FIGURES if not (folder / f"{name}.svg").exists()]:
+        raise ReportError(f"{target} ran but did not draw {', '.join(absent)}")
+    return target
+
+
+def _kernels(sockets: Path) -> "type[AsyncKernelManager]":
+    """Return a class of kernel managers that talk over sockets in a private folder: no TCP port is opened."""
+    from jupyter_client.manager import AsyncKernelManager
+
+    class Kernels(AsyncKernelManager):
+        def __init__(self, **options: Any) -> None:
+            super().__init__(transport="ipc", connection_file=str(sockets / "k.json"), **options)
+
+    return Kernels
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file whole or not at all."""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
+    temporary.write_text(text, encoding="utf-8")
+    temporary.replace(path)

@@ -1,0 +1,217 @@
+"""What the final notebook reads: exactly the cells that the plan lists for a profile, merged with DuckDB."""
+
+import json
+from collections import Counter
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import evidence, figures, grid, paths, results, studies
+from benchbook.figures.provenance import distinct, environments
+
+TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
+
+COUNTS: Final = ("repetitions", "blocks")
+"""What a profile has fewer of, not other ones."""
+
+STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
+
+
+@dataclass(frozen=True)
+class Merged:
+    """A profile's cells and what they measured.
+
+    Parameters
+    ----------
+    profile
+        Its name.
+    cells
+        As `benchbook.grid.plan` lists them.
+    observations
+        Every value of the finished ones.
+    folder
+        Where its figures go.
+    """
+
+    profile: str
+    cells: list[grid.Cell]
+    observations: pd.DataFrame
+    folder: Path
+
+    def of(self, study: str) -> pd.DataFrame:
+        """Return one study's observations."""
+        return self.observations[self.observations["study"] == study]
+
+    def query(self, sql: str) -> pd.DataFrame:
+        """Return what an SQL statement over the profile's ``observations`` gives."""
+        with results.connect(cell.key for cell in self.cells) as connection:
+            frame: pd.DataFrame = connection.execute(sql).df()
+            return frame
+
+    def draw(self) -> int:
+        """Draw every figure and set every table; return how many files were written."""
+        return len(figures.draw_all(self.observations, self.folder, self.profile))
+
+
+def merge(profile: str) -> Merged:
+    """Return the cells of a profile and their observations.
+
+    Raises
+    ------
+    benchbook.grid.GridError
+        When a grid is wrong or has no such profile.
+    """
+    cells = grid.plan(profile=profile)
+    return Merged(profile, cells, results.observations(cell.key for cell in cells), paths.figures(profile))
+
+
+def ran(merged: Merged) -> pd.DataFrame:
+    """Return how many cells of each study are done, failed, skipped and not run, and how many values they gave."""
+    counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
+    values = merged.observations["study"].value_counts()
+    rows = [
+        {
+            "Study": study,
+            "Cells": sum(counts[study, state] for state in STATES),
+            **{name.capitalize(): counts[study, state] for state, name in STATES.items()},
+            "Blocks": merged.of(study)["block"].nunique(),
+            "Values": int(values.get(study, 0)),
+        }
+        for study in studies.SLUGS
+    ]
+    return pd.DataFrame(rows)
+
+
+def unfinished(merged: Merged) -> pd.DataFrame:
+    """Return every cell that is not done, and why."""
+    sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
+    told = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
+    rows = [
+        {
+            "Study": cell.study,
+            "Cell": settings(cell, merged.cells),
+            "Block": cell.block,
+            "State": STATES[cell.state],
+            "Why": told.get((cell.identity, cell.block)) or cell.missing or "not run yet",
+        }
+        for cell in merged.cells
+        if cell.state != "done"
+    ]
+    return pd.DataFrame(rows, columns=["Study", "Cell", "Block", "State", "Why"])
+
+
+def settings(cell: grid.Cell, among: list[grid.Cell]) -> str:
+    """Return the parameters that tell a cell from the others of its study."""
+    mine = cell.parameters.model_dump()
+    varying = [
+        name
+        for name in mine
+        if len({json.dumps(other.parameters.model_dump()[name]) for other in among if other.study == cell.study}) > 1
+    ]
+    return ", ".join(f"{name}={mine[name]}" for name in varying)
+
+
+def left_out(merged: Merged) -> pd.DataFrame:
+    """Return what the papers' grids have and this profile does not: levels, repetitions, blocks."""
+    rows: list[dict[str, str]] = []
+    for study in studies.SLUGS:
+        theirs = _levels(grid.plan([study], "paper"))
+        mine = _levels([cell for cell in merged.cells if cell.study == study])
+        for name, levels in theirs.items():
+            ran_here = mine.get(name, [])
+            fewer = name in COUNTS and max(ran_here, default=0) < max(levels)
+            absent = levels if fewer else [] if name in COUNTS else [one for one in levels if one not in ran_here]
+            if absent:
+                rows.append({"Study": study, "Parameter": name, "Here": _listed(ran_here), "Not here": _listed(absent)})
+    return pd.DataFrame(rows, columns=["Study", "Parameter", "Here", "Not here"])
+
+
+def _levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
+    """Return the levels of each parameter, and of the number of blocks, sorted."""
+    levels: dict[str, dict[str, Any]] = {}
+    for cell in cells:
+        for name, value in cell.parameters.model_dump().items():
+            levels.setdefault(name, {})[json.dumps(value)] = value
+    found = {
+        name: sorted(values.values(), key=lambda value: (str(type(value)), value))
+        for name, values in levels.items()
+        if name != "arm"
+    }
+    return found | {"blocks": [len({cell.block for cell in cells})]}
+
+
+def _listed(levels: list[Any]) -> str:
+    return (
+        ", ".join(
+            f"{level:,}" if isinstance(level, int) and not isinstance(level, bool) else str(level) for level in levels
+        )
+        or "none"
+    )
+
+
+def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
+    """Return where timed repetitions lie beyond Tukey's fences, with the block's mean with and without them, in ms."""
+    means = evidence.block_means(merged.observations)
+    found = means[(means["outliers"] > 0) & means["metric"].isin(TIMES)]
+    change = (found["value_without"] / found["value"] - 1).abs().rename("change")
+    found = found.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
+    columns = {"study": "Study", "operation": "Operation", "n": "n", "block": "Block", "measured": "Repetitions"}
+    columns |= {"outliers": "Outliers", "value": "Mean, ms", "value_without": "Without, ms"}
+    shown = found.assign(value=found["value"] / 1e6, value_without=found["value_without"] / 1e6)
+    return shown[list(columns)].rename(columns=columns)
+
+
+def servers(merged: Merged) -> pd.DataFrame:
+    """Return the settings that each product's primary ran with, a row a product and number of nodes."""
+    rows: dict[tuple[str, int, str], None] = {}
+    for one in environments(merged.observations):
+        told = one.get("servers") or {}
+        if nodes := told.get("nodes"):
+            primary = _flat(told.get("settings", {}).get("primary", {}))
+            settings = ", ".join(f"{name} = {value}" for name, value in sorted(primary.items()) if value is not None)
+            rows[told["product"], len(nodes), settings] = None
+    return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
+
+
+def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Return nested settings with dotted names, addresses and ports left out."""
+    found: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            found |= _flat(value, f"{prefix}{name}.")
+        elif name not in ("port", "bindIp", "keyFile", "path"):
+            found[prefix + name] = value
+    return found
+
+
+def machine(merged: Merged) -> pd.DataFrame:
+    """Return what was measured on: a row a fact."""
+    where = environments(merged.observations)
+    every = [json.loads(text) for text in merged.observations["environment"].dropna().unique()]
+    rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
+    loads = [one["load"][0] for one in every if one.get("load")]
+    facts = {name: distinct(where, key) for key, name in FACTS.items()}
+    facts["Memory"] = ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in where if one.get("memory")}))
+    facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
+    facts["Load when a cell began"] = f"{min(loads):.2f} to {max(loads):.2f}" if loads else ""
+    facts["Libraries"] = ", ".join(
+        sorted({f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()})
+    )
+    started = merged.observations["started_at"].dropna()
+    facts["Measured"] = f"{started.min():%Y-%m-%d %H:%M} to {started.max():%Y-%m-%d %H:%M} UTC" if len(started) else ""
+    return pd.DataFrame([(name, text) for name, text in facts.items() if text], columns=["This machine", ""])
+
+
+FACTS: Final = {
+    "host": "Name",
+    "cpu": "Processor",
+    "cores_usable": "Processors usable",
+    "governor": "Frequency governor",
+    "kernel": "System",
+    "clock": "Clock source",
+    "file_system": "Data on",
+    "python": "Python",
+}
+"""Keys of a cell's environment, in print."""

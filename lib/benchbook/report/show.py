@@ -1,0 +1,157 @@
+"""Tables and figures as the notebook shows them: accessible HTML, nothing loaded from elsewhere."""
+
+import base64
+import json
+from collections.abc import Mapping, Sequence
+from html import escape
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from IPython.display import HTML, display
+
+from benchbook import figures
+from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
+
+WIDE: Final = 32
+"""Characters from which a number's cell may break into lines."""
+
+LONG: Final = 60
+"""Characters from which a cell's text gets a wide column."""
+
+
+def _html(text: str) -> HTML:
+    return HTML(text)  # type: ignore[no-untyped-call]
+
+
+def figure(folder: Path, name: str) -> HTML:
+    """Show a drawn figure."""
+    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
+    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    alternative = escape(f"{about['title']}. {'; '.join(about['notes'])}. Data: {name}.csv")
+    return _html(f'<figure id="{name}"><img alt="{alternative}" src="data:image/svg+xml;base64,{image}"></figure>')
+
+
+def table(folder: Path, name: str) -> HTML:
+    """Show a saved table with its title and notes."""
+    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+    return frame_html(frame, about["title"], about["notes"])
+
+
+def study(folder: Path, slug: str, kind: str) -> None:
+    """Show all figures or all tables of a study."""
+    registry, one = (figures.FIGURES, figure) if kind == "figures" else (figures.TABLES, table)
+    for name in registry:
+        if name.startswith(f"{slug}_"):
+            display(one(folder, name))  # type: ignore[no-untyped-call]
+
+
+def frame_html(frame: pd.DataFrame, title: str = "", notes: Sequence[str] = ()) -> HTML:
+    """Show a frame: columns that end in ``, published`` and ``, here`` share a heading."""
+    kinds = {name: _kind(name, frame[name]) for name in frame.columns}
+    body = "".join(
+        "<tr>" + "".join(_cell(kinds[name], value) for name, value in zip(frame.columns, row, strict=True)) + "</tr>"
+        for row in frame.itertuples(index=False, name=None)
+    )
+    caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
+    said = "".join(f'<p class="notes">{escape(note)}</p>' for note in notes)
+    head = _head(kinds)
+    grid = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
+    return _html(f'<figure>{caption}<div class="scroll">{grid}</div>{said}</figure>')
+
+
+def _kind(name: object, values: "pd.Series[Any]") -> str:
+    """Return a column's class: whose numbers they are, else text, or nothing for numbers."""
+    source = str(name).rpartition(", ")[2]
+    if source in SOURCES:
+        return source
+    texts = values.astype(str)
+    numeric = texts.str.fullmatch(r"[-+<> ]*[\d.,]+(e[-+]?\d+)?( \[.*\])?|nan|" + NOT_PRINTED + "|" + NOT_RUN)
+    return "" if numeric.all() else "long" if texts.str.len().max() > LONG else "text"
+
+
+def _head(kinds: Mapping[str, str]) -> str:
+    """Return one row of headings, or two where published and here share one."""
+    if not set(kinds.values()) & set(SOURCES):
+        return "<tr>" + "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in kinds.items()) + "</tr>"
+    top, bottom = "", ""
+    for name, some in groupby(kinds, key=lambda name: name.rpartition(", ")[0] if kinds[name] in SOURCES else name):
+        members = [kinds[member] for member in some]
+        single = members[0] not in SOURCES
+        spans = f'rowspan="2" class="{members[0]}"' if single else f'colspan="{len(members)}" class="group"'
+        top += f"<th {spans}>{escape(name)}</th>"
+        bottom += "" if single else "".join(f"<th>{source}</th>" for source in members)
+    return f"<tr>{top}</tr><tr>{bottom}</tr>"
+
+
+def _cell(kind: str, value: object) -> str:
+    text = number(value) if isinstance(value, float) else str(value)
+    classes = [kind, "none" if text in (NOT_PRINTED, NOT_RUN) else "wide" if len(text) > WIDE else ""]
+    mean, bracket, interval = text.partition(" [") if kind == "here" else (text, "", "")
+    below = f'<br><span class="interval">[{escape(interval)}</span>' if bracket else ""
+    return f'<td class="{" ".join(filter(None, classes))}">{escape(mean)}{below}</td>'
+
+
+def comparisons(found: pd.DataFrame) -> HTML:
+    """Show the sound tests, two lines each: the numbers, and what came out in words."""
+    ordered = _ordered(found)
+    columns = ["Quantity", "Ratio, published", "Ratio, here", "p", "p (Holm)", "Hedges g", "Detectable ratio"]
+    kinds = dict.fromkeys(columns, "") | {"Quantity": "text", "Ratio, published": "published", "Ratio, here": "here"}
+    body = ""
+    for row, where in zip(figures.each(ordered), _varying(ordered["factors"]), strict=True):
+        quantity = f"{figures.METRICS.get(row.metric, row.metric)}, {row.operation.replace('_', ' ')}, {row.role}"
+        numbers = [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm)]
+        numbers += [number(row.hedges_g), number(row.detectable_ratio)]
+        cells = "".join(_cell(kinds[name], text) for name, text in zip(columns[1:], numbers, strict=True))
+        named = f'<td class="text">{escape(quantity)}<br><span class="interval">{escape(where)}</span></td>'
+        body += (
+            f'<tr class="numbers">{named}{cells}</tr><tr><td colspan="7" class="words">{escape(row.words)}</td></tr>'
+        )
+    table_ = f"<table><thead>{_head(kinds)}</thead><tbody>{body}</tbody></table>"
+    return _html(f'<figure><div class="scroll">{table_}</div></figure>')
+
+
+def students(tests: pd.DataFrame) -> HTML:
+    """Show the papers' own tests, recomputed from their printed samples."""
+    shown = pd.DataFrame(
+        {
+            "Measure": tests["measure"],
+            "Commas": tests["reading"],
+            "Values, JSON": tests["n_json"],
+            "Values, XML": tests["n_xml"],
+            "t": tests["t"].map(number),
+            "p (Student)": tests["p"].map(_p),
+            "p (Welch)": tests["p_welch"].map(_p),
+            "p printed": tests["printed"],
+            "": tests["agrees"].map({True: "agrees", False: "differs"}),
+        }
+    )
+    return frame_html(shown)
+
+
+def _ordered(found: pd.DataFrame) -> pd.DataFrame:
+    """Bring comparisons of one quantity together, small n before large."""
+    quantity = found.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
+    natural = found["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
+    return found.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+
+
+def _estimate(row: "figures.Row") -> str:
+    if row.ratio == row.ratio:
+        return number(row.ratio) + (f" [{number(row.low)}, {number(row.high)}]" if row.low == row.low else "")
+    if row.difference == row.difference:
+        return f"{number(row.difference)} {row.unit} [{number(row.difference_low)}, {number(row.difference_high)}]"
+    return NOT_PRINTED
+
+
+def _p(p: float) -> str:
+    return NOT_PRINTED if p != p else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+
+
+def _varying(factors: "pd.Series[str]") -> list[str]:
+    """Drop the factors that are the same in every row."""
+    rows = [text.split(", ") for text in factors]
+    same = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
+    return [", ".join(part for part in parts if part not in same) for parts in rows]

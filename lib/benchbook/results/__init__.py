@@ -1,0 +1,39 @@
+"""What runs write, and how it is read back."""
+
+from typing import TYPE_CHECKING, Any
+
+from benchbook.results.files import typed, write_table
+from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES, Metric
+from benchbook.results.store import STATES, State, joined, path, states, write
+
+if TYPE_CHECKING:
+    from benchbook.results.merge import connect, frame, observations, seconds
+
+__all__ = [
+    "CELLS",
+    "OBSERVATIONS",
+    "STATES",
+    "UNITS",
+    "VALUES",
+    "Metric",
+    "State",
+    "connect",
+    "frame",
+    "joined",
+    "observations",
+    "path",
+    "seconds",
+    "states",
+    "typed",
+    "write",
+    "write_table",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import what reads back only when asked: a cell's kernel writes and never reads."""
+    if name in ("connect", "frame", "observations", "seconds"):
+        from benchbook.results import merge
+
+        return getattr(merge, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

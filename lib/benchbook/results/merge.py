@@ -1,0 +1,85 @@
+"""Everything that runs wrote, as SQL views over one scan of the files."""
+
+from collections.abc import Iterable
+from typing import TYPE_CHECKING, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.dataset as ds
+import pyarrow.parquet as pq
+
+from benchbook import paths
+from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+_KEYS: Final = ("cell_id", "block", "study", "state")
+
+
+def table() -> "pa.Table | ds.Dataset":
+    """Return every row of every file: finished, failed and skipped cells of any identity."""
+    files = [str(file) for file in sorted(paths.results().glob("*/[!.]*.parquet"))]
+    return ds.dataset(files, schema=OBSERVATIONS, format="parquet") if files else OBSERVATIONS.empty_table()
+
+
+def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
+    """Return a DuckDB connection that sees the results and nothing else.
+
+    Views: ``all_observations``, every value beside its cell, and a row for each cell without values; ``observations``,
+    the finished cells of the given identities; ``cells`` and ``"values"``, the two halves of ``all_observations``.
+
+    Parameters
+    ----------
+    identities
+        What ``observations`` holds: ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all.
+    """
+    import duckdb
+
+    connection = duckdb.connect()
+    connection.register("all_observations", table())
+    chosen = None if identities is None else sorted(set(identities))
+    connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))
+    where = "" if chosen is None else f"AND ({_chosen('cell_id')} OR {_chosen('''concat(cell_id, '.', block)''')})"
+    connection.execute(f"CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done' {where}")
+    connection.execute(f"CREATE VIEW cells AS {_CELLS}")
+    columns = ", ".join(["cell_id", "block", *VALUES.names])
+    connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
+    connection.execute("SET enable_external_access = false; SET lock_configuration = true")
+    return connection
+
+
+def observations(identities: Iterable[str] | None = None) -> pd.DataFrame:
+    """Return the view ``observations`` of `connect`, empty and typed when nothing has been run."""
+    with connect(identities) as connection:
+        return frame(connection, "SELECT * FROM observations")
+
+
+def seconds() -> dict[tuple[str, str], float]:
+    """Return how long a finished cell took at last, by its study and its parameters in JSON."""
+    names = ["study", "parameters", "cell_started_at", "cell_ended_at", "state"]
+    files = sorted(paths.results().glob("*/[!.]*.parquet"))
+    found = (pq.ParquetFile(file).read_row_group(0, columns=names).slice(0, 1).to_pylist() for file in files)
+    done = sorted((row for rows in found for row in rows if row["state"] == "done"), key=lambda row: row[names[3]])
+    return {(row["study"], row["parameters"]): (row[names[3]] - row[names[2]]).total_seconds() for row in done}
+
+
+def frame(connection: "DuckDBPyConnection", query: str) -> pd.DataFrame:
+    """Return a query's rows; by way of Arrow, which keeps the types of empty columns and the time zone."""
+    rows: pd.DataFrame = connection.sql(query).to_arrow_table().to_pandas()
+    return rows
+
+
+def _chosen(expression: str) -> str:
+    return f"{expression} IN (SELECT key FROM _current)"
+
+
+def _one(name: str) -> str:
+    """Return the SQL of a column that a cell has one value of, else null (a cell may measure two formats)."""
+    return f"CASE WHEN min({name}) = max({name}) THEN min({name}) END AS {name}"
+
+
+_CELLS: Final = (
+    f"SELECT {', '.join(name if name in _KEYS else _one(name) for name in CELLS.names)} "
+    f"FROM all_observations GROUP BY {', '.join(_KEYS)}"
+)

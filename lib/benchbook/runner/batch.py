@@ -1,0 +1,153 @@
+"""The batch: block after block, deployment after deployment, one cell at a time, whatever happens to each."""
+
+import itertools
+import time
+import uuid
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchbook import paths, results, studies
+from benchbook.deployment import Topology
+from benchbook.grid import Cell, notebook
+from benchbook.runner import outcome
+from benchbook.runner.cells import columns, measured_on
+from benchbook.runner.failures import Failure
+from benchbook.runner.kernels import Kernel
+from benchbook.runner.notebook import execute
+from benchbook.runner.progress import Progress
+from benchbook.runner.visit import Visit
+from benchbook.servers import ServerError
+from benchbook.studies.cell import RESULT
+
+TIMEOUT_S: Final = 6 * 3600.0
+"""Seconds until a cell is given up, unless told otherwise."""
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes
+    ----------
+    done
+        Cells finished in this run.
+    failed, skipped
+        Cells without values, and why.
+    wall_s, measured_s
+        How long the run took, and for how long of it a cell's clock ran.
+    """
+
+    done: int = 0
+    failed: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
+    wall_s: float = 0.0
+    measured_s: float = 0.0
+
+
+class Batch:
+    """One run over a plan.
+
+    Parameters
+    ----------
+    cells
+        The plan; finished cells are left alone.
+    progress
+        Told of every cell.
+    timeout_s
+        Seconds until a cell is given up.
+    """
+
+    def __init__(self, cells: Sequence[Cell], progress: Progress, timeout_s: float = TIMEOUT_S) -> None:
+        self._cells = [cell for cell in cells if cell.state != "done"]
+        self._progress = progress
+        self._timeout_s = timeout_s
+        self._run_id = uuid.uuid4().hex[:12]
+        self.summary = Summary()
+
+    def run(self) -> Summary:
+        """Run what is not done; an interrupt passes through once nothing runs any more."""
+        start = time.monotonic()
+        try:
+            self._skip(cell for cell in self._cells if cell.missing)
+            runnable = [cell for cell in self._cells if not cell.missing]
+            for (_, product, topology), cells in itertools.groupby(runnable, _visited):
+                self._visit(list(cells), product, topology)
+        finally:
+            self.summary.wall_s = time.monotonic() - start
+        return self.summary
+
+    def _skip(self, cells: Iterable[Cell]) -> None:
+        for cell in cells:
+            reason = cell.missing or ""
+            results.write(columns(cell, self._run_id, "skipped", reason))
+            self.summary.skipped.append(Failure(cell, reason))
+            self._progress.ended(cell, "skipped")
+
+    def _visit(self, cells: Sequence[Cell], product: str, topology: Topology) -> None:
+        with Visit(product, topology, sorted({cell.study for cell in cells})) as visit:
+            for cell in cells:
+                self._progress.begun(cell)
+                try:
+                    visit.ready()
+                except ServerError as error:
+                    self._fail(cell, str(error), {})
+                else:
+                    self._attempt(cell, visit)
+        self._progress.visited(cells)
+
+    def _attempt(self, cell: Cell, visit: Visit) -> None:
+        target = visit.folder / "rows.parquet"
+        target.unlink(missing_ok=True)
+        started_at = datetime.now(UTC)
+        why = self._execute(cell, visit, target)
+        table, lacking = _delivered(cell, target)
+        known = measured_on(visit, started_at, datetime.now(UTC))
+        if table is None or lacking:
+            dead = visit.broken()
+            self._fail(cell, dead or why or f"the notebook ended well but delivered too little: {lacking}", known)
+            return
+        results.write({**columns(cell, self._run_id, "done"), **known}, table)
+        self.summary.done += 1
+        self.summary.measured_s += outcome.measured_s(outcome.frame(table))
+        self._progress.ended(cell, "done", (known["cell_ended_at"] - started_at).total_seconds())
+
+    def _execute(self, cell: Cell, visit: Visit, target: Path) -> str | None:
+        kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
+        log = kept.with_suffix(".log")
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        log.unlink(missing_ok=True)
+        env = {**visit.env, RESULT: str(target)}
+        kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
+        parameters = cell.parameters.model_dump()
+        try:
+            return execute(notebook(cell.study), parameters, kernel, kept, broken=visit.died, timeout_s=self._timeout_s)
+        finally:
+            with suppress(FileNotFoundError):
+                if not log.stat().st_size:
+                    log.unlink()
+
+    def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
+        results.write({**columns(cell, self._run_id, "failed", reason), **known})
+        self.summary.failed.append(Failure(cell, reason))
+        self._progress.ended(cell, "failed", reason=reason)
+
+
+def _visited(cell: Cell) -> tuple[int, str, Topology]:
+    return cell.block, cell.product, cell.topology
+
+
+def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
+    """Return the rows that a cell delivered, and what they lack."""
+    if not target.exists():
+        return None, "nothing"
+    table = pq.read_table(target)
+    asked = cell.parameters.model_dump()
+    expected = studies.load(cell.study).expected(cell.parameters)
+    return table, outcome.missing(outcome.frame(table), asked["repetitions"], expected, asked.get("format"))

@@ -1,0 +1,41 @@
+"""What a cell's file says of it beside its values."""
+
+from datetime import datetime
+from typing import Any
+
+from benchbook import measure, results, studies
+from benchbook.grid import Cell, code_hash
+from benchbook.runner.visit import Visit
+
+
+def columns(cell: Cell, run_id: str, state: results.State, reason: str | None = None) -> dict[str, Any]:
+    """Return a cell's columns that are known without running it."""
+    parameters = cell.parameters.model_dump()
+    own = {name: parameters[name] for name in results.CELLS.names if name in parameters and name != "parameters"}
+    return {
+        **own,
+        "cell_id": cell.identity,
+        "block": cell.block,
+        "position": cell.position,
+        "run_id": run_id,
+        "host": measure.host(),
+        "study": cell.study,
+        "topology": cell.topology,
+        "dataset": studies.load(cell.study).dataset(cell.parameters),
+        "parameters": cell.kind[1],
+        "code_hash": code_hash(cell.study),
+        "state": state,
+        "reason": reason,
+    }
+
+
+def measured_on(visit: Visit, started_at: datetime, ended_at: datetime) -> dict[str, Any]:
+    """Return a cell's columns that its deployment knows."""
+    nodes = visit.deployment.nodes
+    return {
+        "engine_version": nodes[0].version if nodes else None,
+        "stand_in": any(node.stand_in for node in nodes),
+        "environment": visit.environment,
+        "cell_started_at": started_at,
+        "cell_ended_at": ended_at,
+    }

@@ -1,0 +1,165 @@
+"""Fresh kernels: forked from a nursery where the system gives parent-death signals, else started anew."""
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+
+from benchbook import processes
+
+_NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""What keeps numpy and pyarrow from starting threads in a nursery: a thread does not survive a fork."""
+
+
+class Child:
+    """A kernel that a nursery forked, as `subprocess.Popen` would show it."""
+
+    stdin = stdout = stderr = None
+
+    def __init__(self, channel: socket.socket, order: dict[str, Any]) -> None:
+        self._channel = channel
+        self._lines = b""
+        self.returncode: int | None = None
+        channel.sendall(json.dumps(order).encode() + b"\n")
+        if not (told := self._next(block=True)):
+            raise RuntimeError("what forks the kernels has ended")
+        self.pid: int = told["pid"]
+
+    def poll(self) -> int | None:
+        """Return the exit status; None while it runs. A nursery that is gone has taken it along."""
+        if self.returncode is None and (told := self._next(block=False)) is not None:
+            self.returncode = told.get("status", -signal.SIGKILL)
+        return self.returncode
+
+    def wait(self, timeout: float | None = None) -> int:
+        """Wait for its end and return the exit status."""
+        if self.returncode is None:
+            self.returncode = self._next(block=True).get("status", -signal.SIGKILL)
+        return self.returncode
+
+    def send_signal(self, signum: int) -> None:
+        """Send it a signal, unless it has ended."""
+        if self.poll() is None:
+            os.kill(self.pid, signum)
+
+    def terminate(self) -> None:
+        """Ask it to end."""
+        self.send_signal(signal.SIGTERM)
+
+    def kill(self) -> None:
+        """End it."""
+        self.send_signal(signal.SIGKILL)
+
+    def _next(self, *, block: bool) -> Any:
+        """Return what the nursery says next; None when it says nothing yet, nothing in it when it is gone."""
+        while b"\n" not in self._lines:
+            try:
+                part = self._channel.recv(4096, 0 if block else socket.MSG_DONTWAIT)
+            except BlockingIOError:
+                return None
+            if not part:
+                return {}
+            self._lines += part
+        line, _, self._lines = self._lines.partition(b"\n")
+        return json.loads(line)
+
+
+class Nursery:
+    """The runner's end of `benchbook.runner.nursery`; a context manager that ends it, and its kernel with it."""
+
+    def __init__(self, modules: Sequence[str], log: Path) -> None:
+        self._channel, theirs = socket.socketpair()
+        with log.open("ab") as file, theirs:
+            command = [sys.executable, "-m", "benchbook.runner.nursery", *modules]
+            env = {**os.environ, **_NO_THREADS}
+            self.process = processes.spawn(command, env=env, stdin=theirs.fileno(), stdout=file, stderr=file)
+
+    def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
+        """Return a new kernel."""
+        order = {"arguments": list(arguments), "env": env, "cwd": str(cwd), "log": str(log)}
+        return Child(self._channel, order)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._channel.close()
+        processes.stop(self.process, signal.SIGKILL)
+
+
+def nursery(modules: Sequence[str], log: Path) -> AbstractContextManager[Nursery | None]:
+    """Return a nursery where forked kernels are safe (Linux), else a context with None."""
+    return Nursery(modules, log) if sys.platform == "linux" else nullcontext()
+
+
+@dataclass
+class Kernel:
+    """One cell's kernel.
+
+    Parameters
+    ----------
+    nursery
+        What forks it; None starts it anew.
+    folder
+        Where its sockets lie; its name is short, for the system allows some hundred characters.
+    cwd, log
+        Its working folder, and the file of all it prints past the notebook.
+    env
+        Added to the runner's own environment.
+    """
+
+    nursery: Nursery | None
+    folder: Path
+    cwd: Path
+    log: Path
+    env: Mapping[str, str]
+    pid: int | None = field(default=None, init=False)
+
+    def manager(self) -> type[AsyncKernelManager]:
+        """Return the class of kernel managers that starts it, over sockets in its folder: no TCP port is opened."""
+        kernel = self
+
+        class Manager(AsyncKernelManager):
+            def __init__(self, **options: Any) -> None:
+                super().__init__(transport="ipc", connection_file=str(kernel.folder / "k.json"), **options)
+                self.provisioner = _Provisioner(kernel_id="cell", kernel_spec=self.kernel_spec, parent=self)
+                self.provisioner.kernel = kernel
+
+        return Manager
+
+    def kill(self) -> None:
+        """End it and all of its session, if it runs."""
+        if self.pid is not None:
+            with suppress(ProcessLookupError):
+                os.killpg(self.pid, signal.SIGKILL)
+
+
+class _Provisioner(LocalProvisioner):
+    """Starts the kernel it is given: forked where there is a nursery."""
+
+    kernel: Kernel
+
+    async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
+        kernel, env = self.kernel, {**kwargs.pop("env"), **self.kernel.env}
+        arguments = cmd[cmd.index("-f") :]
+        if kernel.nursery is None:
+            command = [sys.executable, "-m", "ipykernel_launcher", *arguments]
+            with kernel.log.open("ab") as log:
+                streams = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": str(kernel.cwd)}
+                await super().launch_kernel(command, env=env, **kwargs | streams)
+        else:
+            child = kernel.nursery.fork(arguments, env, kernel.cwd, kernel.log)
+            self.process, self.pid, self.pgid = child, child.pid, child.pid  # type: ignore[assignment]
+        kernel.pid = self.pid
+        return self.connection_info

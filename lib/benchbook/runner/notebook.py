@@ -1,0 +1,106 @@
+"""One cell in a fresh kernel: papermill works in a thread, the main thread watches over it."""
+
+import logging
+import re
+import shutil
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final
+
+import papermill
+from nbclient.exceptions import DeadKernelError
+from papermill.exceptions import PapermillExecutionError
+
+from benchbook.runner.kernels import Kernel
+
+_GLANCE_S: Final = 1.0
+_GRACE_S: Final = 3.0
+_COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
+
+logging.getLogger("papermill").setLevel(logging.CRITICAL)  # the summary says it
+
+
+def execute(
+    notebook: Path,
+    parameters: dict[str, Any],
+    kernel: Kernel,
+    kept: Path,
+    *,
+    broken: Callable[[], str | None],
+    timeout_s: float,
+) -> str | None:
+    """Execute a notebook without its drawing; return why it did not end well, else None.
+
+    Parameters
+    ----------
+    notebook, parameters
+        What to execute, and with what.
+    kernel
+        Where.
+    kept
+        Where the executed notebook is kept.
+    broken
+        Returns why what the cell uses has died; asked once a second. The cell then has a moment to say so itself.
+    timeout_s
+        Seconds until the cell is given up.
+    """
+    said: list[str | None] = []
+    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, kept)))
+    worker.start()
+    try:
+        why = _watch(worker, broken, timeout_s)
+    finally:
+        _end(worker, kernel)
+    return why or said[0]
+
+
+def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
+    deadline = time.monotonic() + timeout_s
+    while worker.is_alive():
+        worker.join(_GLANCE_S)
+        if time.monotonic() > deadline:
+            return f"it was given up after {timeout_s:g} s"
+        if worker.is_alive() and (why := broken()):
+            worker.join(_GRACE_S)
+            return why
+    return None
+
+
+def _end(worker: threading.Thread, kernel: Kernel) -> None:
+    """End the kernel, and with it the thread; more than once, for it may only be starting."""
+    while worker.is_alive():
+        kernel.kill()
+        worker.join(0.2)
+
+
+def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept: Path) -> str | None:
+    executed = kernel.folder / "executed.ipynb"
+    try:
+        papermill.execute_notebook(
+            notebook,
+            executed,
+            parameters,
+            progress_bar=False,
+            request_save_on_cell_execute=False,
+            skip_cells_with_tag="draw",
+            kernel_manager_class=kernel.manager(),
+            shutdown_kernel="immediate",
+        )
+    except PapermillExecutionError as error:
+        return f"{error.ename}: {_COLOURS.sub('', error.evalue)} (notebook cell {error.cell_index} of {kept.name})"
+    except DeadKernelError:
+        return f"the kernel died; {_last_words(kernel.log)}"
+    except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
+        return f"{type(error).__name__}: {error}"
+    finally:
+        if executed.exists():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            shutil.move(executed, kept)
+    return None
+
+
+def _last_words(log: Path) -> str:
+    words = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
+    return f"its last words: {words[-1]}" if words else "it said nothing"

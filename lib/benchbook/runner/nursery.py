@@ -1,0 +1,78 @@
+"""A process that has imported what cells import, and forks a fresh kernel for each: half a second less a cell.
+
+It runs one kernel at a time, opens nothing and has no threads of its own, so that a kernel starts clean: its own
+process, session, environment and log. A kernel dies with its nursery, and a nursery with the runner. Each visit to a
+deployment gets a nursery of its own, so that no two blocks share a memory layout or a hash seed.
+"""
+
+import ctypes
+import gc
+import importlib
+import json
+import os
+import signal
+import socket
+import sys
+import traceback
+from contextlib import suppress
+from typing import Any, Final, NoReturn
+
+_PR_SET_PDEATHSIG: Final = 1
+
+
+def main(modules: list[str]) -> None:
+    """Import, then fork a kernel for each order that arrives at the socket on standard input."""
+    prctl = ctypes.CDLL(None).prctl
+    for name in ("ipykernel.kernelapp", "ipykernel.ipkernel", "pandas", "pyarrow.parquet", "pydantic", *modules):
+        with suppress(ImportError):  # a driver that is missing here: the cells that need it will say so
+            importlib.import_module(name)
+    gc.collect()
+    gc.freeze()
+    channel = socket.socket(fileno=0)
+    nursery = os.getpid()
+    for line in channel.makefile("rb"):
+        child = os.fork()
+        if not child:
+            prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+            if os.getppid() != nursery:  # it died before the request
+                os._exit(1)
+            _kernel(json.loads(line), channel)
+        _tell(channel, pid=child)
+        _tell(channel, status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
+
+
+def _kernel(order: dict[str, Any], channel: socket.socket) -> NoReturn:
+    """Become the kernel that the order describes."""
+    os.setsid()
+    log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+    nothing = os.open(os.devnull, os.O_RDONLY)
+    for target, handle in enumerate((nothing, log, log)):
+        os.dup2(handle, target)
+    channel.detach()
+    os.environ.clear()
+    os.environ.update(order["env"])
+    os.chdir(order["cwd"])
+    arguments = [*order["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]  # read at import, else
+    sys.argv = ["ipykernel_launcher", *arguments]
+    sys.path[0] = ""
+    status: int | str | None = 1
+    try:
+        from ipykernel.kernelapp import IPKernelApp
+
+        status = IPKernelApp.launch_instance(argv=arguments)
+    except SystemExit as leaving:
+        status = leaving.code
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        sys.stdout.flush()
+        sys.stderr.flush()
+        os._exit(status if isinstance(status, int) else int(status is not None))
+
+
+def _tell(channel: socket.socket, **what: int) -> None:
+    channel.sendall(json.dumps(what).encode() + b"\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

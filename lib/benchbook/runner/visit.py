@@ -1,0 +1,116 @@
+"""One deployment in one block: its servers freshly started, its kernels' nursery, and what both are written down as."""
+
+import json
+import os
+import tempfile
+from collections.abc import Sequence
+from contextlib import AbstractContextManager, ExitStack, nullcontext
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final, Self
+
+from benchbook import measure, servers
+from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+from benchbook.grid import closure
+from benchbook.runner.kernels import Nursery, nursery
+from benchbook.servers import Running
+
+_LONGEST: Final = 70
+"""Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
+
+
+class Visit(AbstractContextManager["Visit"]):
+    """A deployment while its cells run.
+
+    Parameters
+    ----------
+    product, topology
+        What to start; nothing for ``none``.
+    studies
+        Whose modules, and with them their libraries, the nursery imports.
+    """
+
+    def __init__(self, product: str, topology: Topology, studies: Sequence[str]) -> None:
+        self._place = (product, topology)
+        self._modules = sorted(set().union(*(closure(f"benchbook.studies.{study}").modules for study in studies)))
+        self._up = ExitStack()
+        self._running: Running | None = None
+        self.nursery: Nursery | None = None
+
+    def __enter__(self) -> Self:
+        self._folder = tempfile.TemporaryDirectory(prefix="benchbook-", dir=_short_folder(), ignore_cleanup_errors=True)
+        self.folder = Path(self._folder.name)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.down()
+        self._folder.cleanup()
+
+    def down(self) -> None:
+        """Stop all that was started; the next `ready` starts it anew."""
+        self._running, self.nursery = None, None
+        self._up.close()
+
+    def ready(self) -> None:
+        """See that everything runs.
+
+        Raises
+        ------
+        servers.ServerError
+            When the servers do not start.
+        """
+        if self._running is not None and not self.broken():
+            return
+        self.down()
+        with ExitStack() as up:
+            self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
+            self._running = up.enter_context(self._servers())
+            self._announce()
+            self._up = up.pop_all()
+
+    def broken(self) -> str | None:
+        """Return what has died and why; None while all runs."""
+        if self.nursery is not None and self.nursery.process.poll() is not None:
+            return f"what forks the kernels has ended: {(self.folder / 'nursery.log').read_text()[-500:]}"
+        return self._running.alive() if self._running else None
+
+    def died(self) -> str | None:
+        """Return what `broken` does, of processes started here: to ask other servers would disturb what is timed."""
+        given = self._running is not None and self.deployment.settings.get("source") == "address"
+        return None if given else self.broken()
+
+    @property
+    def deployment(self) -> Deployment:
+        """The nodes that run."""
+        assert self._running is not None
+        return self._running.deployment
+
+    @property
+    def env(self) -> dict[str, str]:
+        """What tells a kernel of the deployment."""
+        return {VARIABLE: str(self.folder / "deployment.json")}
+
+    @cached_property
+    def environment(self) -> str:
+        """What the cells are measured on, as JSON: the machine, and the servers without their addresses."""
+        found: dict[str, Any] = measure.environment(Path(tempfile.gettempdir()))
+        nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
+        found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}
+        return json.dumps(found, sort_keys=True, default=str)
+
+    def _servers(self) -> AbstractContextManager[Running]:
+        product, topology = self._place
+        none = Running(NONE, lambda: None, lambda: None)
+        return nullcontext(none) if product == "none" else servers.up(product, topology)
+
+    def _announce(self) -> None:
+        path = self.folder / "deployment.json"
+        path.unlink(missing_ok=True)
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(self.deployment.to_json())
+
+
+def _short_folder() -> str:
+    """Return where temporary files go, unless a socket's name would get longer there than the system allows."""
+    usual = tempfile.gettempdir()
+    return usual if len(usual) <= _LONGEST else "/tmp"

@@ -1,0 +1,51 @@
+"""What can be said of a server that does not run: what it wrote last, and what to do about it."""
+
+import re
+import signal
+from pathlib import Path
+from typing import Final
+
+_LINES = 8
+_TAIL_B = 65_536
+
+_REMEDIES: Final = {
+    r"No space left on device|Disk quota exceeded": "the disk is full: free some of it, or point TMPDIR elsewhere",
+    r"error while loading shared libraries: (?P<what>\S+?):": "a library is missing: install what provides {what}",
+    r"Address already in use": "every port it tried was taken: start again",
+    r"Permission denied": "the server's user must reach its folder and programs: check TMPDIR and their permissions",
+    r"could not map anonymous shared memory|Cannot allocate memory": "memory ran out: end something, start again",
+}
+
+
+class ServerError(RuntimeError):
+    """A server could not be found, started, reached or used; the message says why and what to do."""
+
+
+def written(log: Path) -> str:
+    """Return the end of what was written to a log."""
+    text = log.read_bytes().rstrip(b"\0") if log.exists() else b""  # space is reserved ahead
+    return text[-_TAIL_B:].decode(errors="replace")
+
+
+def last_words(text: str) -> str:
+    """Return the last telling lines, indented: of the many in which MongoDB takes its leave, none."""
+    lines = text.strip().splitlines()
+    telling = [line for line in lines if '"s":"I"' not in line] or lines
+    return "\n".join(f"    {line[:400]}" for line in telling[-_LINES:]) or "    (nothing)"
+
+
+def remedy(text: str, status: int | None) -> str:
+    """Return what to do about a server that wrote `text` and ended with `status`."""
+    for pattern, advice in _REMEDIES.items():
+        if found := re.search(pattern, text):
+            return advice.format(**found.groupdict())
+    if status == -signal.SIGILL:
+        return "this processor lacks instructions it needs (MongoDB from 5.0 on: AVX): give an address instead"
+    if status == -signal.SIGKILL:
+        return "something killed it: see whether memory ran out"
+    return "what it said is all that is known"
+
+
+def ending(status: int) -> str:
+    """Return how a process ended, in words."""
+    return f"was ended by {signal.Signals(-status).name}" if status < 0 else f"ended with status {status}"

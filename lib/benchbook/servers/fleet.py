@@ -1,0 +1,192 @@
+"""Servers that were started together: each with its port and log, all in one temporary folder."""
+
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from benchbook import processes
+from benchbook.deployment import Role
+from benchbook.servers.errors import ServerError, ending, last_words, remedy, written
+from benchbook.servers.folders import Folder
+from benchbook.servers.programs import environment
+
+Command = Callable[[int], Sequence[str | Path]]
+"""From a port to the command that serves there."""
+
+_TRIES = 5
+_READY_S = 60.0
+_STOP_S = 10.0
+_POLL_S = 0.01
+_LOG_B = 1 << 18
+
+
+class Server:
+    """One server process, as its fleet's user.
+
+    Attributes
+    ----------
+    role, port, process, log
+        What it is, where it listens on 127.0.0.1, its process, and the file of all it prints.
+    """
+
+    def __init__(self, fleet: "Fleet", role: Role, command: Command) -> None:
+        self.fleet = fleet
+        self.role = role
+        self.log = fleet.folder.path / f"{role}.log"
+        self._command = command
+        self._tries = 0
+        self._launch()
+
+    def _launch(self) -> None:
+        self._tries += 1
+        self.port = free_port()
+        self.process = self.fleet.spawn(self._command(self.port), self.log)
+
+    def await_line(self, text: str) -> None:
+        """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
+
+        Raises
+        ------
+        ServerError
+            When it ends, or takes too long.
+        """
+        deadline = time.monotonic() + _READY_S
+        while text.encode() not in self.log.read_bytes():
+            if self.process.poll() is not None:
+                if self._tries == _TRIES or b"Address already in use" not in self.log.read_bytes():
+                    raise ServerError(self.failure())
+                self._launch()
+            if time.monotonic() > deadline:
+                said = last_words(written(self.log))
+                raise ServerError(f"{self.fleet.product}'s {self.role} was not ready in {_READY_S:.0f} s:\n{said}")
+            time.sleep(_POLL_S)
+
+    def failure(self) -> str | None:
+        """Return how and why the server ended; None while it runs."""
+        status = self.process.poll()
+        if status is None:
+            return None
+        return self.fleet.complaint(f"{self.role} (process {self.process.pid})", status, self.log)
+
+
+class Fleet:
+    """The servers of one deployment and their folder; whoever makes one calls `stop`.
+
+    Parameters
+    ----------
+    product
+        Named in errors.
+    user
+        Who runs the servers; None: whoever runs this.
+    stop_signal, death_signal
+        What they are sent to stop, and when their owner dies.
+    """
+
+    def __init__(
+        self,
+        product: str,
+        *,
+        user: str | None = None,
+        stop_signal: signal.Signals = signal.SIGTERM,
+        death_signal: signal.Signals = signal.SIGKILL,
+    ) -> None:
+        self.product = product
+        self.user = user
+        self.stop_signal = stop_signal
+        self.death_signal = death_signal
+        self.folder = Folder()
+        self.servers: list[Server] = []
+
+    def subfolder(self, name: str) -> Path:
+        """Return a new folder that only the servers' user can read."""
+        path = self.folder.path / name
+        path.mkdir(mode=0o700)
+        self._give(path)
+        return path
+
+    def secret(self, name: str, text: str) -> Path:
+        """Return a new file that only the servers' user can read."""
+        path = self.folder.path / name
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(text)
+        self._give(path)
+        return path
+
+    def serve(self, role: Role, command: Command) -> Server:
+        """Start a server; its `await_line` says when it is ready."""
+        self.servers.append(Server(self, role, command))
+        return self.servers[-1]
+
+    def run(self, command: Sequence[str | Path]) -> None:
+        """Run a program to its end.
+
+        Raises
+        ------
+        ServerError
+            When it fails.
+        """
+        name = Path(command[0]).name
+        log = self.folder.path / f"{name}.log"
+        process = self.spawn(command, log)
+        try:
+            status = process.wait()
+        finally:  # interrupted: it must not write on
+            processes.stop(process, signal.SIGKILL)
+        if status:
+            raise ServerError(self.complaint(name, status, log))
+
+    def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
+        """Start a program that prints into a new `log`."""
+        log.touch(mode=0o600)
+        with log.open("wb") as file:
+            if hasattr(os, "posix_fallocate"):  # a disk that fills must not swallow the reason why servers end
+                os.posix_fallocate(file.fileno(), 0, _LOG_B)
+            return processes.spawn(
+                command,
+                user=self.user,
+                cwd=self.folder.path,
+                env=environment(),
+                stdin=subprocess.DEVNULL,
+                stdout=file,
+                stderr=file,
+                death_signal=self.death_signal,
+            )
+
+    def complaint(self, what: str, status: int, log: Path) -> str:
+        """Return what is to be said of a program that ended."""
+        text = written(log)
+        why = f"{ending(status)}: {remedy(text, status)}"
+        return f"{self.product}'s {what} {why}; in {log.parent} it wrote last:\n{last_words(text)}"
+
+    def failure(self, patience_s: float = 0.0) -> str | None:
+        """Return which servers ended and why; None when all still run after so many seconds."""
+        deadline = time.monotonic() + patience_s
+        while self.servers and all(server.failure() is None for server in self.servers) and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        return "\n".join(text for server in self.servers if (text := server.failure())) or None
+
+    def stop(self) -> None:
+        """Stop all servers at once and remove their folder; a second call does nothing."""
+        for server in self.servers:
+            if server.process.poll() is None:
+                server.process.send_signal(self.stop_signal)
+        for server in self.servers:
+            processes.stop(server.process, self.stop_signal, _STOP_S)
+        self.folder.remove()
+
+    def _give(self, path: Path) -> None:
+        if self.user is not None:
+            shutil.chown(path, self.user)
+
+
+def free_port() -> int:
+    """Return a port that is free now (and may be taken before it is used)."""
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port

@@ -1,0 +1,76 @@
+"""Temporary folders that are swept by the next start when their owner was killed.
+
+A folder's owner holds a lock on the folder itself, which the kernel releases however the owner dies. (A lock, not a
+recorded process id: ids are reused, and differ between containers that share a disk.)
+"""
+
+import fcntl
+import os
+import shutil
+import tempfile
+from pathlib import Path
+
+from benchbook.servers.errors import ServerError, remedy
+
+_PREFIX = "benchbook-servers-"
+
+
+class Folder:
+    """A locked temporary folder.
+
+    Attributes
+    ----------
+    path
+        Where it is: in the system's temporary folder (``TMPDIR`` moves that).
+
+    Raises
+    ------
+    ServerError
+        When none can be made.
+    """
+
+    def __init__(self) -> None:
+        sweep()
+        try:
+            self.path, self._lock = _create()
+        except OSError as error:
+            raise ServerError(f"no temporary folder can be made here ({error}): {remedy(str(error), None)}") from error
+
+    def remove(self) -> None:
+        """Remove the folder and all in it; a second call does nothing."""
+        if self._lock is not None:
+            shutil.rmtree(self.path, ignore_errors=True)
+            os.close(self._lock)
+            self._lock = None
+
+
+def sweep() -> None:
+    """Remove our own folders whose owner is dead."""
+    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+        if (lock := _locked(folder)) is not None:
+            shutil.rmtree(folder, ignore_errors=True)
+            os.close(lock)
+
+
+def _create() -> tuple[Path, int | None]:
+    while True:
+        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        if (lock := _locked(folder)) is not None and folder.exists():  # else another's sweep came between
+            folder.chmod(0o711)  # the user of a server started by root must get through
+            return folder, lock
+
+
+def _locked(folder: Path) -> int | None:
+    """Return an open lock on a folder of ours; None when it is gone, another's, or in use."""
+    try:
+        handle = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        if os.fstat(handle).st_uid == os.geteuid():
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return handle
+    except OSError:
+        pass
+    os.close(handle)
+    return None

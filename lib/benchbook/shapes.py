@@ -1,0 +1,88 @@
+"""What data looks like: schemas of flat records, and the bookstore's classes; no generating, no encoding."""
+
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Generic, Literal, TypeAlias, TypeVar
+
+FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
+
+
+@dataclass(frozen=True)
+class Field:
+    """One attribute of a record; a ``datetime`` is UTC with whole milliseconds."""
+
+    name: str
+    type: FieldType
+
+
+@dataclass(frozen=True)
+class Schema:
+    """The attributes of a set's records, in the order in which they are written.
+
+    Parameters
+    ----------
+    name
+        Of the set: a collection's or a table's name.
+    fields
+        All attributes, the key among them.
+    key
+        The attribute that identifies a record (a string).
+    parent
+        The set that one attribute refers to.
+    """
+
+    name: str
+    fields: tuple[Field, ...]
+    key: str = "_id"
+    parent: "Parent | None" = None
+
+
+@dataclass(frozen=True)
+class Parent:
+    """A reference: ``field`` holds the key of a record of ``schema``."""
+
+    schema: Schema
+    field: str
+
+
+@dataclass(slots=True)
+class Book1:
+    """The bookstore study's first book; `id` is an XML attribute."""
+
+    id: str
+    title: str
+    author: str
+
+
+@dataclass(slots=True)
+class Author:
+    """The second book's author; `id` is an XML attribute."""
+
+    id: str
+    name: str
+    age: int
+    born_on: datetime
+
+
+@dataclass(slots=True)
+class Book2:
+    """The bookstore study's second book; `id`, `pages` and `published_on` are XML attributes."""
+
+    id: str
+    pages: int
+    published_on: datetime
+    title: str
+    author: Author
+
+
+BookT = TypeVar("BookT", Book1, Book2)
+
+
+@dataclass(slots=True)
+class Bookstore(Generic[BookT]):
+    """The root object: a list of books, all of one class."""
+
+    books: list[BookT]
+
+
+AnyBookstore: TypeAlias = Bookstore[Book1] | Bookstore[Book2]

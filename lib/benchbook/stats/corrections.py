@@ -1,0 +1,31 @@
+"""Corrections of p-values for the number of tests."""
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Return Holm's adjusted p-values: below alpha in at most a share alpha of families without any effect.
+
+    Parameters
+    ----------
+    p
+        Shape (n,); NaN for what could not be tested, which stays NaN and does not count as a test.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,).
+
+    References
+    ----------
+    Holm, Scandinavian Journal of Statistics 6 (1979) 65-70; `statsmodels.stats.multitest.multipletests`.
+    """
+    values = np.asarray(p, dtype=np.float64)
+    tested = ~np.isnan(values)
+    adjusted = np.full(values.shape, np.nan)
+    if tested.any():
+        from statsmodels.stats.multitest import multipletests
+
+        adjusted[tested] = multipletests(values[tested], method="holm")[1]
+    return adjusted

@@ -1,0 +1,169 @@
+"""Study `bookstore`: marshalling and unmarshalling a Bookstore, in JSON and in XML.
+
+As the paper did: in each repetition the object is built anew (untimed), marshalled to a file and unmarshalled from it,
+in one format after the other inside one process (``process: together``); the published time is the sum of the two.
+Which format goes first is not printed: XML does in even repetitions, JSON in odd ones. ``process: apart`` gives a
+format a process of its own. The round trip is compared with the object, outside the timing, in every repetition.
+
+Repetition 0 pays for whatever a library prepares at first use, and is kept. Garbage collection stays on, as in normal
+use: with both formats in one process, one may pay for the other's garbage.
+"""
+
+import hashlib
+import tempfile
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final, Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from benchbook import datasets, formats
+from benchbook.deployment import Topology
+from benchbook.formats import Codec
+from benchbook.measure import Reading, client_meters, timed
+from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.documents import Document, bookstore, own_records
+
+OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+
+
+class RoundTripError(RuntimeError):
+    """What was read back is not what was written: its times mean nothing."""
+
+
+class Parameters(CellParameters):
+    """One cell: a case of the paper, the formats and how they share a process, a number of books.
+
+    Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
+    ``case`` means nothing.
+    """
+
+    case: Literal[1, 2] = 1
+    process: Literal["together", "apart"] = "together"
+    format: Literal["both", "json", "xml"] = "both"
+    json_codec: Literal["orjson", "json", "msgspec"] = "orjson"
+    xml_codec: Literal["lxml", "etree", "xsdata"] = "lxml"
+    n: int = Field(1000, ge=1)
+    sink: Literal["file", "memory"] = "file"
+    repetitions: int = Field(100, ge=1)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if (self.process == "together") != (self.format == "both"):
+            raise ValueError("process: together takes format: both; process: apart takes format: json or xml")
+        return self
+
+
+def deployment(parameters: Parameters) -> tuple[str, Topology]:
+    """Return that the cell needs no server."""
+    return "none", "none"
+
+
+def dataset(parameters: Parameters) -> str:
+    """Return the name of the cell's object."""
+    return parameters.named(f"bookstore-{parameters.case}")
+
+
+def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+    """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
+    times = {(operation, "client", metric) for operation in OPERATIONS for metric in METRICS}
+    return times | {("marshal", "client", "size")}
+
+
+def run(parameters: Parameters) -> pd.DataFrame:
+    """Time each format's round trip as often as asked.
+
+    Raises
+    ------
+    RoundTripError
+        When an object that was read back differs from the one that was written.
+    """
+    document, codecs, rows = _document(parameters), _codecs(parameters), Rows()
+    about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": _sha256(document)}
+    with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
+        for repetition in range(parameters.repetitions):
+            thing = document.build()
+            for codec in codecs if repetition % 2 == 0 else reversed(codecs):
+                file = Path(folder, f"document.{codec.format}") if parameters.sink == "file" else None
+                started_at = datetime.now(UTC)
+                measured = _RoundTrip(document, codec, file).measure(thing)
+                columns = {**about, "format": codec.format, "codec": codec.name}
+                for operation, readings in measured.items():
+                    rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
+    return rows.frame()
+
+
+@dataclass(frozen=True)
+class _RoundTrip:
+    """One object's way to bytes and back; to a file and back when there is one."""
+
+    document: Document[Any]
+    codec: Codec
+    file: Path | None
+
+    def measure(self, thing: object) -> dict[str, list[Reading]]:
+        """Return the readings of each operation, the document's size among those of marshalling."""
+        cpu = [meter for meter in client_meters() if meter.metric in METRICS]
+        data, marshal = timed(self._marshalling(thing), cpu)
+        size = self._size(data)
+        back, unmarshal = timed(self._unmarshalling(data), cpu)
+        if back != thing:
+            raise RoundTripError(f"{self.codec.name}: the object that was read back is not the one that was written")
+        if self.file:
+            self.file.unlink()  # the next repetition writes a new file, as this one did
+        return {"marshal": [*marshal, size], "unmarshal": unmarshal, "round_trip": _sum(marshal, unmarshal)}
+
+    def _marshalling(self, thing: object) -> Callable[[], bytes]:
+        encode, file = self.document.encoder(self.codec), self.file
+        if file is None:
+            return lambda: encode(thing)
+
+        def to_file() -> bytes:
+            with file.open("wb") as sink:
+                sink.write(encode(thing))
+            return b""
+
+        return to_file
+
+    def _unmarshalling(self, data: bytes) -> Callable[[], object]:
+        decode, file = self.document.decoder(self.codec), self.file
+        if file is None:
+            return lambda: decode(data)
+
+        def from_file() -> object:
+            with file.open("rb") as source:
+                return decode(source.read())
+
+        return from_file
+
+    def _size(self, data: bytes) -> Reading:
+        if self.file:
+            return Reading("size", "client", self.file.stat().st_size, "B", "stat", 1.0)
+        return Reading("size", "client", len(data), "B", "len", 1.0)
+
+
+def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
+    return [
+        replace(one, value=one.value + other.value, resolution=one.resolution + other.resolution)
+        for one, other in zip(first, second, strict=True)
+    ]
+
+
+def _document(parameters: Parameters) -> Document[Any]:
+    if parameters.dataset_file:
+        return own_records(datasets.own(parameters.dataset_file, parameters.n))
+    return bookstore(parameters.n, parameters.seed, parameters.case)
+
+
+def _codecs(parameters: Parameters) -> list[Codec]:
+    names = {"xml": parameters.xml_codec, "json": parameters.json_codec}
+    return [formats.codec(name) for kind, name in names.items() if parameters.format in (kind, "both")]
+
+
+def _sha256(document: Document[Any]) -> str:
+    """Return the fingerprint of the object as the main JSON codec writes it."""
+    return hashlib.sha256(document.encoder(formats.codec("orjson"))(document.build())).hexdigest()

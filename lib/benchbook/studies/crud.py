@@ -1,0 +1,203 @@
+"""Study `crud`: insert, update, select and delete on document and relational stores, alone and replicated.
+
+As the paper did: 1 KB comments, one call a comment, in the order insert, update, select, delete. Before the update the
+comments' ids are read, untimed; it gives each comment's ``content`` new data. Select reads all comments of an article
+and drains them, once for every article, so that all n comments come back: its count is comments. The paper speaks of
+"a given article" and its times grow with n, which fits one article holding all comments (``comments_per_article:
+all``). In the replicated topology select is left out, and each row of writes is followed by one wait until the replica
+holds what the primary holds: the client's time, the replica's catching up, and both as one interval are stored apart.
+
+MySQL's and MariaDB's tables index the comments' article by themselves, for it is a foreign key: there
+``article_index: false`` means nothing unless constraints are off.
+"""
+
+from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from benchbook import datasets
+from benchbook.deployment import Topology
+from benchbook.engines import Engine
+from benchbook.measure import timed
+from benchbook.servers import product_of
+from benchbook.studies import contents
+from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.replicas import ReplicaLostError, add_unmeasured, resume, until_replicated
+from benchbook.studies.store import Store, each, opened
+
+WRITES: Final = ("insert", "update", "delete")
+ALONE: Final = {("client", "wall_time")}
+REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
+
+
+class Parameters(CellParameters):
+    """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over."""
+
+    engine: Literal[
+        "mongodb", "mongodb+mongoengine", "postgresql+jsonb", "postgresql+relational",
+        "mysql+json", "mysql+relational", "mariadb+json", "mariadb+relational",
+        "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational",
+        "couchdb", "rethinkdb", "couchbase", "sqlserver+relational", "arangodb", "noop",
+    ] = "mongodb"  # fmt: skip
+    topology: Literal["single", "replicated"] = "single"
+    n: int = Field(1000, ge=1)
+    comments_per_article: Literal[10, 100, "all"] = "all"
+    calls: Literal["single", "bulk"] = "single"
+    constraints: Literal["on", "off"] = "on"
+    article_index: bool = False
+    durability: Literal["default", "relaxed", "strict"] = "default"
+    timeout_s: float = Field(600.0, gt=0)
+    repetitions: int = Field(50, ge=1)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.constraints == "off" and not self.engine.endswith("+relational"):
+            raise ValueError(f"constraints: off is for relational engines; {self.engine} has no constraints to drop")
+        if self.engine == "couchdb" and self.durability != "default":
+            raise ValueError("engine: couchdb has no durability to choose; it takes durability: default")
+        if self.engine == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
+            raise ValueError(
+                "engine: noop stores nothing; it takes topology: single and no durability or article_index"
+            )
+        return self
+
+
+def deployment(parameters: Parameters) -> tuple[str, Topology]:
+    """Return the product and topology that the cell needs."""
+    product = product_of(parameters.engine)
+    return product, "none" if product == "none" else parameters.topology
+
+
+def dataset(parameters: Parameters) -> str:
+    """Return the name of the cell's records."""
+    return parameters.named(f"comments-{parameters.comments_per_article}")
+
+
+def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+    """Return the operation, role and metric of every value that each repetition must deliver."""
+    if parameters.topology == "replicated":
+        return {(operation, *rest) for operation in WRITES for rest in REPLICATED}
+    return {(operation, *rest) for operation in (*WRITES, "select") for rest in ALONE}
+
+
+def run(parameters: Parameters) -> pd.DataFrame:
+    """Time the batch of operations as often as asked, each from an emptied store.
+
+    A wait for the replica that runs out is recorded as censored, at the time waited. Then, as in the paper, the batch
+    goes on when both nodes do: the replica has as long again, untimed. If that runs out too, nothing more can be
+    measured and the cell ends, finished: the values it still owed are rows without a number, marked censored, that say
+    so. So is select where the engine, a stand-in, cannot search.
+
+    Raises
+    ------
+    contents.WrongContentsError
+        When a node holds something else than it should after an operation, or select returned something else.
+    """
+    data = _data(parameters)
+    rows = Rows()
+    with _opened(parameters, data.schema) as store:
+        columns = {**store.columns(data), "topology": parameters.topology}
+        for repetition in range(parameters.repetitions):
+            try:
+                _Batch(parameters, store, data, partial(rows.add, repetition, **columns)).run()
+                if why := store.engine.gaps.get("find"):
+                    add_unmeasured(rows, expected(parameters), [repetition], why, columns)
+            except ReplicaLostError as lost:
+                left = range(repetition, parameters.repetitions)
+                add_unmeasured(rows, expected(parameters), left, str(lost), columns)
+                break
+    return rows.frame()
+
+
+def _data(parameters: Parameters) -> datasets.Dataset:
+    if parameters.dataset_file:
+        return datasets.own(parameters.dataset_file, parameters.n)
+    return datasets.comments(parameters.n, parameters.seed, per_article=parameters.comments_per_article)
+
+
+def _opened(parameters: Parameters, schema: datasets.Schema) -> AbstractContextManager[Store]:
+    return opened(
+        parameters.engine,
+        parameters.topology,
+        durability=parameters.durability,
+        constraints=parameters.constraints == "on",
+        index=(_group(schema),) if parameters.article_index else (),
+    )
+
+
+@dataclass(frozen=True)
+class _Batch:
+    """One repetition."""
+
+    parameters: Parameters
+    store: Store
+    data: datasets.Dataset
+    add: Callable[..., None]
+
+    def run(self) -> None:
+        engine, data = self.store.engine, self.data
+        self.store.empty(data.schema, data.parents)
+        wanted = contents.keyed(data.records)
+        self._write("insert", _inserting(engine, data.records, self.parameters.calls), wanted)
+        changes = self._changes(wanted)
+        changed = {one: {**wanted[one], **change} for one, change in changes.items()}
+        self._write("update", _updating(engine, changes, self.parameters.calls), changed)
+        if self.parameters.topology == "single" and "find" not in engine.gaps:
+            self._select(changed)
+        self._write("delete", engine.delete_all, {})
+
+    def _changes(self, wanted: Mapping[str, contents.Record]) -> dict[str, dict[str, Any]]:
+        """Return each record's new data by its id, in the order in which the store gave the ids."""
+        field = contents.text_field(self.data.schema)
+        if self.parameters.calls == "bulk":
+            same = {field: f"new {field}"}
+            return dict.fromkeys(wanted, same)
+        ids = self.store.engine.ids() if self.store.roles else wanted
+        return {one: {field: f"*{wanted[one][field][::-1]}"} for one in ids}
+
+    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, contents.Record]) -> None:
+        count, started_at = len(self.data.records), datetime.now(UTC)
+        if self.parameters.topology == "single":
+            self.add(operation, timed(action)[1], count, started_at=started_at)
+        else:
+            write = until_replicated(action, self.store.engine, self.parameters.timeout_s)
+            write.add_to(partial(self.add, operation, count=count, started_at=started_at))
+            if not write.caught_up:
+                resume(self.store.engine, self.parameters.timeout_s)
+        self.store.check(wanted, operation)
+
+    def _select(self, wanted: Mapping[str, contents.Record]) -> None:
+        field, find = _group(self.data.schema), self.store.engine.find
+        groups = list(dict.fromkeys(record[field] for record in self.data.records))
+        started_at = datetime.now(UTC)
+        found, readings = timed(lambda: [record for group in groups for record in find(field, group)])
+        self.add("select", readings, len(found), started_at=started_at)
+        if self.store.roles:
+            contents.check(found, wanted, f"{self.store.engine.name}, select")
+
+
+def _inserting(engine: Engine, records: list[dict[str, Any]], calls: str) -> Callable[[], object]:
+    return partial(engine.insert_many, records) if calls == "bulk" else partial(each, engine.insert, records)
+
+
+def _updating(engine: Engine, changes: dict[str, dict[str, Any]], calls: str) -> Callable[[], object]:
+    if calls == "bulk":
+        return lambda: engine.update_all(next(iter(changes.values())))
+
+    def one_by_one() -> None:
+        update = engine.update
+        for one, change in changes.items():
+            update(one, change)
+
+    return one_by_one
+
+
+def _group(schema: datasets.Schema) -> str:
+    """Return the field that select asks for: the comments' article, or own records' key."""
+    return schema.parent.field if schema.parent else schema.key

@@ -1,0 +1,179 @@
+"""Study `replication`: replication of smartphones kept as JSON and as XML, and what both nodes spend on it.
+
+As the paper did: smartphones inserted one at a time on the primary, which replicates them. It measured with atop, on
+each node, the database's process: here its process tree. Every value covers the window from the first insertion until
+the replica holds what the primary holds. The models are what a record is stored as:
+
+- ``document``: the record itself (in BSON for MongoDB, JSONB for PostgreSQL, JSON for MySQL and CouchDB);
+- ``json_text`` and ``xml_text``: its key and one text, ``body``, with the record as JSON or XML (a field of the
+  document, or a text column of the relational table);
+- ``xml_fields``: the record with each value wrapped in its tag, as the paper's screenshots show it.
+
+The paper's replication is one-way. In topology ``bidirectional``, its outlook, both nodes take writes and each pulls
+from the other (CouchDB has that); the smartphones are still inserted on the primary.
+
+In a relational engine the record itself would be a row and not a document, so that pair is refused.
+"""
+
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import UTC, datetime
+from functools import partial
+from typing import Final, Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from benchbook import datasets, engines, formats, servers
+from benchbook.deployment import Topology
+from benchbook.engines import Engine
+from benchbook.measure import Meter, capacity_meter, process_meters, timed
+from benchbook.studies import contents
+from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
+from benchbook.studies.store import Store, each, opened
+
+TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
+OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
+"""Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""
+
+
+class Parameters(CellParameters):
+    """One cell: an engine, what a record is stored as, and a number of records."""
+
+    engine: Literal[
+        "mongodb", "postgresql+jsonb", "postgresql+relational",
+        "mysql+json", "mysql+relational", "mariadb+json", "mariadb+relational",
+        "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational",
+        "couchdb", "rethinkdb", "couchbase", "sqlserver+relational", "arangodb",
+    ] = "mongodb"  # fmt: skip
+    topology: Literal["replicated", "bidirectional"] = "replicated"
+    model: Literal["document", "json_text", "xml_text", "xml_fields"] = "document"
+    n: int = Field(2000, ge=1)
+    durability: Literal["default", "relaxed", "strict"] = "default"
+    timeout_s: float = Field(600.0, gt=0)
+    repetitions: int = Field(1, ge=1)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if self.engine.endswith("+relational") and self.model == "document":
+            raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
+        if self.engine == "couchdb" and self.durability != "default":
+            raise ValueError("engine: couchdb has no durability to choose; it takes durability: default")
+        if self.engine != "couchdb" and self.topology == "bidirectional":
+            raise ValueError(f"topology: bidirectional is for engine: couchdb; {self.engine} replicates one way")
+        return self
+
+
+def deployment(parameters: Parameters) -> tuple[str, Topology]:
+    """Return the product and topology that the cell needs."""
+    return servers.product_of(parameters.engine), parameters.topology
+
+
+def dataset(parameters: Parameters) -> str:
+    """Return the name of the cell's records."""
+    return parameters.named("smartphones")
+
+
+def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+    """Return the operation, role and metric of every value that each repetition must deliver.
+
+    Of nodes that are given by their address the processes are not known: then what belongs to a process is not owed;
+    nor are bytes that the engine declares it cannot count. CouchDB does not count them; its stand-in does.
+    """
+    owed = set(TIMES)
+    found = servers.find(servers.product_of(parameters.engine), parameters.topology)
+    if not (isinstance(found, servers.Found) and found.source == "address"):
+        owed |= {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
+    counted = parameters.engine != "couchdb" or isinstance(found, servers.Missing) or found.stand_in
+    if counted and "bytes_received" not in engines.load(parameters.engine).lacks:
+        owed.add(("replica", "bytes_received"))
+    return {("insert", *one) for one in owed}
+
+
+def run(parameters: Parameters) -> pd.DataFrame:
+    """Time the insertion as often as asked, each from an emptied store, and read both nodes' meters around it.
+
+    A wait for the replica that runs out is recorded as censored, at the time waited; the window then has no end, and
+    what would have been read over it is a row without a number, marked censored, that says so. The replica has as long
+    again, untimed; when that runs out too the cell ends, finished, and the repetitions it still owed are such rows.
+
+    Raises
+    ------
+    contents.WrongContentsError
+        When a node holds something else than what was inserted.
+    """
+    source = _source(parameters)
+    data = modelled(source, parameters.model)
+    rows = Rows()
+    with opened(parameters.engine, parameters.topology, durability=parameters.durability) as store:
+        columns = store.columns(source) | {
+            "topology": parameters.topology,
+            "model": parameters.model,
+            "format": "xml" if parameters.model.startswith("xml") else "json",
+        }
+        owe = partial(add_unmeasured, rows, expected(parameters), columns=columns)
+        for repetition in range(parameters.repetitions):
+            try:
+                _repetition(parameters, store, data, partial(rows.add, repetition, "insert", **columns))
+            except RanOutError as ran_out:
+                owe([repetition], str(ran_out))
+            except ReplicaLostError as lost:
+                owe(range(repetition, parameters.repetitions), str(lost))
+                break
+    return rows.frame()
+
+
+def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
+    """Return the records as the model stores them, with the schema that fits them."""
+    if model == "document":
+        return data
+    key = data.schema.key
+    if model == "xml_fields":
+        fields = tuple(field if field.name == key else replace(field, type="string") for field in data.schema.fields)
+        records = [{**formats.xml_fields(record), key: record[key]} for record in data.records]
+    else:
+        text = formats.json_text if model == "json_text" else formats.xml_text
+        fields = (datasets.Field(key, "string"), datasets.Field("body", "string"))
+        records = [{key: record[key], "body": text(record)} for record in data.records]
+    return replace(data, schema=replace(data.schema, fields=fields), records=records)
+
+
+def _source(parameters: Parameters) -> datasets.Dataset:
+    if parameters.dataset_file:
+        return datasets.own(parameters.dataset_file, parameters.n)
+    return datasets.smartphones(parameters.n, parameters.seed)
+
+
+def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:
+    store.empty(data.schema)
+    started_at = datetime.now(UTC)
+    add = partial(add, count=len(data.records), started_at=started_at)
+    inserting = partial(each, store.engine.insert, data.records)
+    try:
+        write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), _meters(store))
+    except RanOutError as ran_out:
+        ran_out.write.add_to(add)
+        resume(store.engine, parameters.timeout_s)
+        raise
+    write.add_to(add)
+    add(readings=readings[1:])  # the first is the window itself: the elapsed time
+    store.check(contents.keyed(data.records), "insert")
+
+
+def _window(inserting: Callable[[], None], engine: Engine, timeout_s: float) -> Write:
+    """Insert and wait; a wait that runs out is raised, for the meters of a node that does not answer cannot be read."""
+    write = until_replicated(inserting, engine, timeout_s)
+    if not write.caught_up:
+        raise RanOutError(write)
+    return write
+
+
+def _meters(store: Store) -> list[Meter]:
+    """Return what is read of both nodes: their processes, where known, and the bytes that the replica received."""
+    meters = []
+    for role, pid in store.pids.items():
+        meters += [*process_meters(pid, role, tree=True), capacity_meter(role)]
+    for counter in store.engine.counters("replica"):
+        meters.append(Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read))
+    return meters

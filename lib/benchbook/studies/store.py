@@ -1,0 +1,79 @@
+"""The store of one cell: an engine on its deployment, emptied before a repetition and checked after an operation."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeVar
+
+from benchbook import engines, measure, servers
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role, Topology
+from benchbook.studies import contents
+
+T = TypeVar("T")
+
+PATIENCE_S: Final = 60.0
+"""How long servers may take to come to rest before a repetition."""
+
+
+@dataclass(frozen=True)
+class Store:
+    """An engine and the nodes it works on."""
+
+    engine: engines.Engine
+    deployment: Deployment
+
+    @property
+    def roles(self) -> tuple[Role, ...]:
+        """The roles of the nodes, the primary first."""
+        return tuple(node.role for node in self.deployment.nodes)
+
+    @property
+    def pids(self) -> dict[Role, int]:
+        """The top process of each node that runs on this machine and is known."""
+        return {node.role: node.pid for node in self.deployment.nodes if node.pid is not None}
+
+    def empty(self, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
+        """Create the store anew, on every node, and wait until the servers are idle.
+
+        Raises
+        ------
+        EngineError, NotIdle
+            When the replica does not follow, or a server does not come to rest.
+        """
+        self.engine.create(schema, parents=parents)
+        measure.idle(self.pids.values(), patience_s=PATIENCE_S)
+
+    def check(
+        self, wanted: Mapping[str, contents.Record], after: str, change: contents.Record = contents.UNCHANGED
+    ) -> None:
+        """Raise `contents.WrongContentsError` unless every node holds exactly the wanted records."""
+        for role in self.roles:
+            found = self.engine.read_all(role)
+            contents.check(found, wanted, f"{self.engine.name}, {role} after {after}", change=change)
+
+    def columns(self, dataset: Dataset) -> dict[str, Any]:
+        """Return the cell's columns that only the running store knows."""
+        nodes = self.deployment.nodes
+        return {
+            "engine": self.engine.name,
+            "engine_version": nodes[0].version if nodes else "",
+            "stand_in": any(node.stand_in for node in nodes),
+            "model": self.engine.model,
+            "driver": self.engine.driver,
+            "dataset": dataset.name,
+            "dataset_sha256": dataset.sha256,
+        }
+
+
+def each(call: Callable[[T], object], items: Iterable[T]) -> None:
+    """Call once an item: the loop that is timed where records go one at a time."""
+    for item in items:
+        call(item)
+
+
+@contextmanager
+def opened(engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
+    """Open an engine on the session's deployment (options as for `engines.open`), and close both at the end."""
+    with servers.session(engine, topology) as deployment, engines.open(engine, deployment, **options) as adapter:
+        yield Store(adapter, deployment)

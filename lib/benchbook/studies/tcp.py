@@ -1,0 +1,117 @@
+"""Study `tcp`: encoded objects sent to a multi-threaded server that decodes each on receipt and discards it.
+
+As the paper did: the client sends a start command, the server starts its clock and says that it is ready, the objects
+follow, and the end signal stops the clock. Every object is distinct and encoded inside that window. The client sees its
+own wall time; the server its clock, its CPU and its memory; and the machine is read around the trial as the paper's
+System Activity Reporter did. Here client and server share the machine, which the paper's did not.
+
+After the timed trials the objects are sent once more, the same way, and the server adds up fingerprints of what it
+decodes: unless they are those of the objects sent, the cell fails.
+"""
+
+from collections.abc import Iterable
+from datetime import UTC, datetime
+from functools import partial
+from typing import Any, Final, Literal, Self
+
+import pandas as pd
+from pydantic import Field, model_validator
+
+from benchbook import datasets, formats, wire
+from benchbook.deployment import Topology
+from benchbook.measure import idle, machine_meters, timed
+from benchbook.studies.cell import CellParameters, Rows
+from benchbook.wire import digest
+
+SERVER: Final = ("wall_time", "cpu_user", "cpu_system", "memory_rss")
+MACHINE: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_used", "memory_total")
+
+
+class WrongObjectsError(RuntimeError):
+    """The server did not decode what was sent: its times mean nothing."""
+
+
+class Parameters(CellParameters):
+    """One cell: a format and its codec, a number of objects and of their fields, and how they travel."""
+
+    format: Literal["json", "xml"] = "json"
+    codec: Literal["orjson", "json", "msgspec", "lxml", "etree", "xsdata"] = "orjson"
+    n: int = Field(20000, ge=1)
+    fields: Literal[2, 12, 50] = 12
+    transport: wire.Transport = "framed"
+    connections: int = Field(1, ge=1, le=64)
+    encode: Literal["inside", "before"] = "inside"
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if formats.NAMES[self.codec] != self.format:
+            raise ValueError(f"codec: {self.codec} writes {formats.NAMES[self.codec]}, not {self.format}")
+        return self
+
+
+def deployment(parameters: Parameters) -> tuple[str, Topology]:
+    """Return that the cell needs no database server; it starts its own."""
+    return "none", "none"
+
+
+def dataset(parameters: Parameters) -> str:
+    """Return the name of the cell's objects."""
+    return parameters.named(f"people-{parameters.fields}")
+
+
+def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+    """Return the operation, role and metric of every value that each repetition must deliver."""
+    values = [("client", "wall_time"), *(("server", name) for name in SERVER), *(("machine", name) for name in MACHINE)]
+    return {("receive", role, metric) for role, metric in values}
+
+
+def run(parameters: Parameters) -> pd.DataFrame:
+    """Time as many trials as asked, with one server.
+
+    Raises
+    ------
+    WrongObjectsError
+        When the server has not decoded exactly what was sent.
+    benchbook.wire.WireError
+        When a conversation breaks.
+    """
+    data, rows = _data(parameters), Rows()
+    columns: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
+    with wire.serving() as server:
+        client = wire.Client(server.port, parameters.codec, data.schema, parameters.transport)
+        for repetition in range(parameters.repetitions):
+            idle([server.pid])
+            streams, started_at = _streams(parameters, data), datetime.now(UTC)
+            report, readings = timed(partial(client.trial, streams), machine_meters())
+            _check_count(report, data)
+            rows.add(
+                repetition, "receive", [*readings, *report.readings], parameters.n, started_at=started_at, **columns
+            )
+        _check_objects(client.trial(_streams(parameters, data), check=True), data)
+    return rows.frame()
+
+
+def _data(parameters: Parameters) -> datasets.Dataset:
+    if parameters.dataset_file:
+        return datasets.own(parameters.dataset_file, parameters.n)
+    return datasets.people(parameters.n, parameters.seed, parameters.fields)
+
+
+def _streams(parameters: Parameters, data: datasets.Dataset) -> list[Iterable[bytes]]:
+    """Return each connection's objects: encoded while they are sent, or already encoded."""
+    encode: Any = formats.codec(parameters.codec).encode_record
+    parts = [data.records[first :: parameters.connections] for first in range(parameters.connections)]
+    if parameters.encode == "inside":
+        return [map(encode, part) for part in parts]
+    return [[encode(record) for record in part] for part in parts]
+
+
+def _check_count(report: wire.Report, data: datasets.Dataset) -> None:
+    if report.objects != len(data.records):
+        raise WrongObjectsError(f"the server received {report.objects} objects, {len(data.records)} were sent")
+
+
+def _check_objects(report: wire.Report, data: datasets.Dataset) -> None:
+    _check_count(report, data)
+    if report.digest != digest.total(data.records):
+        raise WrongObjectsError("the objects that the server decoded are not those that were sent")

@@ -1,0 +1,90 @@
+"""Length-prefixed frames on a socket: one byte of kind, four of length, the payload.
+
+Sockets block, with the kernel's own time limits: Python's would cost a poll before every call. They send at once
+(``TCP_NODELAY``), so that what is sent together is the transport's decision and not the kernel's.
+"""
+
+import json
+import socket
+import struct
+from typing import Any, BinaryIO, Final
+
+HEADER: Final = struct.Struct("!BI")
+LIMIT: Final = 2**20
+"""Bytes of the largest payload that a server takes unless it is told otherwise."""
+BUFFER: Final = 2**18
+"""Bytes that are read from a socket at once, when they are there."""
+
+START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR = range(1, 9)
+
+Frame = tuple[int, bytes]
+
+
+class WireError(RuntimeError):
+    """A conversation failed.
+
+    Parameters
+    ----------
+    what
+        What went wrong.
+    number
+        The object it happened at, counted from 0 on its connection; None when it was at none.
+    """
+
+    def __init__(self, what: str, number: int | None = None) -> None:
+        super().__init__(what if number is None else f"object {number}: {what}")
+        self.what, self.number = what, number
+
+
+def frame(kind: int, payload: bytes = b"") -> bytes:
+    """Return the payload as a frame."""
+    return HEADER.pack(kind, len(payload)) + payload
+
+
+def message(kind: int, **fields: Any) -> bytes:
+    """Return the fields, as JSON, in a frame."""
+    return frame(kind, json.dumps(fields).encode())
+
+
+def fields(payload: bytes) -> dict[str, Any]:
+    """Return the fields of a message; raises `WireError` when it is none."""
+    try:
+        found = json.loads(payload)
+    except ValueError as error:
+        raise WireError(f"not a message: {error}") from error
+    if not isinstance(found, dict):
+        raise WireError("not a message: a JSON object is expected")
+    return found
+
+
+def read(stream: BinaryIO, limit: int = LIMIT) -> Frame | None:
+    """Return the next frame; None when the other side has closed after the last one.
+
+    Raises
+    ------
+    WireError
+        When the frame is over the limit, the connection is cut inside it, or nothing came in time.
+    """
+    header = stream.read(HEADER.size)
+    if header is None:
+        raise WireError("nothing came in time")
+    if len(header) < HEADER.size:
+        if not header:
+            return None
+        raise WireError("the connection was cut or fell silent inside a frame's header")
+    kind, size = HEADER.unpack(header)
+    if size > limit:
+        raise WireError(f"a frame of {size} bytes is over the limit of {limit}")
+    payload = stream.read(size)
+    if payload is None or len(payload) < size:
+        raise WireError(f"the connection was cut or fell silent after {len(payload or b'')} of a frame's {size} bytes")
+    return kind, payload
+
+
+def prepare(connection: socket.socket, patience_s: float) -> None:
+    """Let a socket block, but no longer than `patience_s` in one call, and send at once."""
+    connection.settimeout(None)
+    limit = struct.pack("ll", int(patience_s), int(patience_s % 1 * 1e6))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
+    connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

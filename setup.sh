@@ -1,0 +1,88 @@
+#!/bin/sh
+# Sets up ./.venv for `make`: Python >= 3.11 found, uv found or installed there, everything in requirements.lock
+# installed with its hashes checked and its bytecode compiled. Nothing outside this folder is touched, but for what
+# Debian's packages provide: installed when that is missing and we are root (no service is started), else named.
+set -eu
+cd "$(dirname "$0")"
+env=${1:-.venv}
+
+say() { echo "setup: $*" >&2; }
+fail() { say "$*"; exit 3; }
+modern() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
+
+debian_install() { # what-for package...
+    what=$1; shift
+    if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
+        say "installing Debian's $* for $what"
+        export DEBIAN_FRONTEND=noninteractive
+        { apt-get install -qq -y --no-install-recommends "$@" ||
+          { apt-get update -qq && apt-get install -qq -y --no-install-recommends "$@"; }; } >/dev/null 2>&1 && return
+    fi
+    say "$what needs what is not here; ask for it with: sudo apt-get install $*"
+    return 1
+}
+
+if [ "$env" = .venv ]; then
+    python=
+    for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
+        if modern "$candidate"; then python=$candidate; break; fi
+    done
+    [ -n "$python" ] || fail "no Python 3.11 or newer on PATH; ask for it with: sudo apt-get install python3"
+
+    if command -v uv >/dev/null; then
+        uv=$(command -v uv)
+    else
+        uv=.venv/uv/bin/uv
+        pinned=$(mktemp); trap 'rm -f "$pinned"' EXIT
+        awk '/^[^ #]/ {keep = /^uv==/} keep' requirements.lock >"$pinned"
+        "$python" -c 'import ensurepip' 2>/dev/null || "$python" -m pip --version >/dev/null 2>&1 ||
+            debian_install "Python's installer" python3-venv || exit 3
+        if ! "$python" -m pip --version >/dev/null 2>&1; then
+            "$python" -m venv .venv/bootstrap
+            python=.venv/bootstrap/bin/python
+        fi
+        "$uv" --version >/dev/null 2>&1 || "$python" -m pip install --quiet --disable-pip-version-check --root-user-action ignore --upgrade \
+            --require-hashes --no-deps --target .venv/uv --requirement "$pinned"
+        "$uv" --version >/dev/null 2>&1 || fail "uv could not be installed; see the messages above"
+    fi
+    { [ -x .venv/bin/python ] && modern .venv/bin/python; } ||
+        "$uv" venv --quiet --allow-existing --no-python-downloads --python "$python" .venv
+    say "installing what requirements.lock pins"
+    "$uv" pip sync --quiet --require-hashes --compile-bytecode --python .venv/bin/python requirements.lock
+    "$uv" pip install --quiet --no-deps --no-build-isolation --python .venv/bin/python --editable .
+else
+    "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
+fi
+
+# The MongoDB wheel links against the system's libcurl and OpenSSL 3.
+for mongod in "$env"/lib/python3*/site-packages/fiftyone/db/bin/mongod; do
+    if [ -e "$mongod" ] && command -v ldd >/dev/null && ldd "$mongod" 2>/dev/null | grep -q 'libcurl.*not found'; then
+        debian_install "MongoDB" libcurl4 || true
+    fi
+done
+# CouchDB's stand-in runs on Node. npm fetches what the lock file pins once; afterwards nothing is asked of the network.
+node=harness/node
+if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
+    say "no Node.js with npm on PATH: CouchDB's stand-in is left out; ask for it with: sudo apt-get install nodejs npm"
+elif ! cmp -s $node/package-lock.json $node/node_modules/.installed-lock; then
+    say "installing what $node/package-lock.json pins"
+    if (cd $node && npm ci --silent --prefer-offline); then
+        cp $node/package-lock.json $node/node_modules/.installed-lock
+    else
+        say "npm ci failed in $node: CouchDB's stand-in is left out; see why with: (cd $node && npm ci)"
+    fi
+fi
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
+    debian_install "what tests in a browser" chromium || true
+fi
+
+# Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.
+if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
+    if command -v npm >/dev/null && [ ! -d harness/reqlite/node_modules ]; then
+        npm ci --silent --ignore-scripts --prefix harness/reqlite || say "reqlite could not be installed: RethinkDB's adapter is not tested"
+    fi
+    if command -v mvn >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
+        mvn --quiet --batch-mode dependency:copy -Dartifact=com.couchbase.mock:CouchbaseMock:1.5.27 \
+            -DoutputDirectory=harness/couchbase-mock || say "CouchbaseMock could not be had: Couchbase's adapter is not tested"
+    fi
+fi

@@ -1,0 +1,84 @@
+"""What many tests need: folders of their own, a home they may change, real servers; and what a skip means in CI."""
+
+import os
+import shutil
+import signal
+import tempfile
+from collections.abc import Generator, Iterator
+from pathlib import Path
+
+import pytest
+
+from benchbook import servers
+from benchbook.deployment import VARIABLE, Role
+from benchbook.servers.address import variable
+from standing import LOCAL, needed
+
+ROOT = Path(__file__).parents[1]
+
+
+signal.signal(signal.SIGINT, signal.default_int_handler)
+"""A shell starts what it puts in the background deaf to Ctrl-C; the runs that tests start must hear it."""
+
+MAY_LACK = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed with the suite")
+"""Reasons that a machine of CI may give for skipping a test: a missing server, browser or package is none of them."""
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """In CI no skip hides what is missing: it is a failure there."""
+    report = yield
+    if report.skipped and os.environ.get("CI") and not any(reason in str(report.longrepr) for reason in MAY_LACK):
+        report.outcome = "failed"
+        report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
+    return report
+
+
+@pytest.fixture
+def results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An empty results' folder."""
+    folder = tmp_path / "results"
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(folder))
+    return folder
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) -> Path:
+    """A copy of the grids and notebooks, with empty results."""
+    folder = tmp_path / "home"
+    for name in ("papermill_params", "notebooks"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    monkeypatch.setenv("BENCHBOOK_HOME", str(folder))
+    return folder
+
+
+@pytest.fixture
+def no_given_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
+    roles: tuple[Role, ...] = ("primary", "replica")
+    for name in (VARIABLE, *(variable(product, role) for product in servers.PRODUCTS for role in roles)):
+        monkeypatch.delenv(name, raising=False)
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield a temporary folder of this test alone, which the user of root's PostgreSQL can reach."""
+    folder = Path(tempfile.mkdtemp(prefix="test-servers-"))
+    folder.chmod(0o755)
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture(params=LOCAL)
+def product(request: pytest.FixtureRequest) -> str:
+    """Each product that is here."""
+    needed(request.param)
+    return str(request.param)
+
+
+@pytest.fixture(scope="module", params=LOCAL)
+def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
+    needed(request.param)
+    with servers.start(request.param, "replicated") as running:
+        yield running

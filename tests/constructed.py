@@ -1,0 +1,158 @@
+"""Observations constructed for tests of what is drawn from them: shaped like the quick profile's, never measured."""
+
+import json
+import zlib
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchbook.results import OBSERVATIONS, UNITS, typed
+
+START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
+MACHINE = {
+    "host": "testhost",
+    "cpu": "Test CPU 9000",
+    "cores": 2,
+    "cores_usable": 2.0,
+    "memory": 8_000_000_000,
+    "load": [0.1, 0.1, 0.1],
+    "kernel": "Linux 6.1 x86_64",
+    "file_system": "ext4",
+    "file_system_in_memory": False,
+    "fsyncs_per_s": 1234.5,
+    "python": "CPython 3.11.2",
+    "libraries": {"pymongo": "4.20.0"},
+}
+Quantity = tuple[str, str, str, float]  # operation, role, metric, mean
+
+
+def observations(
+    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"), blocks: int = 3
+) -> pd.DataFrame:
+    """Return rows of some studies, the same on every call."""
+    rows = [row for study in studies for cell in CELLS[study]() for row in _rows(study, blocks, *cell)]
+    frame = pd.DataFrame(rows)
+    table: pd.DataFrame = typed(frame, OBSERVATIONS).to_pandas() if rows else OBSERVATIONS.empty_table().to_pandas()
+    return table
+
+
+def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quantity]) -> Iterator[dict[str, Any]]:
+    parameters = {"seed": 20150501, "repetitions": 2, "lane": "python", "arm": "a"} | cell.pop("parameters")
+    columns = {
+        key: parameters[key]
+        for key in ("n", "engine", "topology", "driver", "transport", "durability", "model", "arm")
+        if key in parameters
+    }
+    number = zlib.crc32(repr((study, parameters, cell.get("format"))).encode())
+    identity = f"{number:016x}"
+    noise = np.random.Generator(np.random.PCG64(number))
+    for block, repetition in product(range(blocks), range(2)):
+        for rank, (operation, role, metric, mean) in enumerate(quantities):
+            yield {
+                **columns, **cell, "study": study, "cell_id": identity, "block": block, "position": 0,
+                "host": "testhost", "lane": "python", "state": "done", "repetitions": 2, "repetition": repetition,
+                "parameters": json.dumps(parameters), "environment": json.dumps(MACHINE),
+                "operation": operation, "role": role, "metric": metric, "unit": UNITS[metric], "count": parameters["n"],
+                "value": float(mean * (1 + 0.05 * noise.standard_normal())), "censored": False,
+                "source": "constructed", "resolution": 1.0,
+                "started_at": START + timedelta(minutes=block, seconds=rank),
+            }  # fmt: skip
+
+
+def _bookstore() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
+    for case, n, (kind, codec, factor) in product((1, 2), (10, 1000), (("json", "orjson", 1), ("xml", "lxml", 4))):
+        parameters = {
+            "case": case,
+            "process": "together",
+            "format": "both",
+            "json_codec": "orjson",
+            "xml_codec": "lxml",
+            "n": n,
+        }
+        time = 1.5e3 * n * factor * case
+        yield {"parameters": parameters, "format": kind, "codec": codec}, [
+            ("marshal", "client", "wall_time", time), ("unmarshal", "client", "wall_time", time),
+            ("round_trip", "client", "wall_time", 2 * time), ("round_trip", "client", "cpu_user", 1.8 * time),
+            ("round_trip", "client", "cpu_system", 0.1 * time),
+            ("marshal", "client", "size", 120.0 * n * factor**0.25 * case),
+        ]  # fmt: skip
+
+
+def _tcp() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
+    for n, (kind, codec, factor) in product((20000, 100000), (("json", "orjson", 1), ("xml", "lxml", 3))):
+        parameters = {
+            "format": kind,
+            "codec": codec,
+            "n": n,
+            "fields": 12,
+            "transport": "framed",
+            "connections": 1,
+            "encode": "inside",
+        }
+        time = 6e3 * n * factor
+        yield {"parameters": parameters, "format": kind, "codec": codec}, [
+            ("receive", "client", "wall_time", time), ("receive", "server", "wall_time", time),
+            ("receive", "server", "cpu_user", 0.4 * time), ("receive", "server", "cpu_system", 0.2 * time),
+            ("receive", "server", "memory_rss", 4e7), ("receive", "machine", "cpu_user", 1.3 * time),
+            ("receive", "machine", "cpu_system", 0.3 * time), ("receive", "machine", "cpu_capacity", 2 * time),
+            ("receive", "machine", "memory_used", 3e9), ("receive", "machine", "memory_total", 8e9),
+        ]  # fmt: skip
+
+
+def _drivers() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
+    for attributes, (driver, factor) in product((89, 6), (("pymongo", 1), ("mongoengine", 8))):
+        engine = "mongodb" if driver == "pymongo" else "mongodb+mongoengine"
+        parameters = {"driver": driver, "attributes": attributes, "n": 1000, "calls": "bulk", "durability": "default"}
+        time = 4e7 * factor * attributes**0.5 / 3
+        yield (
+            {"parameters": parameters, "engine": engine, "engine_version": "6.0.5", "driver": f"{driver} 4.20.0"},
+            [
+                (operation, "client", metric, share * (time if metric != "memory_change" else 2e6))
+                for operation, share in (("insert", 1.0), ("find", 0.6), ("update", 0.4), ("delete", 0.3))
+                for metric in ("wall_time", "cpu_user", "cpu_system", "memory_change")
+            ],
+        )
+
+
+def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
+    engines = {
+        "mongodb": (3e8, "6.0.5"),
+        "postgresql+jsonb": (4e8, "16.14"),
+        "postgresql+relational": (5e8, "16.14"),
+        "noop": (2e5, None),
+    }
+    for (engine, (time, version)), topology in product(engines.items(), ("single", "replicated")):
+        if engine == "noop" and topology == "replicated":
+            continue
+        kept = {"comments_per_article": "all", "constraints": "on", "article_index": False, "durability": "default"}
+        parameters = {"engine": engine, "topology": topology, "n": 1000, "calls": "single", **kept}
+        operations = ("insert", "update", "delete") + (("select",) if topology == "single" else ())
+        quantities = [(operation, "client", "wall_time", time) for operation in operations]
+        if topology == "replicated":
+            quantities += [(operation, "replica", "catch_up_time", time / 50) for operation in operations]
+            quantities += [(operation, "client", "elapsed_time", time * 1.02) for operation in operations]
+        yield {"parameters": parameters, "engine_version": version}, quantities
+
+
+def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
+    for engine, (model, factor) in product(("mongodb", "postgresql+jsonb"), (("json_text", 1), ("xml_text", 1.1))):
+        parameters = {"engine": engine, "topology": "replicated", "model": model, "n": 2000, "durability": "default"}
+        cell = {"parameters": parameters, "engine_version": "6.0.5", "format": model.partition("_")[0]}
+        spent = (("cpu_user", 3e8), ("cpu_system", 1e8), ("cpu_capacity", 1.24e9), ("memory_rss", 1.4e8))
+        yield (
+            cell,
+            [
+                ("insert", "client", "wall_time", 6e8),
+                ("insert", "client", "elapsed_time", 6.2e8),
+                ("insert", "replica", "catch_up_time", 2e7),
+                ("insert", "replica", "bytes_received", 2e6 * factor),
+                *(("insert", role, metric, mean * factor) for role in ("primary", "replica") for metric, mean in spent),
+            ],
+        )
+
+
+CELLS = {"bookstore": _bookstore, "tcp": _tcp, "drivers": _drivers, "crud": _crud, "replication": _replication}

@@ -1,0 +1,69 @@
+"""Servers that stand for a whole test run, announced as a runner does; and engines that are tampered with."""
+
+import atexit
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchbook import servers
+from benchbook.deployment import VARIABLE, Topology
+from benchbook.engines import Engine
+from benchbook.servers.absent import ABSENT
+from benchbook.studies import store
+
+WHEELS = ("mongodb", "postgresql")
+"""Products whose servers are installed with the suite; what else there is is used where it is found."""
+
+LOCAL = tuple(
+    product for product in servers.PRODUCTS if product not in ABSENT or ((own := ABSENT[product]) and own.pairs)
+)
+"""Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
+
+Outputs = set[tuple[str, str, str]]
+
+
+def needed(product: str, topology: Topology = "single") -> None:
+    """Skip the test when the product is not here; never for one that is installed with the suite."""
+    if product not in ("none", *WHEELS) and isinstance(missing := servers.find(product, topology), servers.Missing):
+        pytest.skip(f"{product} is not installed with the suite: {missing.why}")
+
+
+@cache
+def deployment_file(product: str, topology: Topology) -> Path:
+    running = servers.start(product, topology)
+    atexit.register(running.stop)
+    path = Path(tempfile.mkdtemp()) / "deployment.json"
+    path.write_text(running.deployment.to_json())
+    return path
+
+
+def announce(monkeypatch: pytest.MonkeyPatch, product: str, topology: Topology) -> None:
+    """Let the next study find these servers."""
+    if product != "none":
+        needed(product, topology)
+        monkeypatch.setenv(VARIABLE, str(deployment_file(product, topology)))
+
+
+def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:
+    """Let a study open an engine that `change` has laid its hand on."""
+    real = store.engines.open
+
+    @contextmanager
+    def opened(*arguments: Any, **options: Any) -> Iterator[Engine]:
+        with real(*arguments, **options) as engine:
+            change(engine)
+            yield engine
+
+    monkeypatch.setattr(store.engines, "open", opened)
+
+
+def outputs(frame: pd.DataFrame, repetition: int) -> Outputs:
+    rows = frame[frame["repetition"] == repetition]
+    assert not rows.duplicated(["operation", "role", "metric"]).any()
+    return set(rows[["operation", "role", "metric"]].itertuples(index=False, name=None))

@@ -1,0 +1,110 @@
+"""Every study's parameters and rows; each notebook's parameters cell says what its study takes."""
+
+import ast
+import json
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from benchbook import grid, results, studies
+from benchbook.measure import Reading, timed
+from benchbook.studies import cell
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def rows() -> cell.Rows:
+    found = cell.Rows()
+    found.add(0, "insert", timed(list)[1], 10, started_at=NOW, format="json")
+    found.add_value(0, "insert", "client", "size", 42, "len", 1, 10, started_at=NOW)
+    return found
+
+
+def parameters_cell(slug: str) -> list[ast.AnnAssign]:
+    cells = json.loads(grid.notebook(slug).read_text())["cells"]
+    (found,) = (one for one in cells if "parameters" in one["metadata"].get("tags", []))
+    statements = ast.parse("".join(found["source"])).body
+    assert all(isinstance(statement, ast.AnnAssign) for statement in statements), "annotated assignments only"
+    return [statement for statement in statements if isinstance(statement, ast.AnnAssign)]
+
+
+def test_rows_are_typed_and_carry_the_units_of_their_metrics():
+    frame = rows().frame()
+    assert list(frame.columns) == [*results.VALUES.names, "format"]
+    assert list(frame["unit"]) == ["ns", "B"]
+    assert frame["value"].dtype == "float64"
+    assert list(frame["format"].isna()) == [False, True]
+
+
+def test_no_rows_are_typed_too():
+    assert list(cell.Rows().frame().columns) == results.VALUES.names
+
+
+@pytest.mark.parametrize(
+    ("reading", "column"),
+    [
+        (Reading("wall_tme", "client", 1, "ns", "clock", 1), "format"),
+        (Reading("wall_time", "client", 1, "ms", "clock", 1), "format"),
+        (Reading("wall_time", "client", 1, "ns", "clock", 1), "frmat"),
+    ],
+)
+def test_a_metric_unit_or_column_that_the_results_do_not_know_is_refused(reading: Reading, column: str):
+    with pytest.raises(ValueError, match=r"the results (hold|have) no"):
+        cell.Rows().add(0, "insert", [reading], 1, started_at=NOW, **{column: "x"})
+
+
+def test_rows_are_delivered_to_the_file_that_a_runner_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    frame = rows().frame()
+    assert cell.deliver(frame) is frame
+    monkeypatch.setenv(cell.RESULT, str(tmp_path / "rows.parquet"))
+    cell.deliver(frame)
+    table = pq.read_table(tmp_path / "rows.parquet")
+    assert table.schema.equals(results.OBSERVATIONS)
+    assert table["value"].to_pylist() == frame["value"].to_list()
+    assert [path.name for path in tmp_path.iterdir()] == ["rows.parquet"]
+
+
+def test_rows_of_another_form_are_not_delivered():
+    with pytest.raises(ValueError, match="no column surprise"):
+        cell.deliver(pd.DataFrame({"surprise": [1]}))
+    with pytest.raises(ValueError, match="not of its column's type"):
+        cell.deliver(pd.DataFrame({"value": ["fast"]}))
+
+
+@pytest.mark.parametrize("wrong", [{"seed": -1}, {"repetitions": 0}, {"repetitions": "2"}, {"arm": "c"}, {"sed": 1}])
+def test_parameters_are_strict(wrong: dict[str, Any]):
+    with pytest.raises(ValidationError):
+        cell.CellParameters(**wrong)
+
+
+def test_there_is_no_sixth_study():
+    with pytest.raises(KeyError, match="no study 'cruds'"):
+        studies.load("cruds")
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_a_notebooks_parameters_cell_and_its_studys_parameters_agree(slug: str):
+    model = studies.load(slug).Parameters
+    assigned = {ast.unparse(one.target): one for one in parameters_cell(slug)}
+    assert set(assigned) == set(model.model_fields)
+    defaults = {name: ast.literal_eval(one.value) for name, one in assigned.items() if one.value}
+    model(**defaults)
+    for name, one in assigned.items():
+        annotation = TypeAdapter(eval(ast.unparse(one.annotation)))
+        annotation.validate_python(defaults[name], strict=True)
+        annotation.validate_python(model.model_fields[name].default, strict=True)
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_a_study_declares_outputs_a_deployment_and_a_dataset_for_every_cell_of_its_smoke_profile(slug: str):
+    study = studies.load(slug)
+    for one in grid.plan([slug], "smoke"):
+        outputs = study.expected(one.parameters)
+        assert outputs and {metric for _, _, metric in outputs} <= set(results.UNITS)
+        assert one.topology in ("none", "single", "replicated")
+        assert study.dataset(one.parameters)

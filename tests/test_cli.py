@@ -1,0 +1,158 @@
+"""The command: its exit statuses, its errors, and what it prints for people and for programs."""
+
+import io
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+from datetime import UTC, datetime
+from pathlib import Path
+
+import pandas as pd
+import pytest
+
+from benchbook import cli, engines, grid, results, servers
+from benchbook.grid import planning
+from benchbook.measure import timed
+from benchbook.studies import cell
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def finish(one: grid.Cell) -> None:
+    """Write a finished cell as a run would."""
+    rows = cell.Rows()
+    rows.add(0, "insert", timed(list)[1], 10, started_at=NOW)
+    study, parameters = one.kind
+    known = {"study": study, "cell_id": one.identity, "block": one.block, "parameters": parameters, "state": "done"}
+    results.write({**known, "cell_started_at": NOW, "cell_ended_at": NOW}, rows.frame())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "required: COMMAND"),
+        (["rnu"], "invalid choice: 'rnu'"),
+        (["run", "--porfile", "quick"], "unrecognized arguments"),
+        (["run", "--timeout", "-1"], "above 0"),
+        (["run", "crut"], "no such study: did you mean 'crud'?"),
+        (["run", "--profile", "quik"], "did you mean 'quick'?"),
+        (["plan", "crud", "--where", "engine=nop"], "did you mean 'noop'?"),
+        (["run", "crud", "--set", "n=0"], "--set n=0: n should be greater than or equal to 1"),
+        (["report", "--profile", "quik"], "did you mean 'quick'?"),
+        (["results", "--profile", "quik"], "did you mean 'quick'?"),
+        (["results", "--sql", "SELEC"], "syntax error"),
+        (["results", "--sql", "SELECT valu FROM observations"], "valu"),
+        (["results", "--sql", "DROP VIEW observations"], "one SELECT"),
+        (["results", "--sql", "SELECT 1; SELECT 2"], "one SELECT"),
+        (["results", "--sql", "SELECT * FROM read_csv('/etc/hostname')"], "--sql"),
+        (["servers", "up", "mongo"], "mongo"),
+        (["servers", "up", "noop"], "has no server"),
+        (["servers", "up", "mongodb", "--topology", "ring"], "invalid choice"),
+    ],
+    ids=" ".join,
+)
+def test_what_is_asked_wrongly_ends_with_2_and_starts_nothing(
+    home: Path, results_folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], says: str
+):
+    assert cli.main(arguments) == 2
+    printed = capfd.readouterr()
+    assert says in printed.err and printed.out == ""
+    assert not results_folder.exists()
+
+
+def test_a_wrong_grid_ends_with_2_and_names_file_and_line(home: Path, capfd: pytest.CaptureFixture[str]):
+    path = home / "papermill_params" / "tcp.yaml"
+    path.write_text(path.read_text().replace("transport:", "transprot:", 1))
+    assert cli.main(["run", "tcp"]) == 2
+    assert re.search(r"papermill_params/tcp.yaml:\d+: .*did you mean 'transport'\?", capfd.readouterr().err)
+
+
+def test_help_ends_with_0(capfd: pytest.CaptureFixture[str]):
+    assert cli.main(["--help"]) == 0
+    printed = capfd.readouterr().out
+    assert all(command in printed for command in cli.COMMANDS)
+
+
+def test_doctor_names_every_engine_and_why_not(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
+    assert cli.main(["doctor", "--json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [row["engine"] for row in rows] == list(engines.NAMES)
+    assert {"engine", "available", "stand_in", "version", "why"} <= set(rows[0])
+    monkeypatch.setattr(servers, "find", lambda product: servers.Missing(product, f"no {product} here"))
+    assert cli.main(["doctor"]) == 0
+    printed = capfd.readouterr().out
+    assert "no mongodb here" in printed and "not yet part of the suite" in printed
+
+
+def test_plan_tells_every_cell_and_its_state(home: Path, capfd: pytest.CaptureFixture[str]):
+    cells = grid.plan(["crud"], "smoke")
+    finish(cells[0])
+    assert cli.main(["plan", "crud", "--profile", "smoke", "--json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [row["identity"] for row in rows] == [one.identity for one in cells]
+    assert [row["state"] for row in rows] == ["done"] + ["todo"] * (len(cells) - 1)
+    assert rows[0]["seconds"] == 0 and rows[1]["seconds"] is None
+    assert cli.main(["plan", "crud", "--profile", "smoke"]) == 0
+    last = capfd.readouterr().out.strip().splitlines()[-1]
+    assert last == f"cells: {len(cells)}, 1 done, {len(cells) - 1} todo, time left unknown"
+
+
+def test_nothing_can_run_here_ends_with_3(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    planning._server.cache_clear()
+    monkeypatch.setattr(servers, "find", lambda product, topology="single": servers.Missing(product, "no mongod here"))
+    asked = ["run", "drivers", "--profile", "smoke"]
+    assert cli.main(asked) == 3
+    assert cli.main(asked) == 3, "again, although each has its row already"
+    assert "no mongod here" in capfd.readouterr().out
+    planning._server.cache_clear()
+    assert set(results.states("drivers").values()) == {"skipped"}
+
+
+def test_observations_are_the_current_ones(home: Path, capfd: pytest.CaptureFixture[str]):
+    one, two = grid.plan(["crud"], "smoke", ["engine=noop,mongodb", "topology=single"])
+    finish(one)
+    results.write({"study": "crud", "cell_id": "old", "block": 0, "state": "done", "parameters": one.kind[1]})
+    results.write({"study": "crud", "cell_id": "older", "block": 0, "state": "done", "parameters": '{"gone": 1}'})
+    query = ["results", "--json", "--sql", "SELECT cell_id FROM "]
+    assert cli.main([*query[:-1], query[-1] + "observations"]) == 0
+    assert json.loads(capfd.readouterr().out) == [{"cell_id": one.identity}]
+    assert cli.main([*query[:-1], query[-1] + "all_observations"]) == 0
+    assert len(json.loads(capfd.readouterr().out)) == 3
+    finish(two)
+    assert cli.main([*query[:-1], query[-1] + "observations", "--profile", "quick"]) == 0
+    assert json.loads(capfd.readouterr().out) == []
+
+
+def test_results_come_as_text_csv_json_and_parquet(
+    home: Path, tmp_path: Path, capfdbinary: pytest.CaptureFixture[bytes]
+):
+    sql = "SELECT 1 AS a, 'é, \"x\"' AS b, TIMESTAMP '2026-11-21' AS c, NULL AS d"
+    printed = {}
+    for form in ("text", "csv", "json", "parquet"):
+        assert cli.main(["results", "--sql", sql, "--format", form]) == 0
+        printed[form] = capfdbinary.readouterr().out
+    assert "é" in printed["text"].decode() and printed["csv"].startswith(b'a,b,c,d\n1,"\xc3\xa9, ""x""",2026-11-21')
+    (row,) = json.loads(printed["json"])
+    assert (row["a"], row["b"], row["d"]) == (1, 'é, "x"', None)
+    assert pd.read_parquet(io.BytesIO(printed["parquet"]))["b"].to_list() == ['é, "x"']
+    target = tmp_path / "out.csv"
+    assert cli.main(["results", "--sql", sql, "--format", "csv", "--output", str(target)]) == 0
+    assert target.read_bytes() == printed["csv"] and capfdbinary.readouterr().out == b""
+
+
+def test_servers_stay_up_until_they_are_stopped():
+    command = [sys.executable, "-m", "benchbook.cli", "servers", "up", "postgresql+jsonb"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        address = process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=20)
+    found = re.match(r"export BENCHBOOK_POSTGRESQL_URL='(\S+)'  # .*process (\d+)", address)
+    assert found and process.returncode == 0
+    with pytest.raises(ProcessLookupError):
+        os.kill(int(found[2]), 0)

@@ -1,0 +1,258 @@
+"""Generated data: its shape, its size, its stability; and a person's own records."""
+
+import json
+import os
+import subprocess
+import sys
+import zlib
+from datetime import UTC, date, datetime
+from statistics import mean
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from benchbook import datasets
+
+SEED = 20150501
+MAKE = {
+    "smartphones": lambda n, seed: datasets.smartphones(n, seed),
+    "wide-89": lambda n, seed: datasets.wide(n, seed),
+    "wide-6": lambda n, seed: datasets.wide(n, seed, attributes=6),
+    "comments-10": lambda n, seed: datasets.comments(n, seed),
+    "comments-100": lambda n, seed: datasets.comments(n, seed, per_article=100),
+    "comments-all": lambda n, seed: datasets.comments(n, seed, per_article="all"),
+    "people-2": lambda n, seed: datasets.people(n, seed, fields=2),
+    "people-12": lambda n, seed: datasets.people(n, seed, fields=12),
+    "people-50": lambda n, seed: datasets.people(n, seed, fields=50),
+}
+GOLDEN = {
+    "smartphones": "7d3168675bf35f76357ebbacc76be88ca649a2ecbe446bb6ae3ef4d95f04e3c3",
+    "wide-89": "697df0ffd62fd587efe76037345a81fde1cabe7f24bd70e4318097afd8671204",
+    "wide-6": "55592eaa133da59132b3c97ab6cb06e9399a0f3ce4eadd9c7ad19f271de65d82",
+    "comments-10": "798f4048bed7222185c76fa0b002fe0722ca33120ecdc0b279c7e198b907d213",
+    "comments-100": "5e692cbee4036d97b0237ae73cdf91c24d7fc7db309015f93e461ae5d1c04233",
+    "comments-all": "21b70919072910e2aae5ac88a620e93a0ae00846b7d2b3802de828792f863223",
+    "people-2": "dfca3a8bf3062adf5796c6a3d40e05690306f5794868b8bd278ec0044f62bc60",
+    "people-12": "ca2092eeb9abeac751c7c41a0769fcf5fa4cbe489b1f5e2130f1cc6bd59a8eb3",
+    "people-50": "921c4530f5d4ef0c8f3586ab299fccfe9dcda542325ed781cf39ea906fe405c2",
+}
+PYTHON_TYPES = {"string": str, "integer": int, "float": float, "boolean": bool, "date": date, "datetime": datetime}
+INCOMPRESSIBLE = {"smartphones": 0.12, "wide-89": 0.12, "people-12": 0.2, "people-50": 0.2, "comments-10": 0.33}
+every_set = pytest.mark.parametrize("name", MAKE)
+
+
+def as_json(record):
+    return json.dumps(record, ensure_ascii=False, separators=(",", ":"), default=lambda day: day.isoformat()).encode()
+
+
+@every_set
+def test_a_set_never_changes(name):
+    assert MAKE[name](500, SEED).sha256 == GOLDEN[name]
+
+
+def test_another_process_with_another_hash_seed_makes_the_same_set():
+    code = f"from benchbook import datasets; print(datasets.wide(50, {SEED}).sha256)"
+    env = {**os.environ, "PYTHONHASHSEED": "7"}
+    made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
+    assert made.stdout.strip() == datasets.wide(50, SEED).sha256
+
+
+@every_set
+@settings(deadline=None, max_examples=15)
+@given(n=st.integers(0, 60), seed=st.integers(0, 2**64))
+def test_records_follow_their_schema_and_differ(name, n, seed):
+    made = MAKE[name](n, seed)
+    assert made.name == name and len(made.records) == n
+    for record in made.records:
+        assert list(record) == [field.name for field in made.schema.fields]
+        assert all(type(record[field.name]) is PYTHON_TYPES[field.type] for field in made.schema.fields)
+    assert len({record["_id"] for record in made.records}) == n
+    assert all(len(record["_id"]) == 24 and int(record["_id"], 16) >= 0 for record in made.records)
+
+
+@pytest.mark.parametrize("name", [name for name in MAKE if name != "comments-all"])
+@settings(deadline=None, max_examples=10)
+@given(n=st.integers(1, 60), seed=st.integers(0, 2**64))
+def test_the_first_records_do_not_depend_on_how_many_follow(name, n, seed):
+    assert MAKE[name](n, seed).records == MAKE[name](200, seed).records[:n]
+
+
+@every_set
+def test_another_seed_gives_other_records(name):
+    first, second = MAKE[name](100, 1), MAKE[name](100, 2)
+    assert first.sha256 != second.sha256
+    assert not {r["_id"] for r in first.records} & {r["_id"] for r in second.records}
+
+
+@pytest.mark.parametrize(("name", "bound"), INCOMPRESSIBLE.items())
+def test_text_is_not_trivially_compressible(name, bound):
+    text = b"\n".join(as_json(record) for record in MAKE[name](2000, SEED).records)
+    assert len(zlib.compress(text, 9)) / len(text) > bound
+
+
+@pytest.mark.parametrize(("attributes", "kilobytes"), [(89, 1.37), (6, 0.13)])
+def test_wide_records_have_the_papers_size(attributes, kilobytes):
+    size = mean(len(as_json(record)) for record in datasets.wide(18_000, SEED, attributes).records)
+    assert size == pytest.approx(1000 * kilobytes, rel=0.02)
+    assert size == pytest.approx(1024 * kilobytes, rel=0.02)
+
+
+def test_wide_records_have_89_mostly_textual_attributes_and_six_of_the_same():
+    everything, reduced = datasets.wide(300, SEED), datasets.wide(300, SEED, attributes=6)
+    assert len(everything.schema.fields) == 89 + 1 and len(reduced.schema.fields) == 6 + 1
+    textual = [field for field in everything.schema.fields if field.type == "string"]
+    assert len(textual) > 89 / 2
+    for full, few in zip(everything.records, reduced.records, strict=True):
+        assert few.items() <= full.items()
+
+
+def test_wide_records_repeat_beyond_18000_under_new_ids():
+    records = datasets.wide(18_010, SEED, attributes=6).records
+    assert len({record["_id"] for record in records}) == 18_010
+    for first, again in zip(records[:10], records[18_000:], strict=True):
+        assert {**first, "_id": None} == {**again, "_id": None}
+
+
+def test_comments_are_1_kb_documents_of_existing_articles():
+    made = datasets.comments(1000, SEED, per_article=10)
+    assert mean(len(as_json(record)) for record in made.records) == pytest.approx(1012, rel=0.02)
+    (articles,) = made.parents
+    assert made.schema.parent == datasets.Parent(articles.schema, "article_id")
+    assert len(articles.records) == 100
+    assert [made.records[i]["article_id"] for i in range(1000)] == [
+        articles.records[i // 10]["_id"] for i in range(1000)
+    ]
+    assert all(record["created_at"].tzinfo is UTC for record in made.records)
+    assert all(record["created_at"].microsecond % 1000 == 0 for record in made.records)
+
+
+def test_all_comments_can_share_one_article():
+    made = datasets.comments(70, SEED, per_article="all")
+    assert len({record["article_id"] for record in made.records}) == len(made.parents[0].records) == 1
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        lambda: datasets.wide(1, 1, attributes=7),
+        lambda: datasets.people(1, 1, fields=3),
+        lambda: datasets.comments(1, 1, per_article=0),
+        lambda: datasets.bookstore(1, 1, 3),
+        lambda: datasets.smartphones(-1, 1),
+        lambda: datasets.smartphones(1, -1),
+    ],
+)
+def test_what_does_not_exist_is_refused(wrong):
+    with pytest.raises(ValueError, match="not"):
+        wrong()
+
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_a_bookstore_is_built_anew_and_equal_each_time(case):
+    build = datasets.bookstore_builder(20, SEED, case)
+    first, second = build(), build()
+    assert first == second == datasets.bookstore(20, SEED, case)
+    assert first is not second and first.books[0] is not second.books[0]
+    assert [book.id for book in first.books] == [str(number) for number in range(1, 21)]
+    assert len({book.title for book in first.books}) == 20
+
+
+def write(folder, name, text):
+    path = folder / name
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_own_csv_columns_get_their_narrowest_type(tmp_path):
+    text = (
+        "_id,count,share,flag,day,at,code,note\n"
+        "1,5,0.5,true,2024-02-29,2024-02-29T12:00:00.5+01:00,007,\n"
+        "2,-6,1,false,2024-03-01,2024-03-01T00:00:00Z,8,Évora\n"
+    )
+    made = datasets.own(write(tmp_path, "mine.csv", text))
+    kinds = {field.name: field.type for field in made.schema.fields}
+    assert kinds == {
+        "_id": "string",
+        "count": "integer",
+        "share": "float",
+        "flag": "boolean",
+        "day": "date",
+        "at": "datetime",
+        "code": "string",
+        "note": "string",
+    }
+    assert made.records[0] == {
+        "_id": "1",
+        "count": 5,
+        "share": 0.5,
+        "flag": True,
+        "day": date(2024, 2, 29),
+        "at": datetime(2024, 2, 29, 11, 0, 0, 500_000, UTC),
+        "code": "007",
+        "note": "",
+    }
+
+
+def test_own_json_lines_repeat_under_new_ids(tmp_path):
+    path = write(tmp_path, "mine.jsonl", '{"a": 1, "b": true}\n\n{"a": 2.5, "b": false}\n')
+    made = datasets.own(path, 5)
+    assert [record["a"] for record in made.records] == [1.0, 2.5, 1.0, 2.5, 1.0]
+    assert len({record["_id"] for record in made.records}) == 5
+    assert datasets.own(path).sha256 == datasets.own(path).sha256 != made.sha256
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "where"),
+    [
+        ("a.jsonl", '{"a": 1}\n{"a": }\n', r"a\.jsonl:2: not a JSON object"),
+        ("a.jsonl", "[1]\n", r"a\.jsonl:1: a JSON object is expected"),
+        ("a.jsonl", '{"a": 1}\n{"b": 1}\n', r"a\.jsonl:2: fields differ"),
+        ("a.jsonl", '{"a": {"b": 1}}\n', r"a\.jsonl:1: a: a string, number"),
+        ("a.jsonl", '{"a": null}\n', r"a\.jsonl:1: a: a string, number"),
+        ("a.jsonl", '{"a": NaN}\n', r"a\.jsonl:1: a: a string, number"),
+        ("a.jsonl", '{"_id": 1}\n{"_id": "1"}\n', r"a\.jsonl:2: _id '1' comes twice"),
+        ("a.jsonl", "", r"a\.jsonl: holds no record"),
+        ("a.csv", "a,b\n1,2\n3\n", r"a\.csv:3: 1 values under 2 names"),
+        ("a.csv", "a,a\n1,2\n", r"a\.csv:1: the header's names"),
+        ("a.csv", 'a,b\n"1,2\n', r"a\.csv: unexpected end of data"),
+    ],
+)
+def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):
+    with pytest.raises(datasets.OwnDataError, match=where):
+        datasets.own(write(tmp_path, name, text))
+
+
+def test_own_data_that_is_missing_is_named(tmp_path):
+    with pytest.raises(datasets.OwnDataError, match=r"absent\.csv"):
+        datasets.own(tmp_path / "absent.csv")
+
+
+@settings(deadline=None, max_examples=30)
+@given(
+    st.lists(
+        st.fixed_dictionaries({"t": st.text(st.characters(codec="utf-8")), "i": st.integers(-(2**63), 2**63 - 1)}),
+        min_size=1,
+    )
+)
+def test_own_json_lines_keep_what_they_hold(tmp_path_factory, records):
+    path = tmp_path_factory.mktemp("own") / "mine.jsonl"
+    path.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in records))
+    made = datasets.own(path)
+    assert [record["i"] for record in made.records] == [record["i"] for record in records]
+    if {field.name: field.type for field in made.schema.fields}["t"] == "string":
+        assert [record["t"] for record in made.records] == [record["t"] for record in records]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("a.jsonl", '{"a": "5"}\n', "5"),
+        ("a.csv", "a\n5\n", 5),
+        ("a.csv", "a\n123456789012345678901\n", "123456789012345678901"),
+        ("a.csv", "a\n1e400\n", "1e400"),
+        ("a.csv", 'a\n5\n""\n', "5"),
+    ],
+)
+def test_own_values_are_never_altered_by_their_type(tmp_path, name, text, value):
+    assert datasets.own(write(tmp_path, name, text)).records[0]["a"] == value

@@ -1,0 +1,687 @@
+"""The one compliance suite: every engine on every topology, real servers.
+
+What an engine cannot do it declares in `gaps`: then the test must fail, with the error named here (see `holds`).
+"""
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import replace
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any
+from urllib.parse import urlsplit
+
+import psutil
+import psycopg
+import pymongo
+import pymysql
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pymongo.monitoring import CommandListener, CommandStartedEvent
+
+from benchbook import datasets, engines, servers
+from benchbook.datasets import Dataset, Field, Schema
+from benchbook.deployment import NONE, Deployment, Node, Topology, login
+from benchbook.engines import Engine, couchdb_http, mongodb_client, mongodb_log
+from benchbook.engines.postgresql_log import record_end
+from standing import needed
+
+Record = Mapping[str, Any]
+Deployed = Callable[[str, Topology], Deployment]
+Opened = Callable[..., Engine]
+
+STOOD_IN_FOR = ["rethinkdb", "couchbase"]
+ELSEWHERE = ["sqlserver+relational", "arangodb"]
+"""Engines whose server, or stand-in, cannot run here: their own tests hold them to what can be held."""
+
+REAL = [name for name in engines.NAMES if name not in ("noop", *STOOD_IN_FOR, *ELSEWHERE)]
+ON_POSTGRESQL = [name for name in REAL if name.startswith("postgresql+")]
+ON_MYSQL = [name for name in REAL if name.startswith(("mysql", "mariadb"))]
+TABLES = [name for name in REAL if name.endswith("+relational")]
+CASES: list[tuple[str, Topology]] = [
+    *((name, topology) for name in REAL for topology in ("single", "replicated")),
+    ("couchdb", "bidirectional"),
+    *((name, "single") for name in STOOD_IN_FOR),
+    ("noop", "none"),
+]
+EACH = pytest.mark.parametrize("case", CASES, ids="-".join)
+EACH_REAL_SINGLE = pytest.mark.parametrize("case", [(name, "single") for name in REAL], ids="-".join)
+EACH_SINGLE = pytest.mark.parametrize("case", [case for case in CASES if case[1] == "single"], ids="-".join)
+PAIRED: list[tuple[str, Topology]] = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
+EACH_PAIR = pytest.mark.parametrize("case", PAIRED, ids="-".join)
+
+GAPS = {
+    "mongodb": {"constraints"},
+    "mongodb+mongoengine": {"constraints"},
+    "postgresql+jsonb": {"constraints", "nul_characters"},
+    "postgresql+relational": {"nul_characters"},
+    "mysql+json": {"constraints"},
+    "mysql+relational": {"reference_without_index"},
+    "mariadb+json": {"constraints"},
+    "mariadb+relational": {"reference_without_index"},
+    "mysql@5.5+relational": {"reference_without_index", "trailing_blanks"},
+    "postgresql@9.6+jsonb": {"constraints", "nul_characters"},
+    "postgresql@9.6+relational": {"nul_characters"},
+    "couchdb": {"constraints", "durability", "large_integers", "read_only_replica"},
+    "rethinkdb": {"constraints", "large_integers", "bytes_received"},
+    "couchbase": {"constraints", "bytes_received", "read_only_replica"},
+    "sqlserver+relational": {"nul_characters", "trailing_blanks"},
+    "arangodb": {"constraints", "bytes_received", "read_only_replica"},
+    "noop": {"constraints", "contents"},
+}
+STAND_IN_GAPS = {
+    "rethinkdb": {"wait_for", "durability"},
+    "couchbase": {"wait_for", "find", "durability", "passwords"},
+}
+
+COMMENTS = datasets.comments(60, 1, per_article=10)
+SETS = [
+    COMMENTS,
+    datasets.smartphones(40, 1),
+    datasets.wide(30, 1, attributes=89),
+    datasets.wide(30, 1, attributes=6),
+    datasets.people(30, 1, fields=50),
+]
+
+TYPED = Schema(
+    "of every type",
+    tuple(
+        Field(name, type_)  # type: ignore[arg-type]
+        for name, type_ in [
+            *(("_id", "string"), ("text %s", "string"), ('"quoted"', "string"), ("select", "string")),
+            *(("whole", "integer"), ("real", "float"), ("day", "date"), ("moment", "datetime"), ("true", "boolean")),
+        ]
+    ),
+)
+TEXTS = ["", " ", "]]>", "naïve – 漢字 🙂 \u202e", "\\ ' \" $1 %s ; --", "\t\r\n\x01\x7f", "null", "{}", "x" * 100_000]
+NUMBERS = [0, 1, -1, 2**53 - 1, -(2**53) + 1, 6, 7, 8, 9]
+LARGE = [2**53 + 1, 2**63 - 1, -(2**63)]
+REALS = [0.0, 1.0, -0.1, 1e300, 5e-324, 1 / 3, 2.0**60, -1e22, 123456789.123456789]
+DAYS = [date(1, 1, 1), date(9999, 12, 31), *(date(2013, 6, day) for day in range(1, 8))]
+MOMENTS = [datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)] + [
+    datetime(2013, 6, day, 12, 47, 1, 308000, UTC) for day in range(1, 8)
+]
+
+
+def awkward() -> list[dict[str, Any]]:
+    names = [field.name for field in TYPED.fields]
+    keys = [f"k{number}" for number in range(len(TEXTS))]
+    columns = (keys, TEXTS, TEXTS[::-1], TEXTS, NUMBERS, REALS, DAYS, MOMENTS, [True, False, True] * 3)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Iterator[Deployed]:
+    """Yield what returns a deployment; each pair of product and topology is started once, when first asked for."""
+    running: dict[tuple[str, Topology], Deployment] = {}
+    with ExitStack() as stack:
+
+        def deployment(engine: str, topology: Topology) -> Deployment:
+            key = (servers.product_of(engine), topology)
+            if key not in running:
+                needed(key[0])
+                running[key] = NONE if topology == "none" else stack.enter_context(servers.start(*key)).deployment
+            return running[key]
+
+        yield deployment
+
+
+@pytest.fixture
+def opened(deployed: Deployed, case: tuple[str, Topology]) -> Iterator[Opened]:
+    """Yield what opens the case's engine; closed at the end."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(engines.open(case[0], deployed(*case), **options))
+
+
+@pytest.fixture
+def engine(opened: Opened) -> Engine:
+    return opened()
+
+
+@contextmanager
+def holds(engine: Engine, capability: str, error: type[BaseException]) -> Iterator[None]:
+    """Expect the body to pass, or, where the engine declares that it lacks the capability, to fail with `error`."""
+    if capability not in engine.gaps:
+        yield
+    else:
+        assert engine.gaps[capability]
+        with pytest.raises(error):
+            yield
+
+
+def by_key(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    assert len({record["_id"] for record in records}) == len(records)
+    return {record["_id"]: dict(record) for record in records}
+
+
+def assert_contents(engine: Engine, records: Sequence[Record]) -> None:
+    """Assert that every node holds these records and no others, the replica as soon as it has caught up."""
+    assert by_key(engine.read_all()) == by_key(records)
+    if engine.replicated:
+        assert engine.wait_for(engine.position(), 30)
+        assert by_key(engine.read_all("replica")) == by_key(records)
+
+
+def filled(engine: Engine, data: Dataset) -> list[dict[str, Any]]:
+    engine.create(data.schema, parents=data.parents)
+    engine.insert_many(data.records)
+    return [dict(record) for record in data.records]
+
+
+def changed(data: Dataset) -> dict[str, Any]:
+    name = [field.name for field in data.schema.fields if field.type == "string"][-1]
+    return {name: "změněno ]]>"}
+
+
+# what every engine does
+
+
+def test_the_gaps_are_these_and_no_others() -> None:
+    assert {name: set(engines.load(name).lacks) for name in engines.NAMES} == GAPS
+    stood_in = {name: set(engines.load(name).stand_in_lacks) for name in engines.NAMES}
+    assert {name: gaps for name, gaps in stood_in.items() if gaps} == STAND_IN_GAPS
+
+
+def test_an_adapter_that_met_no_server_says_so() -> None:
+    assert {name for name in engines.NAMES if engines.load(name).untested} == {"couchdb", *STOOD_IN_FOR, *ELSEWHERE}
+
+
+@EACH_SINGLE
+def test_a_stand_in_runs_where_no_server_was_met(deployed: Deployed, case: tuple[str, Topology]) -> None:
+    assert deployed(*case).node().stand_in == bool(engines.load(case[0]).untested)
+
+
+@EACH
+@pytest.mark.parametrize("data", SETS, ids=lambda data: data.name)
+def test_what_is_inserted_one_at_a_time_is_read_back_equal(engine: Engine, data: Dataset) -> None:
+    engine.create(data.schema, parents=data.parents)
+    before = [dict(record) for record in data.records]
+    for record in data.records:
+        engine.insert(record)
+    assert data.records == before
+    with holds(engine, "contents", AssertionError):
+        assert_contents(engine, data.records)
+
+
+@EACH
+@pytest.mark.parametrize("data", SETS, ids=lambda data: data.name)
+def test_every_verb_changes_what_it_should_and_nothing_else(engine: Engine, data: Dataset) -> None:
+    with holds(engine, "contents", AssertionError):
+        records = filled(engine, data)
+        assert_contents(engine, records)
+        first, second, *rest = records
+        engine.update(second["_id"], changed(data))
+        second.update(changed(data))
+        assert_contents(engine, records)
+        assert by_key(engine.find("_id", second["_id"])) == by_key([second])
+        engine.delete(first["_id"])
+        assert_contents(engine, [second, *rest])
+        assert sorted(engine.ids()) == sorted(by_key([second, *rest]))
+        assert engine.update_all(changed(data)) == len(rest) + 1
+        assert_contents(engine, [{**record, **changed(data)} for record in (second, *rest)])
+        assert engine.delete_all() == len(rest) + 1
+        assert_contents(engine, [])
+        assert engine.delete_all() == 0
+
+
+@EACH
+def test_find_returns_all_comments_of_an_article(engine: Engine) -> None:
+    records = filled(engine, COMMENTS)
+    with holds(engine, "contents", AssertionError), holds(engine, "find", engines.GapError):
+        for article in COMMENTS.parents[0].records:
+            wanted = [record for record in records if record["article_id"] == article["_id"]]
+            assert by_key(engine.find("article_id", article["_id"])) == by_key(wanted)
+    with holds(engine, "find", engines.GapError):
+        assert list(engine.find("article_id", "no such article")) == []
+
+
+@EACH
+def test_awkward_values_and_names_come_back_equal(engine: Engine) -> None:
+    records = awkward()
+    engine.create(TYPED)
+    for record in records[:4]:
+        engine.insert(record)
+    engine.insert_many(records[4:])
+    with holds(engine, "contents", AssertionError):
+        assert_contents(engine, records)
+        assert {type(record["real"]) for record in engine.read_all()} == {float}
+        assert {record["moment"].utcoffset() for record in engine.read_all()} == {UTC.utcoffset(None)}
+        with holds(engine, "find", engines.GapError):
+            for field in [field for field in TYPED.fields if field.type != "float"]:
+                wanted = [record for record in records if record[field.name] == records[2][field.name]]
+                assert by_key(engine.find(field.name, records[2][field.name])) == by_key(wanted)
+        engine.update("k3", {"text %s": "50 %", "day": date(2000, 2, 29), "moment": MOMENTS[0], "real": 2.0})
+        records[3].update({"text %s": "50 %", "day": date(2000, 2, 29), "moment": MOMENTS[0], "real": 2.0})
+        assert_contents(engine, records)
+
+
+@EACH
+def test_texts_that_end_in_blanks_are_texts_of_their_own(engine: Engine) -> None:
+    engine.create(TYPED)
+    records = awkward()[:2]
+    assert [record["text %s"] for record in records] == ["", " "]
+    engine.insert_many(records)
+    with (
+        holds(engine, "trailing_blanks", AssertionError),
+        holds(engine, "contents", AssertionError),
+        holds(engine, "find", engines.GapError),
+    ):
+        for record in records:
+            assert by_key(engine.find("text %s", record["text %s"])) == by_key([record])
+
+
+@EACH
+@pytest.mark.parametrize("number", LARGE)
+def test_large_integers_come_back_equal(engine: Engine, number: int) -> None:
+    engine.create(TYPED)
+    record = {**awkward()[0], "whole": number}
+    with holds(engine, "large_integers", engines.RefusedError), holds(engine, "contents", AssertionError):
+        engine.insert(record)
+        assert_contents(engine, [record])
+
+
+@EACH
+def test_nul_characters_come_back_equal(engine: Engine) -> None:
+    engine.create(TYPED)
+    record = {**awkward()[0], "text %s": "a\0b"}
+    with holds(engine, "nul_characters", engines.RefusedError), holds(engine, "contents", AssertionError):
+        engine.insert(record)
+        assert_contents(engine, [record])
+
+
+@EACH
+def test_create_leaves_nothing_of_what_was_there(engine: Engine) -> None:
+    filled(engine, COMMENTS)
+    other = Schema("comments", (Field("_id", "string"), Field("content", "integer")))
+    record = {"_id": "one", "content": 1}
+    for _ in range(2):
+        engine.create(other)
+        assert list(engine.read_all()) == []
+        engine.insert(record)
+        with holds(engine, "contents", AssertionError):
+            assert_contents(engine, [record])
+
+
+@EACH
+def test_a_set_may_return_with_other_types_after_long_use(engine: Engine) -> None:
+    values: list[tuple[Any, Any]] = [("string", "x"), ("integer", 1), ("float", 0.5)]
+    for type_, value in values * 2:
+        engine.create(Schema("same", (Field("_id", "string"), Field("value", type_))))
+        for number in range(8):  # the drivers prepare a statement when it comes often
+            engine.insert({"_id": str(number), "value": value})
+            engine.update(str(number), {"value": value})
+            with holds(engine, "contents", AssertionError), holds(engine, "find", engines.GapError):
+                assert len(engine.find("value", value)) == len(engine.read_all()) == number + 1
+
+
+@EACH
+def test_an_empty_batch_changes_nothing(engine: Engine) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    engine.insert_many([])
+    assert_contents(engine, [])
+    assert engine.update_all(changed(COMMENTS)) == 0
+
+
+@EACH
+def test_a_second_record_of_one_key_is_refused_and_the_first_stays(engine: Engine) -> None:
+    records = filled(engine, COMMENTS)
+    with holds(engine, "contents", pytest.fail.Exception):
+        with pytest.raises(engines.DuplicateKeyError, match=engine.name.replace("+", r"\+")):
+            engine.insert({**records[0], "content": "other"})
+        with pytest.raises(engines.DuplicateKeyError):
+            engine.insert_many(records[1:3])
+        assert_contents(engine, records)
+
+
+@EACH
+def test_a_missing_record_cannot_be_changed_or_deleted(engine: Engine) -> None:
+    records = filled(engine, COMMENTS)
+    with holds(engine, "contents", pytest.fail.Exception):
+        with pytest.raises(engines.MissingRecordError, match="no such key"):
+            engine.update("no such key", changed(COMMENTS))
+        with pytest.raises(engines.MissingRecordError, match="no such key"):
+            engine.delete("no such key")
+        assert_contents(engine, records)
+
+
+@EACH_SINGLE
+def test_only_a_replica_can_be_waited_for(engine: Engine) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    assert "replica" in engine.gaps["wait_for"]
+    with pytest.raises(engines.GapError, match="replica"):
+        engine.wait_for(engine.position(), 1)
+    assert engine.counters("replica") == []
+
+
+# how records are kept
+
+
+@EACH
+def test_a_comment_of_an_unknown_article_is_refused(engine: Engine) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    with holds(engine, "constraints", pytest.fail.Exception), pytest.raises(engines.RefusedError, match="foreign key"):
+        engine.insert({**COMMENTS.records[0], "article_id": "unknown"})
+
+
+@EACH
+def test_without_constraints_anything_goes_but_a_second_key(opened: Opened, engine: Engine) -> None:
+    orphan = {**COMMENTS.records[0], "article_id": "unknown", "title": None}
+    with holds(engine, "constraints", engines.GapError):
+        loose = opened(constraints=False)
+        loose.create(COMMENTS.schema, parents=COMMENTS.parents)
+        loose.insert(orphan)
+        assert_contents(loose, [orphan])
+        with pytest.raises(engines.DuplicateKeyError):
+            loose.insert(orphan)
+
+
+@pytest.mark.parametrize("case", [(name, "single") for name in (*TABLES, "mongodb+mongoengine")])
+def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(engine: Engine) -> None:
+    engine.create(TYPED)
+    record = awkward()[0]
+    for change in ({"select": None}, {"whole": "many"}, {"day": "someday"}, {"moment": "soon"}):
+        with pytest.raises(engines.RefusedError):
+            engine.insert({**record, **change})
+        with pytest.raises(engines.RefusedError):
+            engine.insert_many([record, {**record, "_id": "other", **change}])
+    assert_contents(engine, [])
+
+
+def uses_of_index(deployment: Deployment) -> dict[str, int]:
+    """Return how often each index of the comments but their key's was used."""
+    url = deployment.node().url
+    if deployment.product == "mongodb":
+        with pymongo.MongoClient[dict[str, Any]](url) as client:
+            stats = client["benchbook"]["comments"].aggregate([{"$indexStats": {}}])
+            return {index["name"]: index["accesses"]["ops"] for index in stats if index["name"] != "_id_"}
+    if deployment.product.startswith(("mysql", "mariadb")):
+        with closing(pymysql.connect(**login(url, 3306), database="benchbook")) as mysql, mysql.cursor() as cursor:
+            if deployment.product == "mysql":
+                cursor.execute("SET explain_format = TRADITIONAL")
+            cursor.execute("EXPLAIN SELECT * FROM comments WHERE article_id = 'one of them'")
+            plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
+            return {plan["key"]: 1} if plan["key"] else {}
+    if deployment.product == "couchdb":  # it counts no uses, and says which index it would take
+        ask = partial(couchdb_http.Node(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
+        index = ask({"selector": {"article_id": {"$eq": "any"}}})["index"]
+        return {index["name"]: 1} if index["type"] == "json" else {}
+    query = (
+        "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname = 'comments' AND indexrelname !~ 'pkey'"
+    )
+    with psycopg.connect(url) as connection:
+        return dict(connection.execute(query).fetchall())
+
+
+@EACH_REAL_SINGLE
+def test_an_index_is_there_when_asked_for_and_find_uses_it(deployed: Deployed, case: tuple[str, Topology]) -> None:
+    data = datasets.comments(1000, 1, per_article=10)
+    for index in (("article_id", "not a field"), ()):
+        with engines.open(case[0], deployed(*case), index=index) as engine:
+            filled(engine, data)
+            assert len(engine.find("article_id", data.records[0]["article_id"])) == 10
+            there = bool(index) or "reference_without_index" in engine.gaps
+        if there or not case[0].endswith("+json"):  # without an index there is no column to explain
+            deadline = time.monotonic() + 2  # PostgreSQL counts at the end of a session, the old one some time later
+            while (uses := list(uses_of_index(deployed(*case)).values())) == [0] and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert uses == [1] * there
+
+
+class Listener(CommandListener):
+    """Keeps the write concern of every command that the driver sends."""
+
+    def __init__(self) -> None:
+        self.concerns: list[tuple[str, Any]] = []
+
+    def started(self, event: CommandStartedEvent) -> None:
+        self.concerns.append((event.command_name, event.command.get("writeConcern")))
+
+    def succeeded(self, event: object) -> None: ...
+
+    def failed(self, event: object) -> None: ...
+
+
+@pytest.mark.parametrize("durability", ["default", "relaxed", "strict"])
+@pytest.mark.parametrize("case", [case for case in CASES if case[0].startswith("mongodb")], ids="-".join)
+def test_every_write_to_mongodb_states_its_concern(
+    opened: Opened, durability: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    listener = Listener()
+    monkeypatch.setattr(pymongo, "MongoClient", partial(pymongo.MongoClient, event_listeners=[listener]))
+    engine = opened(durability=durability)
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    listener.concerns.clear()
+    every_write(engine)
+    wanted = {"w": 1} | {"default": {}, "relaxed": {"j": False}, "strict": {"j": True}}[durability]
+    commands = ("insert", "insert", "update", "update", "delete", "delete")
+    assert listener.concerns == [(command, wanted) for command in commands]
+
+
+def every_write(engine: Engine) -> None:
+    engine.insert(COMMENTS.records[0])
+    engine.insert_many(COMMENTS.records[1:])
+    engine.update(COMMENTS.records[0]["_id"], changed(COMMENTS))
+    engine.update_all(changed(COMMENTS))
+    engine.delete(COMMENTS.records[0]["_id"])
+    engine.delete_all()
+
+
+@pytest.mark.parametrize("case", [(name, "single") for name in ON_POSTGRESQL], ids="-".join)
+@pytest.mark.parametrize(("durability", "waits"), [("default", True), ("relaxed", False), ("strict", True)])
+def test_a_commit_waits_for_postgresqls_log_unless_relaxed(
+    opened: Opened, deployed: Deployed, case: tuple[str, Topology], durability: str, waits: bool
+) -> None:
+    engine = opened(durability=durability)
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    behind: list[bool] = []
+    with psycopg.connect(deployed(*case).node().url, autocommit=True) as connection:
+        for record in COMMENTS.records:
+            inserted = connection.execute("SELECT pg_current_wal_insert_lsn()").fetchone()
+            engine.insert(record)
+            behind += connection.execute("SELECT pg_current_wal_flush_lsn() <= %s", inserted).fetchone() or ()
+    assert any(behind) is not waits
+
+
+@pytest.mark.parametrize("case", [(name, "single") for name in ON_MYSQL], ids="-".join)
+@pytest.mark.parametrize(("durability", "flushes"), [("default", None), ("relaxed", (2, 0)), ("strict", (1, 1))])
+def test_mysql_flushes_as_asked_and_as_before_afterwards(
+    opened: Opened, deployed: Deployed, case: tuple[str, Topology], durability: str, flushes: tuple[int, int] | None
+) -> None:
+    def state() -> tuple[Any, ...]:
+        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")
+        return cursor.fetchall()[0]
+
+    with closing(pymysql.connect(**login(deployed(*case).node().url, 3306))) as mysql, mysql.cursor() as cursor:
+        before = state()
+        assert before == (1, 1 if case[0].startswith("mysql+") else 0)
+        engine = opened(durability=durability)
+        assert state() == (flushes or before)
+        engine.close()
+        assert state() == before
+
+
+# replication
+
+
+@EACH_PAIR
+def test_a_replica_refuses_writes(opened: Opened, deployed: Deployed, case: tuple[str, Topology]) -> None:
+    replica = replace(deployed(*case).node("replica"), role="primary")
+    with (
+        holds(opened(), "read_only_replica", pytest.fail.Exception),
+        pytest.raises(engines.EngineError, match=r"read-only|not primary"),
+        engines.open(case[0], replace(deployed(*case), topology="single", nodes=(replica,))) as engine,
+    ):
+        engine.create(COMMENTS.schema)
+
+
+@EACH_PAIR
+def test_the_replica_counts_the_bytes_that_it_receives(engine: Engine) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    (counter,) = engine.counters("replica")
+    assert counter.metric == "bytes_received"
+    before = counter.read()
+    engine.insert_many(COMMENTS.records)
+    assert engine.wait_for(engine.position(), 30)
+    content = sum(len(str(value)) for record in COMMENTS.records for value in record.values())
+    assert content < counter.read() - before < 10 * content
+    assert engine.counters("primary") == []
+
+
+def every_process(pid: int | None) -> list[psutil.Process]:
+    assert pid is not None
+    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
+
+
+@contextmanager
+def stopped(pid: int | None) -> Iterator[None]:
+    processes = every_process(pid)
+    try:
+        for process in processes:
+            process.suspend()
+        yield
+    finally:
+        for process in processes:
+            process.resume()
+
+
+DURABLE: list[tuple[str, str, Topology]] = [
+    (durability, *case)
+    for durability in ("default", "relaxed")
+    for case in PAIRED
+    if durability == "default" or "durability" not in GAPS[case[0]]
+]
+
+
+@pytest.mark.parametrize(("durability", "case"), [(first, rest) for first, *rest in DURABLE], ids=str)
+def test_a_wait_ends_when_the_replica_has_it_or_the_time_runs_out(
+    opened: Opened, deployed: Deployed, case: tuple[str, Topology], durability: str
+) -> None:
+    engine = opened(durability=durability)
+    records = filled(engine, COMMENTS)
+    assert engine.wait_for(engine.position(), 30)
+    with stopped(deployed(*case).node("replica").pid):
+        engine.update_all(changed(COMMENTS))
+        position = engine.position()
+        for _ in range(2):
+            started = time.monotonic()
+            assert engine.wait_for(position, 0.2) is False
+            assert 0.2 <= time.monotonic() - started < 1
+    assert engine.wait_for(position, 30)
+    assert by_key(engine.read_all("replica")) == by_key([{**record, **changed(COMMENTS)} for record in records])
+    assert 0 < engine.wait_resolution_ns < (50e6 if engine.product == "couchdb" else 1e6)
+
+
+@EACH
+def test_a_durability_that_cannot_be_had_is_refused(opened: Opened, engine: Engine) -> None:
+    for durability in ("relaxed", "strict"):
+        with holds(engine, "durability", engines.GapError):
+            opened(durability=durability)
+
+
+@EACH_PAIR
+def test_after_a_wait_the_replica_holds_the_last_write_every_time(engine: Engine) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    for number, record in enumerate(COMMENTS.records, 1):
+        engine.insert(record)
+        assert engine.wait_for(engine.position(), 30)
+        assert len(engine.read_all("replica")) == number
+
+
+@given(page=st.integers(0, 2**40), length=st.integers(1, 8152))
+def test_the_end_of_a_log_record_never_lies_behind_a_page_header(page: int, length: int) -> None:
+    start = page * 8192
+    assert record_end(start + 24) == record_end(start + 40) == start
+    if length not in (16,):  # 24 + 16 is where a file's first page begins its records
+        assert record_end(start + 24 + length) == start + 24 + length
+
+
+# what goes wrong
+
+
+def test_an_unknown_engine_is_named_with_the_nearest_right_one() -> None:
+    with pytest.raises(engines.EngineError, match=r"'mongdb': did you mean 'mongodb'\?"):
+        engines.load("mongdb")
+
+
+def test_an_engine_refuses_another_products_servers(deployed: Deployed) -> None:
+    with pytest.raises(engines.EngineError, match=r"postgresql.*mongodb"):
+        engines.open("postgresql+jsonb", deployed("mongodb", "single"))
+
+
+@EACH_SINGLE
+def test_a_wrong_password_is_told_and_not_shown(deployed: Deployed, engine: Engine, case: tuple[str, Topology]) -> None:
+    deployment = deployed(*case)
+    parts = urlsplit(deployment.node().url)
+    user, host = f"{parts.username}:", parts.netloc.rpartition("@")[2]
+    node = replace(deployment.node(), url=parts._replace(netloc=f"{user}wrong-secret@{host}").geturl())
+    if "passwords" in engine.gaps:
+        engines.open(case[0], replace(deployment, nodes=(node,))).close()
+        return
+    with pytest.raises(engines.UnreachableError, match=r"(?i)authentication failed|access denied") as told:
+        engines.open(case[0], replace(deployment, nodes=(node,)))
+    assert f":{urlsplit(node.url).port}" in str(told.value)
+    assert "wrong-secret" not in str(told.value)
+
+
+def kill(pid: int | None) -> None:
+    for process in every_process(pid):
+        process.kill()
+
+
+@pytest.mark.parametrize("name", REAL)
+def test_killed_servers_are_told_promptly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (mongodb_client, mongodb_log):
+        monkeypatch.setattr(module, "PATIENCE_S", 1)  # with five seconds, all that this test did would be waiting
+    needed(servers.product_of(name))
+    with servers.start(servers.product_of(name), "replicated") as running:
+        deployment = running.deployment
+        with engines.open(name, deployment) as engine:
+            engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+            kill(deployment.node("replica").pid)
+            assert_told_promptly(lambda: engine.wait_for(engine.position(), 60))
+            killer = threading.Timer(0.2, kill, [deployment.node().pid])
+            killer.start()
+            assert_told_promptly(lambda: [engine.insert({**COMMENTS.records[0], "_id": str(i)}) for i in range(10**7)])
+            assert_told_promptly(engine.read_all)
+            killer.join()
+        assert_told_promptly(lambda: engines.open(name, deployment))
+
+
+@pytest.mark.parametrize("name", STOOD_IN_FOR)
+def test_a_killed_stand_in_is_told_promptly(name: str) -> None:
+    needed(name)
+    with servers.start(name, "single") as running:
+        with engines.open(name, running.deployment) as engine:
+            engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+            kill(running.deployment.node().pid)
+            assert_told_promptly(lambda: engine.insert(COMMENTS.records[0]))
+        assert_told_promptly(lambda: engines.open(name, running.deployment))
+
+
+@pytest.mark.parametrize("name", ELSEWHERE)
+def test_a_server_that_is_not_there_is_told_promptly_and_without_its_password(name: str) -> None:
+    product = servers.product_of(name)
+    node = Node("primary", f"{product}://someone:s3cret@127.0.0.1:1/benchbook", None, "")
+    with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:1: ") as told:
+        engines.open(name, Deployment(product, "single", (node,)))
+    assert "s3cret" not in str(told.value)
+
+
+def assert_told_promptly(action: Callable[[], object]) -> None:
+    started = time.monotonic()
+    with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:\d+: "):
+        action()
+    assert time.monotonic() - started < 6
+
+
+@pytest.mark.parametrize("name", ["postgresql+jsonb", "noop"])
+def test_a_driver_is_imported_only_when_used(name: str) -> None:
+    foreign = {"pymongo", "mongoengine", "psycopg", "pymysql", "urllib3", "pandas", "scipy", "duckdb"}
+    code = f"import sys, benchbook.engines as e; e.load({name!r}); print({foreign!r} & set(sys.modules))"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
+    assert loaded == ("{'psycopg'}" if name != "noop" else "set()")

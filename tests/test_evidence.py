@@ -1,0 +1,396 @@
+"""What is concluded from observations, on small frames whose answers are known."""
+
+import json
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats as scipy_stats
+
+from benchbook.evidence import block_means, comparisons, controls, measures, student_as_published, student_here
+from benchbook.results import OBSERVATIONS, UNITS, typed
+
+CELL = {"host": "h", "lane": "python", "arm": "a", "stand_in": False, "state": "done"}
+
+
+def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations: for (operation, role, metric) a list of blocks, each a list of repetitions.
+
+    The columns are its parameters too, except the host's and the runner's.
+    """
+    parameters = {name: value for name, value in columns.items() if name not in ("stand_in", "host", "state")}
+    fixed = {**CELL, **columns, "study": study, "parameters": json.dumps(parameters, sort_keys=True)}
+    fixed["cell_id"] = str(hash(fixed["parameters"] + fixed["host"]))
+    names = ("operation", "role", "metric")
+    rows = [
+        {**fixed, **dict(zip(names, quantity, strict=True)), "block": block, "repetition": repetition, "value": value}
+        | {"unit": UNITS[quantity[2]], "source": "clock", "count": columns.get("n", 1), "censored": False}
+        for quantity, blocks in values.items()
+        for block, repetitions in enumerate(blocks)
+        for repetition, value in enumerate(repetitions)
+    ]
+    known = [name for name in rows[0] if name in OBSERVATIONS.names]
+    return typed(pd.DataFrame(rows)[known], OBSERVATIONS).to_pandas()
+
+
+INSERT = ("insert", "client", "wall_time")
+
+
+def test_the_unit_of_analysis_is_the_mean_of_a_block():
+    means = block_means(cell("crud", {INSERT: [[1, 2, 3], [10, 20]]}, engine="mongodb"))
+    assert means["value"].tolist() == [2, 15]
+    assert means["measured"].tolist() == [3, 2]
+    assert means["engine"].unique().tolist() == ["mongodb"]
+
+
+def test_formats_of_one_cell_and_arms_are_kept_apart():
+    one = cell("bookstore", {INSERT: [[1, 3]]}).assign(format="json")
+    other = cell("bookstore", {INSERT: [[5, 7]]}).assign(format="xml")
+    means = block_means(pd.concat([one, other, cell("bookstore", {INSERT: [[8, 9]]}, arm="b")]))
+    assert dict(zip(means["format"].fillna("-") + means["arm"], means["value"], strict=True)) == {
+        "jsona": 2,
+        "xmla": 6,
+        "-b": 8.5,
+    }
+
+
+def test_a_censored_repetition_is_never_averaged_as_a_time():
+    rows = cell("crud", {INSERT: [[1.0, 600.0], [2.0, 4.0]]})
+    rows.loc[1, "censored"] = True
+    means = block_means(rows)
+    assert means["censored"].tolist() == [True, False]
+    assert np.isnan(means["value"][0]) and np.isnan(means["value_without"][0])
+    assert means["at_least"].tolist() == [300.5, 3]
+
+
+def test_a_value_still_owed_marks_its_mean_as_censored():
+    rows = cell("crud", {INSERT: [[1.0, np.nan]]})
+    rows["censored"] = rows["value"].isna()
+    means = block_means(rows)
+    assert means["censored"].tolist() == [True]
+    assert np.isnan(means["value"][0])
+    assert means["measured"].tolist() == [1]
+
+
+def test_skipped_and_failed_cells_have_no_mean():
+    skipped = cell("crud", {INSERT: [[np.nan]]}, state="skipped")
+    failed = cell("crud", {INSERT: [[5.0]]}, state="failed")
+    assert block_means(pd.concat([skipped, failed])).empty
+
+
+def test_outliers_are_flagged_and_the_mean_is_given_with_and_without():
+    means = block_means(cell("crud", {INSERT: [[10, 11, 10, 11, 10, 100], [1, 2, 1000]]}))
+    assert means["outliers"].tolist() == [1, 0]
+    assert means["value"].tolist() == pytest.approx([152 / 6, 1003 / 3])
+    assert means["value_without"].tolist() == pytest.approx([10.4, 1003 / 3])
+
+
+def test_percentages_are_shares_of_the_machine_s_capacity():
+    values = {("receive", "machine", metric): [[value, value]] for metric, value in MACHINE.items()}
+    found = measures(cell("tcp", values, n=100)).set_index("metric")["value"]
+    assert found["cpu_user_percent"] == pytest.approx(30)
+    assert found["cpu_system_percent"] == pytest.approx(5)
+    assert found["cpu_percent"] == pytest.approx(35)
+    assert found["memory_percent"] == pytest.approx(25)
+    assert found["cpu_time"] == pytest.approx(7)
+
+
+MACHINE = {"cpu_user": 6e9, "cpu_system": 1e9, "cpu_capacity": 20e9, "memory_used": 1e9, "memory_total": 4e9}
+
+
+def test_a_window_that_its_clock_did_not_see_has_no_shares():
+    values = {("receive", "machine", metric): [[0.0]] for metric in ("cpu_user", "cpu_system", "cpu_capacity")}
+    assert not measures(cell("tcp", values, n=200))["metric"].str.contains("percent").any()
+
+
+def test_bandwidth_is_the_replica_s_bits_over_the_client_s_elapsed_time():
+    values = {("insert", "replica", "bytes_received"): [[1e6]], ("insert", "client", "elapsed_time"): [[4e9]]}
+    found = measures(cell("replication", values, n=2000)).set_index("metric")
+    assert found["value"]["bandwidth"] == pytest.approx(2000)  # 8e6 bits in 4 s
+    assert (found["unit"]["bandwidth"], found["role"]["bandwidth"]) == ("Kbps", "replica")
+
+
+def test_a_rate_over_a_censored_wait_is_censored_and_without_a_bound():
+    values = {("insert", "replica", "bytes_received"): [[1e6]], ("insert", "client", "elapsed_time"): [[4e9]]}
+    rows = cell("replication", values)
+    rows.loc[rows["metric"] == "elapsed_time", "censored"] = True
+    found = measures(rows).set_index("metric").loc["bandwidth"]
+    assert found["censored"]
+    assert np.isnan(found["value"]) and np.isnan(found["at_least"])
+
+
+def test_nothing_is_derived_from_parts_that_are_missing():
+    found = measures(cell("crud", {INSERT: [[5e6]]}, n=5))
+    assert found.set_index("metric")["value"].to_dict() == {"wall_time": 5e6, "time_per_item": 1.0}
+
+
+def measured(study: str, quantity: tuple[str, str, str], blocks: list[float], **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations with one repetition a block."""
+    return cell(study, {quantity: [[value] for value in blocks]}, **columns)
+
+
+def only(table: pd.DataFrame, **wanted: Any) -> pd.Series:
+    for column, value in wanted.items():
+        table = table[table[column] == value]
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+ROUND_TRIP = ("round_trip", "client", "wall_time")
+
+
+def bookstore(json_times: list[float], xml_times: list[float], **columns: Any) -> pd.DataFrame:
+    common = {"case": 1, "process": "together", "n": 1000, "json_codec": "orjson", "xml_codec": "lxml"} | columns
+    json_rows = measured("bookstore", ROUND_TRIP, json_times, **common).assign(format="json", codec="orjson")
+    xml_rows = measured("bookstore", ROUND_TRIP, xml_times, **common).assign(format="xml", codec="lxml")
+    return pd.concat([json_rows, xml_rows])
+
+
+def test_formats_of_one_cell_are_paired_by_block():
+    found = only(comparisons(bookstore([100, 200, 400], [402, 796, 1608])), metric="wall_time")
+    logs = np.log([4.02, 3.98, 4.02])
+    assert found["ratio"] == pytest.approx(np.exp(logs.mean()))
+    assert found["p"] == pytest.approx(scipy_stats.ttest_1samp(logs, 0).pvalue)
+    assert (found["low"], found["high"]) == pytest.approx(
+        tuple(np.exp(scipy_stats.ttest_1samp(logs, 0).confidence_interval()))
+    )
+    assert (found["a"], found["b"], found["n_a"], found["n_b"]) == ("XML", "JSON", 3, 3)
+    assert found["test"] == "paired by block, logarithms"
+    assert found["factors"] == "case=1, process=together, n=1000, xml_codec=lxml, json_codec=orjson"
+    assert found["published_ratio"] == pytest.approx(7850 / 2080)
+
+
+def test_the_sentence_says_ratio_interval_and_what_the_blocks_could_have_shown():
+    found = comparisons(bookstore([100, 200, 400], [402, 796, 1608])).iloc[0]
+    expected = "XML took 4.01 (3.95 to 4.06) times as long as JSON; three blocks could have shown 1.02"
+    assert found["words"] == f"{expected}; the paper's ratio is 3.77 (Case 1 table)."
+
+
+def test_cells_that_never_shared_two_blocks_are_welch_tested():
+    json_rows = measured("drivers", INSERT, [1, 2, 4], driver="pymongo", n=10)
+    xml_rows = measured("drivers", INSERT, [3, 5, 9], driver="mongoengine", n=10)
+    xml_rows["block"] += 2
+    found = only(comparisons(pd.concat([json_rows, xml_rows])), metric="wall_time")
+    assert found["test"] == "Welch, logarithms"
+    assert found["p"] == pytest.approx(
+        scipy_stats.ttest_ind(np.log([3, 5, 9]), np.log([1, 2, 4]), equal_var=False).pvalue
+    )
+
+
+def test_sizes_are_compared_exactly_and_without_a_test():
+    sizes = ("marshal", "client", "size")
+    common = {"case": 1, "process": "together", "n": 10}
+    rows = [
+        measured("bookstore", sizes, [value] * 3, **common).assign(format=name)
+        for name, value in (("json", 200), ("xml", 300))
+    ]
+    found = only(comparisons(pd.concat(rows)), metric="size")
+    assert found["ratio"] == pytest.approx(1.5)
+    assert np.isnan([found["p"], found["low"], found["detectable_ratio"]]).all()
+    assert found["published_ratio"] == 2
+    assert found["words"].startswith("XML takes 1.50 times the bytes of JSON, exactly, in each of three blocks")
+
+
+def test_one_block_gives_a_ratio_but_no_test():
+    found = comparisons(bookstore([100], [300])).iloc[0]
+    assert found["ratio"] == pytest.approx(3)
+    assert np.isnan([found["p"], found["low"]]).all()
+    assert found["reason"] == "cannot test: 1 and 1 values, at least 2 a side are needed"
+    assert "one block, so no test" in found["words"]
+
+
+def test_memory_that_was_freed_is_compared_as_a_difference():
+    memory = ("insert", "client", "memory_change")
+    a = measured("drivers", memory, [-2000, 5000, 9000], driver="pymongo", n=10)
+    b = measured("drivers", memory, [1000, 7500, 12500], driver="mongoengine", n=10)
+    found = only(comparisons(pd.concat([a, b])), metric="memory_change_kb")
+    assert np.isnan(found["ratio"])
+    assert found["difference"] == pytest.approx(3)
+    assert found["p"] == pytest.approx(scipy_stats.ttest_rel([1, 7.5, 12.5], [-2, 5, 9]).pvalue)
+    assert "mongoengine differed from pymongo by +3 (+1.76 to +4.24) KB" in found["words"]
+
+
+def test_a_missing_side_is_told():
+    found = comparisons(measured("drivers", INSERT, [1, 2], driver="pymongo", n=10)).iloc[0]
+    assert found["words"] == "mongoengine against pymongo: mongoengine did not run here."
+    assert (found["n_a"], found["n_b"]) == (0, 2)
+
+
+CRUD = {"n": 1000, "calls": "single", "comments_per_article": "all", "constraints": "on", "durability": "default"}
+ELAPSED = ("insert", "client", "elapsed_time")
+
+
+def test_engines_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
+    rows = [
+        measured("crud", INSERT, [10, 11], engine="mongodb", topology="single", **CRUD),
+        measured("crud", INSERT, [20, 23], engine="postgresql+relational", topology="single", **CRUD),
+        measured("crud", INSERT, [1, 1.2], engine="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [30, 31], engine="mongodb", topology="replicated", **CRUD),
+        measured("crud", ELAPSED, [60, 66], engine="postgresql+relational", topology="replicated", **CRUD),
+        measured("crud", INSERT, [0.1, 0.1], engine="noop", topology="single", **CRUD),
+    ]
+    rows[3] = rows[3].assign(cell_id=rows[2]["cell_id"].iloc[0])
+    table = comparisons(pd.concat(rows))
+    single = table[table["factors"].str.contains("topology=single")]
+    assert single[["a", "b"]].values.tolist() == [["PostgreSQL (tables)", "MongoDB"]]
+    assert single["published_ratio"].iloc[0] == pytest.approx(80.9 / 54.9)
+    replicated = only(table[table["factors"].str.contains("topology=replicated")])
+    assert replicated["ratio"] == pytest.approx(np.sqrt(2 * 66 / 31))
+    assert replicated["published_ratio"] == pytest.approx(111.2 / 86.7)
+    against_itself = table[table["comparison"] == "replicated against single"].set_index("factors")
+    assert len(against_itself) == 2
+    assert against_itself.filter(like="mongodb", axis=0)["ratio"].iloc[0] == pytest.approx(np.sqrt(3 * 31 / 11))
+    assert against_itself.filter(like="mongodb", axis=0)["published_ratio"].iloc[0] == pytest.approx(86.7 / 54.9)
+
+
+def test_a_wait_that_ran_out_is_no_time_and_no_comparison():
+    single = measured("crud", INSERT, [10, 11, 12], engine="mongodb", topology="single", **CRUD)
+    waited = measured("crud", ELAPSED, [30, 600, 31], engine="mongodb", topology="replicated", **CRUD)
+    waited["censored"] = waited["value"] == 600
+    found = only(comparisons(pd.concat([single, waited])))
+    assert found["censored"]
+    assert np.isnan([found["ratio"], found["p"]]).all()
+    assert "a wait for the replica ran out in 1 of 3 blocks of a replicated pair" in found["words"]
+
+
+def test_what_differs_in_another_parameter_is_not_compared():
+    rows = [
+        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10),
+        measured("drivers", INSERT, [3, 4], driver="mongoengine", n=20),
+    ]
+    assert set(comparisons(pd.concat(rows))["reason"]) == {"mongoengine did not run here", "pymongo did not run here"}
+
+
+def test_repetitions_may_differ_and_hosts_are_kept_apart():
+    rows = [
+        measured("drivers", INSERT, [1, 2], driver="pymongo", n=10, repetitions=5),
+        measured("drivers", INSERT, [3, 5], driver="mongoengine", n=10, repetitions=1),
+        measured("drivers", INSERT, [9, 9.5], driver="mongoengine", n=10, repetitions=1, host="other"),
+    ]
+    table = comparisons(pd.concat(rows))
+    assert table["host"].tolist() == ["h", "other"]
+    assert table["ratio"].tolist() == pytest.approx([np.sqrt(7.5), np.nan], nan_ok=True)
+
+
+def test_replication_compares_xml_with_json_on_both_nodes():
+    common = {"engine": "mongodb", "topology": "replicated", "n": 2000, "durability": "default"}
+    rows = []
+    for model, factor in (("document", 1.0), ("xml_text", 1.2)):
+        values = {
+            ("insert", "replica", "bytes_received"): [[1e6 * factor], [1.1e6 * factor]],
+            ("insert", "client", "elapsed_time"): [[1e9], [1.1e9]],
+            ("insert", "primary", "memory_rss"): [[2**20 * factor], [2**21 * factor]],
+        }
+        rows.append(
+            cell("replication", values, model=model, **common).assign(format="xml" if "xml" in model else "json")
+        )
+    table = comparisons(pd.concat(rows)).set_index("metric")
+    assert table.loc["bandwidth", "ratio"] == pytest.approx(1.2)
+    assert table.loc["bandwidth", "published_ratio"] == pytest.approx(1828.4 / 1738.8)
+    assert table.loc["memory_rss_mb", "published_source"] == "Fig. 17, average"
+    assert set(table["a"]) == {"XML (text)"} and set(table["b"]) == {"JSON (document)"}
+
+
+def test_holm_corrects_over_a_study_and_no_further():
+    small = [bookstore([100, 200, 400], [102 * k, 203 * k, 409 * k], n=n) for n, k in ((10, 1), (100, 2))]
+    other = [
+        measured("drivers", INSERT, values, driver=driver, n=10)
+        for driver, values in (("pymongo", [1, 2]), ("mongoengine", [3, 5]))
+    ]
+    table = comparisons(pd.concat([*small, *other]))
+    ours = table[table["study"] == "bookstore"]
+    assert ours["p_holm"].tolist() == pytest.approx([max(ours["p"]), 2 * min(ours["p"])])
+    driven = table[(table["study"] == "drivers") & (table["metric"] == "wall_time")].iloc[0]
+    assert driven["p_holm"] == driven["p"]
+
+
+def test_no_observations_make_an_empty_table():
+    nothing = bookstore([1], [2]).iloc[:0]
+    assert comparisons(nothing).empty
+    assert controls(nothing).empty
+    assert student_here(nothing).empty
+
+
+def test_a_stand_in_is_named_in_the_sentence():
+    rows = [
+        measured("drivers", INSERT, [v, v * 1.1], driver=d, n=10, stand_in=True)
+        for d, v in (("pymongo", 1), ("mongoengine", 2))
+    ]
+    found = comparisons(pd.concat(rows)).iloc[0]
+    assert found["stand_in"] and "a stand-in ran, not the product itself" in found["words"]
+
+
+def test_second_arms_are_controls_and_not_compared():
+    common = {"case": 1, "process": "together", "format": "both", "n": 1000}
+    first = bookstore([100, 200, 400], [402, 796, 1608], **common)
+    second = bookstore([101, 198, 402], [500, 1000, 2000], arm="b", **common)
+    rows = pd.concat([first, second])
+    assert comparisons(rows)["ratio"].tolist() == pytest.approx(comparisons(first)["ratio"].tolist())
+    assert controls(first).empty
+    table = controls(rows)
+    assert table["factors"].str.contains("n=1000").all()
+    trusted, untrusted = (only(table[table["factors"].str.startswith(f"format={name}")]) for name in ("json", "xml"))
+    assert (trusted["ratio"], untrusted["ratio"]) == pytest.approx((1.0015, 1.2478), abs=1e-3)
+    assert not trusted["untrusted"]
+    assert untrusted["untrusted"]
+
+
+def test_identical_arms_under_drift_give_5_percent_false_alarms_and_none_when_corrected():
+    generator = np.random.default_rng(20150501)
+    rows = []
+    for n in range(1, 401):
+        drift = np.exp(np.cumsum(generator.normal(0, 0.2, 6)))
+        for arm in ("a", "b"):
+            values = drift * np.exp(generator.normal(0, 0.05, 6))
+            rows.append(measured("drivers", INSERT, list(values), driver="pymongo", n=n, arm=arm))
+    table = controls(pd.concat(rows)).query("metric == 'wall_time'")
+    assert len(table) == 400
+    assert (table["p"] < 0.05).mean() == pytest.approx(0.05, abs=0.022)
+    assert not table["untrusted"].any()
+
+
+def test_student_reproduces_table_8_and_explains_its_misprint():
+    table = student_as_published().set_index(["measure", "reading"])
+    as_meant = table.xs("as meant", level="reading")
+    assert as_meant["agrees"].to_dict() == {
+        "Total Time": True, "Average Time": True, "User CPU": True, "System CPU": False, "Memory": True,
+    }  # fmt: skip
+    assert as_meant["p"]["System CPU"] == pytest.approx(3.4e-8, rel=0.02)
+    assert as_meant["p_welch"]["System CPU"] == pytest.approx(1.7e-5, rel=0.02)
+    misread = table.loc["System CPU", "commas as separators"]
+    assert (misread["n_json"], misread["n_xml"], round(misread["p"], 4)) == (5, 8, 0.0038)
+    assert misread["agrees"]
+
+
+RECEIVE = ("receive", "server", "wall_time")
+
+
+def test_student_here_pools_sizes_as_the_paper_did():
+    times = {"orjson": [1.0, 2.0, 3.1], "lxml": [30.0, 62.0, 91.0]}
+    rows = [
+        measured(
+            "tcp",
+            RECEIVE,
+            [0.9 * value, 1.1 * value],
+            format="json" if codec == "orjson" else "xml",
+            codec=codec,
+            n=n,
+            transport="framed",
+        )
+        for codec, values in times.items()
+        for n, value in zip((20_000, 40_000, 60_000), values, strict=True)
+    ]
+    table = student_here(pd.concat(rows)).set_index("measure")
+    assert table.loc["Total Time", "p"] == pytest.approx(scipy_stats.ttest_ind(times["orjson"], times["lxml"]).pvalue)
+    assert table.loc["Total Time", "levels"] == "20,000, 40,000, 60,000"
+    assert table.loc["Total Time", "printed"] == "0.0033"
+    assert table.loc["Total Time", "factors"] == "lxml against orjson, transport=framed"
+
+
+def test_every_level_is_compared_on_its_own():
+    generator = np.random.default_rng(1)
+    rows = [
+        bookstore(list(generator.lognormal(0, 0.1, 6)), list(generator.lognormal(1, 0.1, 6)), n=n) for n in range(1, 31)
+    ]
+    assert sorted(comparisons(pd.concat(rows))["n"]) == list(range(1, 31))

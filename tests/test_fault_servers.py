@@ -1,0 +1,104 @@
+"""Servers on a disk that is full: told as such, and nothing is left behind."""
+
+import os
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import psycopg
+import pymongo
+import pytest
+from urllib3.exceptions import HTTPError
+
+from benchbook import servers
+from benchbook.deployment import Deployment, Topology
+from benchbook.engines.couchdb_http import AnswerError, Node
+from standing import WHEELS
+
+SIZE_MB = 64
+
+
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield the temporary folder of this test: a file system of 64 MB of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="test-disk-"))
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "tmpfs", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
+    if mounted is None or mounted.returncode:
+        folder.rmdir()
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip() if mounted else 'needs root'}")
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+    folder.rmdir()
+
+
+def fill(folder: Path, leaving_kb: int) -> Path:
+    """Take all of the disk's space but so much."""
+    free = psutil.disk_usage(str(folder)).free - leaving_kb * 1024
+    (folder / "filler").write_bytes(bytes(free))
+    return folder / "filler"
+
+
+def write_until_it_fails(deployment: Deployment) -> None:
+    """Insert, acknowledged by the disk, until the server cannot."""
+    url, page = deployment.node().url, "x" * 100_000
+    if deployment.product == "mongodb":
+        with pymongo.MongoClient[dict[str, Any]](url, timeoutMS=10_000) as client:
+            pages = client.test.get_collection("pages", write_concern=pymongo.WriteConcern(w=1, j=True))
+            while True:
+                pages.insert_one({"page": os.urandom(50_000)})
+    if deployment.product == "couchdb":
+        Node(url).ask("PUT", "/pages")
+        while True:
+            Node(url).ask("POST", "/pages", {"page": os.urandom(50_000).hex()})
+    with psycopg.connect(url, autocommit=True) as connection:
+        connection.execute("CREATE TABLE pages (page text)")
+        connection.execute("ALTER TABLE pages ALTER page SET STORAGE EXTERNAL")
+        while True:
+            connection.execute("INSERT INTO pages VALUES (%s)", [page])
+
+
+@pytest.mark.parametrize("leaving_kb", [0, 1000])
+@pytest.mark.parametrize(("product", "topology"), [("mongodb", "replicated"), ("postgresql", "single")])
+def test_a_full_disk_is_named_when_servers_do_not_start(
+    product: str, topology: Topology, leaving_kb: int, small_disk: Path
+) -> None:
+    fill(small_disk, leaving_kb)
+    before = psutil.Process().children()
+    with (
+        pytest.raises(servers.ServerError, match=r"the disk is full: .*TMPDIR"),
+        servers.start(product, topology),
+    ):
+        pass
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]
+    assert psutil.Process().children() == before
+
+
+def test_a_replica_that_does_not_fit_takes_the_primary_along(small_disk: Path) -> None:
+    before = psutil.Process().children()
+    with pytest.raises(servers.ServerError, match=r"(?s)pg_basebackup .*the disk is full"):
+        servers.start("postgresql", "replicated")
+    assert list(small_disk.iterdir()) == []
+    assert psutil.Process().children() == before
+
+
+@pytest.mark.parametrize("product", WHEELS)
+def test_a_disk_that_fills_later_is_the_reason_that_the_server_gives(product: str, small_disk: Path) -> None:
+    with servers.start(product, "single") as running:
+        fill(small_disk, 4096)
+        with pytest.raises((pymongo.errors.PyMongoError, psycopg.Error, AnswerError, HTTPError)):
+            write_until_it_fails(running.deployment)
+        if product == "mongodb":  # it ends itself; the others refuse the write and live
+            deadline = time.monotonic() + 10
+            while (report := running.alive()) is None and time.monotonic() < deadline:
+                time.sleep(0.05)
+            assert report is not None
+            assert "the disk is full" in report
+        else:
+            assert running.alive() is None
+    assert [path.name for path in small_disk.iterdir()] == ["filler"]

@@ -1,0 +1,209 @@
+"""Every table and figure draws from whatever was measured, says what is missing, and gives the same bytes again."""
+
+import json
+from functools import cache
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import evidence, figures
+from benchbook.figures import points, tables
+from benchbook.figures.dots import log_ticks, plain
+from benchbook.figures.exhibit import save
+
+EXHIBITS = figures.FIGURES | figures.TABLES
+STUDIES = ("bookstore", "tcp", "drivers", "crud", "replication")
+
+
+@pytest.fixture(scope="module")
+def observed() -> pd.DataFrame:
+    return constructed.observations()
+
+
+@pytest.fixture(scope="module")
+def drawn(observed: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the folder of everything, drawn once."""
+    folder = tmp_path_factory.mktemp("drawn")
+    figures.draw_all(observed, folder, "night")
+    return folder
+
+
+@cache
+def without(study: str) -> pd.DataFrame:
+    return constructed.observations(tuple(slug for slug in STUDIES if slug != study))
+
+
+@pytest.fixture(scope="module")
+def published() -> pd.DataFrame:
+    return evidence.published()
+
+
+def test_every_result_table_and_figure_of_the_papers_is_registered():
+    assert {name.partition("_")[2] for name in figures.TABLES if name.startswith("bookstore_table")} == {
+        "table_case1",
+        "table_case2",
+    }
+    for study, kind, numbers in (
+        ("tcp", "table", range(1, 9)),
+        ("tcp", "fig", range(3, 6)),
+        ("drivers", "table", (1,)),
+        ("drivers", "fig", range(2, 5)),
+        ("crud", "table", range(1, 9)),
+        ("crud", "fig", range(2, 9)),
+        ("replication", "table", (1, 2)),
+        ("replication", "fig", range(15, 19)),
+    ):
+        for number in numbers:
+            assert [name for name in EXHIBITS if name.startswith(f"{study}_{kind}{number}_")], (
+                f"{study} {kind} {number}"
+            )
+
+
+@pytest.mark.parametrize("name", EXHIBITS)
+def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, published, tmp_path):
+    exhibit = EXHIBITS[name](observed, published)
+    assert (exhibit.figure is not None) == (name in figures.FIGURES)
+    assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
+    written = save(exhibit, tmp_path / name, {"profile": "quick"})
+    again = pd.read_csv(tmp_path / f"{name}.csv", dtype=str, keep_default_na=False)
+    assert list(again.columns) == list(exhibit.frame.columns)
+    assert len(again) == len(exhibit.frame)
+    if exhibit.figure is not None:
+        drawn = pd.read_csv(tmp_path / f"{name}.csv")
+        np.testing.assert_allclose(drawn["value"], exhibit.frame["value"].astype(float), rtol=1e-12)
+    assert {path.suffix for path in written} >= ({".svg", ".png"} if exhibit.figure else {".csv", ".json"})
+
+
+@pytest.mark.parametrize("name", [name for name in EXHIBITS if name.partition("_")[0] in STUDIES])
+def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name, published):
+    others = without(name.partition("_")[0])
+    exhibit = EXHIBITS[name](others, published)
+    said = " ".join(exhibit.notes) + " " + exhibit.frame.to_csv()
+    if name != "drivers_table1_records":  # generated, not measured
+        assert "not run" in said
+    if exhibit.figure is not None:
+        assert not (exhibit.frame["source"] == "here").any()
+
+
+def test_figures_work_without_any_observation(published):
+    nothing = constructed.observations(())
+    for name in ("crud_fig2_insert_single", "tcp_fig5_both", "bookstore_ratios", "replication_fig15_bandwidth"):
+        assert figures.FIGURES[name](nothing, published).figure is not None
+
+
+def test_the_same_data_gives_the_same_bytes_in_any_order(observed, drawn, tmp_path):
+    written = figures.draw_all(observed.sample(frac=1, random_state=1), tmp_path, "night")
+    assert len(written) == len({path.name for path in written})
+    for path in written:
+        assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
+
+
+def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, published):
+    frame = figures.FIGURES["crud_fig2_insert_single"](observed, published).frame
+    row = frame[(frame["source"] == "here") & (frame["level"] == "MongoDB")].iloc[0]
+    mine = observed.query("study == 'crud' and engine == 'mongodb' and topology == 'single' and operation == 'insert'")
+    means = mine[mine["metric"] == "wall_time"].groupby("block")["value"].mean() / 1e6
+    reach = 4.302652729911275 * means.std(ddof=1) / np.sqrt(3)  # t of 2 degrees of freedom, 97.5 %
+    assert row["value"] == pytest.approx(means.mean())
+    assert (row["low"], row["high"]) == pytest.approx((means.mean() - reach, means.mean() + reach))
+    assert row["blocks"] == 3
+
+
+def test_published_values_are_drawn_as_printed(observed, published):
+    frame = figures.FIGURES["crud_fig2_insert_single"](observed, published).frame
+    couch = frame[(frame["level"] == "CouchDB") & (frame["panel"] == "n = 1,000")].iloc[0]
+    assert (couch["source"], couch["value"], couch["printed"]) == ("published", 1.39, "1.39 *")
+
+
+def test_one_block_has_no_interval_and_says_so(published):
+    exhibit = figures.FIGURES["crud_fig2_insert_single"](constructed.observations(("crud",), blocks=1), published)
+    assert exhibit.frame.query("source == 'here'")["low"].isna().all()
+    assert "here: 1 block, so no interval" in exhibit.notes
+
+
+def test_the_overview_names_the_studies_that_did_not_run(published):
+    assert "not run in this profile: crud" in figures.FIGURES["overview"](without("crud"), published).notes
+
+
+def test_missing_levels_are_named(observed, published):
+    notes = figures.FIGURES["crud_fig2_insert_single"](observed, published).notes
+    assert "not run in this profile: n = 10,000; n = 100,000" in notes
+
+
+def test_censored_values_and_stand_ins_are_marked(observed, published):
+    marked = observed.assign(
+        censored=observed["engine"].eq("mongodb") & observed["topology"].eq("replicated"),
+        stand_in=observed["engine"].eq("postgresql+jsonb"),
+    )
+    exhibit = figures.FIGURES["crud_fig3_insert_replicated"](marked, published)
+    mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
+    assert mine["censored"].to_dict() == {"MongoDB": True, "PostgreSQL": False, "PostgreSQL, JSONB": False}
+    assert any("ran out" in note for note in exhibit.notes)
+    assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
+    table = figures.TABLES["crud_table3_insert_replicated"](marked, published).frame.set_index("Database")
+    assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
+
+
+def test_the_second_arm_of_a_pair_is_not_drawn(observed, published):
+    twin = observed.query("study == 'crud'").assign(arm="b", value=lambda table: table["value"] * 100)
+    both = pd.concat([observed, twin], ignore_index=True)
+    name = "crud_fig2_insert_single"
+    pd.testing.assert_frame_equal(
+        figures.FIGURES[name](both, published).frame, figures.FIGURES[name](observed, published).frame
+    )
+
+
+def test_a_variant_is_not_mixed_with_the_papers_way(observed, published):
+    strict = observed.query("study == 'crud'").assign(
+        cell_id=lambda table: table["cell_id"] + "x",
+        durability="strict",
+        value=lambda table: table["value"] * 100,
+        parameters=lambda table: table["parameters"].str.replace('"durability": "default"', '"durability": "strict"'),
+    )
+    both = pd.concat([observed, strict], ignore_index=True)
+    name = "crud_fig2_insert_single"
+    pd.testing.assert_frame_equal(
+        figures.FIGURES[name](both, published).frame, figures.FIGURES[name](observed, published).frame
+    )
+    alone = figures.FIGURES[name](strict, published)
+    assert "durability = strict here, default in the paper's way" in alone.notes
+
+
+def test_averages_leave_out_blocks_that_lack_a_level():
+    rows = pd.DataFrame(
+        {
+            "block": [0, 0, 1, 1, 2],
+            "n": [2000, 4000, 2000, 4000, 2000],
+            "censored": False,
+            "stand_in": False,
+        }
+    )
+    drawn = points.here(rows, pd.Series([1.0, 3.0, 3.0, 5.0, 100.0]), unit="s", over="n", level="x")
+    assert (drawn["value"].item(), drawn["blocks"].item()) == (3.0, 2)
+
+
+def test_provenance_lies_beside_each_figure(drawn):
+    about = json.loads((drawn / "replication_fig15_bandwidth.json").read_text())
+    assert about["profile"] == "night"
+    assert about["host_cpu"] == "Test CPU 9000"
+    assert about["engine_versions"]["mongodb"] == "6.0.5"
+    assert about["measured"] == ["2026-01-02", "2026-01-02"]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(0.0, "0"), (0.00601, "0.00601"), (1.0, "1.00"), (-12.34, "-12.3"), (1804.4, "1,804"), (float("nan"), "–")],
+)
+def test_numbers_have_three_digits_and_no_powers_of_ten(value, text):
+    assert tables.number(value) == text
+
+
+def test_ticks_can_be_named():
+    for low, high in ((0.8, 3.1), (1, 40), (0.1, 2e5), (1e-4, 1e9), (24_000, 31_000)):
+        ticks = log_ticks(low, high)
+        assert 2 <= len(ticks) <= 10
+        assert all(low <= tick <= high for tick in ticks)
+    assert [plain(tick) for tick in (0.01, 10, 1000, 200_000, 1e6)] == ["0.01", "10", "1k", "200k", "1M"]

@@ -1,0 +1,307 @@
+"""Grids are read strictly, refused with file and line, expanded as written, and cells known by what they are."""
+
+import itertools
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+
+from benchbook import grid, results, servers, studies
+from benchbook.grid import identities, planning
+from benchbook.grid import sources as code
+
+GRID = """\
+study: crud
+parameters: {seed: 1, blocks: 2, repetitions: 3}
+grid:
+  - {engine: [noop], n: [10, 20]}
+  - {engine: [mongodb], topology: [single, replicated], n: [10]}
+overrides:
+  - {when: {n: 20}, set: {repetitions: 1}, why: "long"}
+profiles:
+  quick: {n: [5], repetitions: 2, blocks: 1}
+  all: {}
+  twice: {aa: [{engine: mongodb, topology: single}]}
+  bare: {overrides: [], grid: [{engine: noop, n: [20]}]}
+"""
+Writer = Callable[[str], Path]
+
+
+@pytest.fixture
+def write(home: Path) -> Writer:
+    path = home / "papermill_params" / "crud.yaml"
+
+    def writer(text: str) -> Path:
+        path.write_text(text)
+        return path
+
+    return writer
+
+
+def points(profile: str = "all", **options: Any) -> list[tuple[Any, ...]]:
+    cells = grid.plan(["crud"], profile, **options)
+    found = [
+        (c.parameters.engine, c.parameters.topology, c.parameters.n, c.parameters.repetitions, c.arm) for c in cells
+    ]  # type: ignore[attr-defined]
+    return sorted(found)
+
+
+def test_products_are_united_and_overrides_apply_to_what_they_give(write: Writer):
+    write(GRID)
+    once = [
+        ("mongodb", "replicated", 10, 3, "a"),
+        ("mongodb", "single", 10, 3, "a"),
+        ("noop", "single", 10, 3, "a"),
+        ("noop", "single", 20, 1, "a"),
+    ]
+    assert points() == sorted(once * 2)
+
+
+def test_a_profile_replaces_values_the_grid_or_the_overrides(write: Writer):
+    write(GRID)
+    assert [point[2:4] for point in points("quick")] == [(5, 2)] * 3
+    assert points("bare") == [("noop", "single", 20, 3, "a")] * 2
+
+
+def test_a_point_that_two_products_give_is_one_cell(write: Writer):
+    write(GRID.replace("  - {engine: [mongodb]", "  - {engine: [noop], n: [20, 10]}\n  - {engine: [mongodb]"))
+    assert len(points()) == 8
+
+
+def test_a_second_arm_is_the_same_cell_with_another_identity(write: Writer):
+    write(GRID)
+    cells = [cell for cell in grid.plan(["crud"], "twice", ["engine=mongodb", "topology=single"]) if cell.block == 0]
+    a, b = sorted(cells, key=lambda cell: cell.arm)
+    assert (a.arm, b.arm) == ("a", "b") and a.identity != b.identity
+    assert a.parameters.model_dump(exclude={"arm"}) == b.parameters.model_dump(exclude={"arm"})
+
+
+def test_where_filters_and_set_replaces(write: Writer):
+    write(GRID)
+    assert points(where=["engine=noop"], changes=["n=7,8", "blocks=1"]) == [
+        ("noop", "single", 7, 3, "a"),
+        ("noop", "single", 8, 3, "a"),
+    ]
+    assert {point[2] for point in points(where=["n=20,30"])} == {20}
+    assert {point[2] for point in points(where=["n=10,20", "n=20"])} == {20}
+
+
+@pytest.mark.parametrize(
+    ("change", "line", "says"),
+    [
+        (("study: crud", "study: drivers"), 1, "grid of crud, not of drivers"),
+        (("seed: 1,", "sed: 1,"), 2, "no parameter 'sed': did you mean 'seed'?"),
+        (("seed: 1,", "seed: [1, 2],"), 2, "the same for every cell"),
+        (("blocks: 2", "blocks: 0"), 2, "blocks is a whole number from 1, not 0"),
+        (("\ngrid:", "\ngrdi:"), 3, "no section 'grdi': did you mean 'grid'?"),
+        (("n: [10, 20]", "n: [10, 0]"), 4, "n should be greater than or equal to 1, not 0"),
+        (("n: [10, 20]", "n: [10, 1e6]"), 4, "valid integer, not 1000000.0"),
+        (("n: [10, 20]", "n: [10, 010]"), 4, "010 is read in more than one way"),
+        (("n: [10, 20]", "n: []"), 4, "n has no value"),
+        (("n: [10, 20]", "n: [10], n: [20]"), 4, "'n' stands here twice"),
+        (("n: [10, 20]", "n: [10], article_index: no"), 4, "valid boolean, not 'no'"),
+        (("engine: [noop]", "engine: [nop]"), 4, "did you mean 'noop'?"),
+        (("engine: [noop]", "engine: [noop], constraints: [off]"), 4, "constraints: off is for relational engines"),
+        (("  - {engine: [mongodb]", "  - {engin: [mongodb]"), 5, "no parameter 'engin': did you mean 'engine'?"),
+        (("when: {n: 20}", "when: {m: 20}"), 7, "no parameter 'm'"),
+        ((', why: "long"', ""), 7, "why is missing"),
+        (("quick: {n: [5]", "quick: {nn: [5]"), 9, "no parameter 'nn': did you mean 'n'?"),
+        (("aa: [{engine: mongodb", "aa: [{engine: postgresql"), 11, "cannot get a second arm"),
+        (("aa: [{engine", "aa: [{engin"), 11, "did you mean 'engine'?"),
+        (("profiles:", "profiles: ["), 10, "expected"),
+        (("seed: 1,", "seed: !!int 1,"), 2, "tags"),
+        (("seed: 1,", "seed: &s 1, n: *s,"), 2, "aliases are not allowed"),
+    ],
+    ids=lambda value: str(value)[:40],
+)
+def test_what_is_wrong_is_refused_with_file_and_line(write: Writer, change: tuple[str, str], line: int, says: str):
+    assert change[0] in GRID
+    write(GRID.replace(*change))
+    with pytest.raises(grid.GridError) as refused:
+        grid.plan(["crud"], "twice")
+    assert str(refused.value).startswith(f"papermill_params/crud.yaml:{line}: "), refused.value
+    assert says in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("options", "says"),
+    [
+        ({"slugs": ["crut"]}, "crut: no such study: did you mean 'crud'?"),
+        ({"profile": "quik"}, "did you mean 'quick'?"),
+        ({"where": ["engin=noop"]}, "--where engin=noop: no parameter 'engin': did you mean 'engine'?"),
+        ({"where": ["engine=nop"]}, "no cell is like that: of engine, did you mean 'noop'?"),
+        ({"where": ["engine"]}, "write --where NAME=VALUE"),
+        ({"changes": ["n=many"]}, "--set n=many: n should be a valid integer, not 'many'"),
+        ({"changes": ["blcks=1"]}, "did you mean 'blocks'?"),
+    ],
+    ids=str,
+)
+def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(write: Writer, options: dict[str, Any], says: str):
+    write(GRID)
+    with pytest.raises(grid.GridError, match=r"did you mean|no cell|write|should be") as refused:
+        grid.plan(**{"slugs": ["crud"], "profile": "all", **options})
+    assert says in str(refused.value)
+
+
+def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
+    cells = grid.plan((), "quick")
+    orders = []
+    for block in range(3):
+        inside = [cell for cell in cells if cell.block == block]
+        assert [cell.position for cell in inside] == list(range(len(inside)))
+        visits = list(dict.fromkeys((cell.product, cell.topology) for cell in inside))
+        changes = sum(a.product != b.product or a.topology != b.topology for a, b in itertools.pairwise(inside))
+        assert changes == len(visits) - 1
+        orders.append([cell.identity for cell in inside])
+    assert len({tuple(order) for order in orders}) == 3 and len({frozenset(order) for order in orders}) == 1
+    assert [cell.key for cell in grid.plan((), "quick")] == [cell.key for cell in cells], "a plan is repeatable"
+
+
+@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+def test_every_profile_of_every_study_is_valid(profile: str):
+    assert {cell.study for cell in grid.plan((), profile)} == set(studies.SLUGS)
+
+
+def test_raising_blocks_keeps_the_cells_that_are_done(write: Writer):
+    write(GRID)
+    before = {cell.key for cell in grid.plan(["crud"], "all")}
+    assert before < {cell.key for cell in grid.plan(["crud"], "all", [], ["blocks=3"])}
+
+
+def test_what_is_written_is_planned_as_such(write: Writer):
+    write(GRID)
+    one, two, *_ = grid.plan(["crud"], "all")
+    for cell, state in ((one, "done"), (two, "failed")):
+        results.write({"study": "crud", "cell_id": cell.identity, "block": cell.block, "state": state})
+    states = [cell.state for cell in grid.plan(["crud"], "all")]
+    assert states[:3] == ["done", "failed", "todo"]
+
+
+@pytest.fixture
+def fresh() -> Iterator[Callable[[], None]]:
+    """What forgets the code that was read, now and at the end."""
+
+    def forget() -> None:
+        for cached in (code.closure, code.source, code._path, identities.code_hash, planning._server):
+            cached.cache_clear()
+
+    forget()
+    yield forget
+    forget()
+
+
+@pytest.fixture
+def identity(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], None]
+) -> Callable[..., str]:
+    """The identity of a cell of `crud`, whose code and notebook may be changed."""
+    shutil.copytree(code._SOURCE, tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(code, "_SOURCE", tmp_path / "code")
+
+    def now(**options: Any) -> str:
+        fresh()
+        parameters = studies.load("crud").Parameters(**{"engine": "noop", **options})
+        return grid.identity("crud", parameters, options.pop("server", "1.0"))
+
+    return now
+
+
+def test_identity_changes_with_parameters_arm_server_and_host(
+    identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+):
+    parameters = studies.load("crud").Parameters
+    base = identity()
+    assert base == identity() and len(base) == identities.LENGTH
+    others = {
+        identity(n=2),
+        identity(arm="b"),
+        identity(seed=2),
+        grid.identity("crud", parameters(engine="noop"), "2.0"),
+    }
+    monkeypatch.setattr("benchbook.measure.host", lambda: "elsewhere")
+    assert len({base, *others, identity()}) == 6
+
+
+def test_identity_changes_with_the_versions_of_the_libraries(
+    identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
+):
+    base = identity()
+    real = code._version
+    monkeypatch.setattr(code, "_version", lambda name: "99" if name == "pymongo" else real(name))
+    assert identity() != base
+    monkeypatch.setattr(code, "_version", lambda name: "99" if name == "duckdb" else real(name))
+    assert identity() == base, "no cell of crud imports duckdb"
+
+
+def test_identity_changes_with_the_records_that_are_given(identity: Callable[..., str], tmp_path: Path):
+    own = tmp_path / "own.csv"
+    own.write_text("a\n1\n")
+    base = identity(dataset_file=str(own))
+    own.write_text("a\n2\n")
+    assert identity(dataset_file=str(own)) != base
+
+
+def test_identity_changes_with_code_that_is_imported_but_not_with_comments_or_other_code(
+    identity: Callable[..., str], tmp_path: Path
+):
+    base = identity()
+    measure, stats = tmp_path / "code" / "measure" / "timing.py", tmp_path / "code" / "stats" / "__init__.py"
+    text = measure.read_text()
+    measure.write_text(f"# why\n{text.replace('One timed section', 'A timed section')}")
+    stats.write_text("changed = True\n")
+    assert identity() == base
+    measure.write_text(f"{text}\nchanged = True\n")
+    assert identity() != base
+
+
+def test_identity_changes_with_the_notebooks_code_but_not_with_its_drawing_or_prose(
+    identity: Callable[..., str], home: Path
+):
+    path = home / "notebooks" / "04_crud.ipynb"
+    base, notebook = identity(), nbformat.read(path, 4)
+    code_cells = [cell for cell in notebook.cells if cell.cell_type == "code"]
+    drawn = next(cell for cell in code_cells if "draw" in cell.metadata.get("tags", []))
+    drawn.source += "\nmore = 1"
+    notebook.cells[0].source += "\nMore prose."
+    code_cells[1].source += "\n# why"
+    nbformat.write(notebook, path)
+    assert identity() == base
+    code_cells[1].source += "\nmore = 1"
+    nbformat.write(notebook, path)
+    assert identity() != base
+
+
+def test_the_server_that_is_there_is_part_of_the_plan(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+):
+    write(GRID)
+    monkeypatch.setattr(servers, "find", lambda product, topology: servers.Missing(product, "no mongod here"))
+    missing = {cell.missing for cell in grid.plan(["crud"], "all") if cell.product == "mongodb"}
+    assert missing == {"no mongod here"}
+    assert all(cell.missing is None for cell in grid.plan(["crud"], "all") if cell.product == "none")
+
+
+_RUN = """
+import json, sys
+from benchbook import studies
+study = studies.load(sys.argv[1])
+for parameters in json.loads(sys.argv[2]):
+    study.run(study.Parameters.model_validate(parameters))
+print(*(name for name in sys.modules if name.startswith("benchbook")))
+"""
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_the_static_closure_covers_what_smoke_cells_really_load(slug: str):
+    cells = {(cell.product, cell.study): cell for cell in grid.plan([slug], "smoke")}
+    one = {"repetitions": 1, **({"timeout_s": 60.0} if slug in ("crud", "replication") else {})}
+    given = json.dumps([{**cell.parameters.model_dump(), **one} for cell in cells.values()])
+    command = [sys.executable, "-c", _RUN, slug, given]
+    ran = subprocess.run(command, capture_output=True, text=True, check=True)
+    assert set(ran.stdout.split()) <= code.closure(f"benchbook.studies.{slug}").modules

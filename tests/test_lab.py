@@ -1,0 +1,102 @@
+"""Every notebook passes "Restart Kernel and Run All Cells" in JupyterLab, clicked in a real browser."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: sudo apt-get install chromium")
+
+
+@pytest.fixture(scope="module")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
+    """Start JupyterLab as ``make lab`` does, on copies of the notebooks; give its address with token and its folder."""
+    home = tmp_path_factory.mktemp("lab")
+    folder = home / "notebooks"
+    shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    environment = os.environ | {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"),
+                                "JUPYTER_CONFIG_DIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}  # fmt: skip
+    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
+               "--ServerApp.port=0", "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
+               str(folder)]  # fmt: skip
+    with (home / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as server:
+        try:
+            yield wait_for_address(server, home / "log"), folder
+        finally:
+            server.terminate()
+
+
+def wait_for_address(server: "subprocess.Popen[bytes]", log: Path) -> str:
+    """Return the address with its token as soon as the log has it."""
+    for _ in range(300):
+        if found := re.search(r"http://127\.0\.0\.1:\d+/lab\S*\?token=\w+", log.read_text()):
+            return found[0]
+        assert server.poll() is None, log.read_text()
+        time.sleep(0.1)
+    raise AssertionError(log.read_text())
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+@pytest.mark.parametrize("name", NOTEBOOKS)
+def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
+    address, folder = lab
+    cells = next(
+        filter(None, (restart_and_run_all(browser, address, folder / name, attempt) for attempt in range(3))), []
+    )
+    assert cells, f"{name} did not run to its end"
+    for cell in cells:
+        errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
+        assert not errors, (cell["source"], errors)
+
+
+def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int) -> list[dict[str, Any]]:
+    """Click it; return the code cells once all ran or one failed, none when the page lost a cell on the way."""
+    page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.goto(address.replace("/lab?", f"/lab/workspaces/{notebook.stem}-{attempt}/tree/{notebook.name}?"))
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=60_000)
+    page.get_by_role("menuitem", name="Run", exact=True).click()
+    page.locator(".lm-Menu-item[data-command='runmenu:restart-and-run-all']").click()
+    page.locator(".jp-Dialog .jp-mod-accept").click()
+    cells = when_all_ran(page, notebook)
+    page.close()
+    return cells
+
+
+def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
+    """Save until the file says that every code cell ran or one failed; return its code cells, none after 60 s."""
+    notebook = json.loads(saved.read_text())
+    for _ in range(120):
+        time.sleep(0.5)
+        page.keyboard.press("Control+s")
+        with suppress(json.JSONDecodeError):  # while it is being written
+            notebook = json.loads(saved.read_text())
+        cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
+        failed = any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
+        if failed or all(cell["execution_count"] for cell in cells if cell["source"]):
+            return cells
+    return []

@@ -1,0 +1,220 @@
+"""Readings against work whose size is known."""
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import psutil
+import pytest
+
+from benchbook import measure
+from benchbook.measure import Meter, MeterError, NotIdle
+from benchbook.measure.process import tree_cpu
+
+MS = 1_000_000
+
+WORKER = """
+import subprocess, sys, time
+BUSY = "import time\\nwhile time.process_time() < {}: pass"
+ballast = None
+for line in sys.stdin:
+    word, amount = line.split()
+    if word == "burn":
+        end = time.process_time() + float(amount)
+        while time.process_time() < end: pass
+    elif word == "burn_in_child":
+        subprocess.run([sys.executable, "-c", BUSY.format(amount)], check=True)
+    elif word == "hold":
+        ballast = b"x" * int(amount)
+    print("done", flush=True)
+    if word == "burn_on":
+        while True: pass
+"""
+
+
+class Worker:
+    def __init__(self, process: "subprocess.Popen[str]") -> None:
+        self.pid = process.pid
+        self._in, self._out = process.stdin, process.stdout
+
+    def do(self, word: str, amount: float) -> None:
+        assert self._in and self._out
+        print(word, amount, file=self._in, flush=True)
+        assert self._out.readline() == "done\n"
+
+
+@contextmanager
+def working() -> Iterator[Worker]:
+    with subprocess.Popen([sys.executable, "-c", WORKER], stdin=-1, stdout=-1, text=True) as process:
+        try:
+            worker = Worker(process)
+            worker.do("hold", 0)  # the interpreter has started once it answers
+            yield worker
+        finally:
+            process.kill()
+
+
+def cpu(readings: list[measure.Reading], role: str) -> float:
+    return sum(reading.value for reading in readings if reading.role == role and reading.metric.startswith("cpu_"))
+
+
+def counter(log: list[str], name: str, role: str = "machine", kind: str = "delta") -> Meter:
+    values = iter(range(0, 1000, 10))
+
+    def read() -> float:
+        log.append(name)
+        return next(values)
+
+    return Meter("cpu_user", role, "ns", name, 1.0, read, kind)  # type: ignore[arg-type]
+
+
+def test_meters_are_read_outside_the_action_and_the_clients_own_nearest_to_it():
+    log: list[str] = []
+    meters = [counter(log, "own", "client"), counter(log, "memory", kind="after"), counter(log, "machine")]
+    measure.timed(lambda: log.append("action"), meters)
+    assert log == ["machine", "own", "action", "own", "machine", "memory"]
+
+
+def test_the_action_gives_its_result_and_the_wall_time_comes_first():
+    result, readings = measure.timed(lambda: 42, [counter([], "x"), counter([], "y", kind="after")])
+    assert result == 42
+    assert [(reading.metric, reading.role, reading.source) for reading in readings] == [
+        ("wall_time", "client", "perf_counter_ns"),
+        ("cpu_user", "machine", "x"),
+        ("cpu_user", "machine", "y"),
+    ]
+    assert [reading.value for reading in readings[1:]] == [10, 0]  # after minus before; after alone
+
+
+def test_a_meter_that_cannot_be_read_is_named():
+    def gone() -> float:
+        raise OSError("no such process")
+
+    with pytest.raises(MeterError, match="cpu_user of the replica from /proc: no such process"):
+        measure.timed(lambda: None, [Meter("cpu_user", "replica", "ns", "/proc", 1.0, gone)])
+
+
+def test_an_exception_of_the_action_passes_through():
+    with pytest.raises(ZeroDivisionError):
+        measure.timed(lambda: 1 // 0, measure.client_meters())
+
+
+def test_100_ms_of_another_process_are_seen_as_such():
+    with working() as worker:
+        _, readings = measure.timed(lambda: worker.do("burn", 0.1), measure.process_meters(worker.pid, "primary"))
+    assert 80 * MS < cpu(readings, "primary") < 200 * MS
+
+
+def test_a_tree_holds_the_cpu_of_a_child_that_was_reaped():
+    with working() as worker:
+        tree = measure.process_meters(worker.pid, "primary", tree=True)
+        alone = measure.process_meters(worker.pid, "replica", tree=False)
+        _, readings = measure.timed(lambda: worker.do("burn_in_child", 0.2), [*tree, *alone])
+    assert 150 * MS < cpu(readings, "primary") < 500 * MS
+    assert cpu(readings, "replica") < 100 * MS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells another process' clock")
+def test_user_and_system_add_up_to_the_process_clock():
+    import time
+
+    with working() as worker:
+        worker.do("burn", 0.05)
+        before = time.clock_gettime_ns((~worker.pid << 3) | 2)
+        seen = sum(tree_cpu(worker.pid))
+        after = time.clock_gettime_ns((~worker.pid << 3) | 2)
+    assert before - 1000 <= seen <= after + 1000
+
+
+def test_memory_is_that_of_the_process_named():
+    with working() as worker:
+        meters = measure.process_meters(worker.pid, "primary")
+        _, before = measure.timed(lambda: None, meters)
+        _, after = measure.timed(lambda: worker.do("hold", 50_000_000), meters)
+    grown = {
+        one.metric: other.value - one.value
+        for one, other in zip(before, after, strict=True)
+        if one.metric.startswith("memory")
+    }
+    assert set(grown) == ({"memory_rss", "memory_pss"} if sys.platform == "linux" else {"memory_rss"})
+    assert all(45_000_000 < value < 60_000_000 for value in grown.values()), grown
+
+
+def test_a_tree_holds_the_memory_of_living_children():
+    with working() as worker:
+        own = psutil.Process().pid
+        mine, tree = (
+            next(
+                each for each in measure.process_meters(own, "client", tree=tree) if each.metric == "memory_rss"
+            ).read()
+            for tree in (False, True)
+        )
+        assert tree >= mine + psutil.Process(worker.pid).memory_info().rss * 0.9
+
+
+def test_the_clients_own_cpu_and_memory_are_seen():
+    kept = []
+    _, readings = measure.timed(lambda: kept.append(b"x" * 50_000_000), measure.client_meters())
+    seen = {reading.metric: reading for reading in readings}
+    assert set(seen) == {"wall_time", "memory_change", "cpu_user", "cpu_system"}
+    assert 45_000_000 < seen["memory_change"].value < 60_000_000
+    assert 0 < cpu(readings, "client") <= 2 * seen["wall_time"].value + 10 * MS
+    assert seen["cpu_user"].source == "getrusage"
+
+
+def test_the_machine_is_at_least_as_busy_as_one_of_its_processes():
+    with working() as worker:
+        _, readings = measure.timed(lambda: worker.do("burn", 0.2), measure.machine_meters())
+    seen = {reading.metric: reading.value for reading in readings if reading.role == "machine"}
+    assert set(seen) == {"cpu_user", "cpu_system", "cpu_capacity", "memory_used", "memory_total"}
+    assert 150 * MS < seen["cpu_user"] + seen["cpu_system"] <= seen["cpu_capacity"] + 50 * MS
+    assert 0 < seen["memory_used"] <= seen["memory_total"] == psutil.virtual_memory().total
+
+
+def test_capacity_is_the_window_on_every_processor():
+    _, (wall, capacity) = measure.timed(lambda: sum(range(10**6)), [measure.capacity_meter("primary")])
+    assert capacity.role == "primary"
+    assert capacity.value >= wall.value * (os.cpu_count() or 1)
+
+
+def test_idle_returns_for_resting_servers_and_for_none():
+    measure.idle([])
+    with working() as worker:
+        worker.do("burn", 0.01)
+        measure.idle([worker.pid])
+
+
+def test_idle_names_the_server_that_does_not_come_to_rest():
+    with working() as worker:
+        worker.do("burn_on", 0)
+        with pytest.raises(NotIdle, match=rf"not below 2% of a processor within 0.2 s: process {worker.pid} used \d+"):
+            measure.idle([worker.pid], patience_s=0.2)
+
+
+def test_idle_says_when_a_server_is_gone():
+    with working() as worker:
+        pass
+    with pytest.raises(NotIdle, match=f"a server cannot be watched: .*{worker.pid}"):
+        measure.idle([worker.pid])
+
+
+def test_the_environment_says_on_what_was_measured(tmp_path):
+    described = json.loads(json.dumps(measure.environment(tmp_path)))
+    assert described["host"] == measure.host()
+    assert described["cores"] == os.cpu_count()
+    assert described["memory"] == psutil.virtual_memory().total
+    assert described["fsyncs_per_s"] > 0
+    assert described["file_system_in_memory"] == (described["file_system"] in ("tmpfs", "ramfs"))
+    assert described["libraries"]["lxml"]
+    assert all(described[name] for name in ("cpu", "kernel", "python", "file_system", "cores_usable"))
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(not os.path.ismount("/dev/shm"), reason="no tmpfs at /dev/shm")
+def test_a_folder_in_memory_is_flagged():
+    from pathlib import Path
+
+    assert measure.environment(Path("/dev/shm"))["file_system_in_memory"]

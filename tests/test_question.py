@@ -1,0 +1,73 @@
+"""Asking a node that answers late or never."""
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchbook.engines.question import Question
+
+
+def counting() -> Iterator[int]:
+    yield from range(10**9)
+
+
+def test_it_is_asked_until_the_answer_satisfies() -> None:
+    answers = counting()
+    question = Question(lambda: next(answers))
+    assert question.until(lambda answer: answer == 5, 10, 0.001)
+    assert next(answers) == 6
+
+
+def test_the_time_runs_out_between_answers() -> None:
+    started = time.monotonic()
+    assert not Question(lambda: 0).until(lambda answer: answer == 1, 0.1, 0.001)
+    assert 0.09 <= time.monotonic() - started < 1
+
+
+def test_the_time_runs_out_without_an_answer_and_the_late_one_counts() -> None:
+    let_go, asked = threading.Event(), []
+
+    def ask() -> int:
+        asked.append(1)
+        let_go.wait()
+        return 7
+
+    question = Question(ask)
+    for _ in range(2):
+        started = time.monotonic()
+        assert not question.until(lambda answer: True, 0.05, 0.001)
+        assert 0.05 <= time.monotonic() - started < 1
+    let_go.set()
+    assert question.until(lambda answer: answer == 7, 10, 0.001)
+    assert len(asked) == 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError("the driver's own"), ConnectionError("gone")])
+def test_what_the_question_raises_is_raised_and_it_can_be_asked_again(error: Exception) -> None:
+    answers: list[Exception | int] = [error, 1]
+
+    def ask() -> int:
+        answer = answers.pop(0)
+        if isinstance(answer, Exception):
+            raise answer
+        return answer
+
+    question = Question(ask)
+    with pytest.raises(type(error), match=str(error)):
+        question.until(lambda answer: True, 1, 0.001)
+    assert question.until(lambda answer: answer == 1, 1, 0.001)
+
+
+def test_its_resolution_covers_the_last_answer_that_did_not_satisfy() -> None:
+    changed = time.perf_counter_ns() + 50_000_000
+    question = Question(lambda: time.perf_counter_ns())
+    assert question.until(lambda now: now >= changed, 10, 0.01)
+    assert question.resolution_ns >= 10e6
+
+
+def test_a_first_answer_that_satisfies_may_have_been_true_all_along() -> None:
+    question = Question(lambda: 1)
+    assert question.until(lambda answer: True, 1, 0.001, since_ns=time.perf_counter_ns() - 1_000_000_000)
+    assert question.resolution_ns >= 1e9

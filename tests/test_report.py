@@ -1,0 +1,151 @@
+"""The final notebook runs on any subset of the studies, and its page loads nothing from anywhere."""
+
+import json
+import os
+import re
+import time
+from pathlib import Path
+
+import lxml.html
+import nbformat
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import evidence, figures, grid, paths, report, results, studies
+from benchbook.report import builder, merge, page, show, words
+
+QUICK_ENOUGH_S = 2.0
+
+
+@pytest.fixture
+def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Send results and figures to a temporary folder; the notebook and grids are the project's."""
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.setenv("BENCHBOOK_HOME", str(paths.root()))
+    return tmp_path
+
+
+def measured(study: str) -> None:
+    """Run the smoke cells of a study that needs no server, and write their results as a runner does."""
+    for cell in grid.plan([study], "smoke"):
+        columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
+        columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
+        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(constructed.MACHINE)}
+        results.write(columns, studies.load(study).run(cell.parameters))
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return the page of a profile of which only `bookstore` ran and one cell of `crud` failed."""
+    with pytest.MonkeyPatch.context() as patch:
+        folder = tmp_path_factory.mktemp("report")
+        patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+        patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
+        patch.setenv("BENCHBOOK_HOME", str(paths.root()))
+        measured("bookstore")
+        failed = grid.plan(["crud"], "smoke")[0]
+        columns = {"study": "crud", "cell_id": failed.identity, "block": 0, "state": "failed"}
+        results.write(columns | {"parameters": "{}", "reason": "ServerError: the cat sat on it"})
+        return report.build("smoke")
+
+
+def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    assert page.references(document) == []
+    assert {image.get("src")[:26] for image in document.iter("img")} == {"data:image/svg+xml;base64,"}
+    assert {figure.get("id") for figure in document.xpath("//figure[img]")} == set(figures.FIGURES)
+    assert not document.xpath("//script | //iframe | //object | //link")
+
+
+def test_images_have_alternatives_and_headings_are_in_the_contents(built: Path):
+    document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
+    assert all(len(image.get("alt")) > 20 for image in document.iter("img"))
+    linked = {link.get("href")[1:] for link in document.xpath("//nav//a")}
+    assert linked == {heading.get("id") for heading in document.xpath("//main//h2 | //main//h3")}
+    assert len(linked) > 15
+
+
+def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
+    text = lxml.html.document_fromstring(built.read_text(encoding="utf-8")).text_content()
+    assert "Nothing was measured of tcp, drivers, crud, replication" in text
+    assert "ServerError: the cat sat on it" in text
+    assert re.search(r"bookstore\s*repetitions\s*2\s*100", text)
+
+
+def test_nothing_of_the_code_is_shown(built: Path):
+    text = built.read_text(encoding="utf-8")
+    assert "import" not in re.sub(r"base64,[^\"]+", "", text).replace("important", "")
+
+
+def test_an_unchanged_report_is_instant_and_a_changed_one_is_built(built: Path, monkeypatch: pytest.MonkeyPatch):
+    folder = built.parents[2]
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
+    before = built.stat().st_mtime_ns
+    started = time.perf_counter()
+    assert report.build("smoke") == built
+    assert time.perf_counter() - started < QUICK_ENOUGH_S
+    assert built.stat().st_mtime_ns == before
+    unchanged = builder.fingerprint("smoke")
+    os.utime(next((folder / "results").glob("bookstore/*.parquet")))
+    assert builder.fingerprint("smoke") != unchanged
+
+
+def test_a_notebook_that_draws_nothing_is_no_report(house: Path, monkeypatch: pytest.MonkeyPatch):
+    (house / "notebooks").mkdir()
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('profile: str = "quick"')])
+    notebook.cells[0].metadata["tags"] = ["parameters"]
+    notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
+    nbformat.write(notebook, house / "notebooks" / builder.NOTEBOOK)
+    monkeypatch.setattr(paths, "notebooks", lambda: house / "notebooks")
+    with pytest.raises(builder.ReportError, match=r"did not draw .*bookstore_case1"):
+        report.build("smoke")
+    assert not (house / "figures" / "smoke" / builder.STAMP).exists()
+
+
+def test_references_finds_whatever_a_browser_would_fetch():
+    loads = [
+        '<img src="https://x.org/a.png">',
+        '<script src="//x.org/a.js"></script>',
+        '<link rel="stylesheet" href="a.css">',
+        "<style>@import 'https://x.org/a.css';</style>",
+        "<style>p { background: url(https://x.org/a.png) }</style>",
+    ]
+    for snippet in loads:
+        assert page.references(lxml.html.document_fromstring(f"<html><body>{snippet}</body></html>")), snippet
+    innocent = '<html><body><a href="https://x.org">a link</a><img src="data:,"></body></html>'
+    assert page.references(lxml.html.document_fromstring(innocent)) == []
+
+
+def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
+    table = merge.left_out(merge.merge("quick")).set_index(["Study", "Parameter"])
+    assert table.loc[("crud", "n"), "Not here"] == "10,000, 100,000"
+    assert table.loc[("tcp", "n"), "Not here"].endswith("1,000,000")
+    assert merge.left_out(merge.merge("paper")).empty
+
+
+def test_sentences_follow_the_numbers():
+    found = evidence.comparisons(constructed.observations(("bookstore",)))
+    said = words.found(found)
+    assert f"Of **{found['p'].notna().sum()} tested comparisons, {(found['p_holm'] < 0.05).sum()} show" in said
+    assert words.found(found.iloc[:0]).startswith("No comparison could be tested")
+
+
+def test_trust_names_the_study_whose_arms_differ():
+    first = constructed.observations(("bookstore",))
+    parameters = first["parameters"].str.replace('"arm": "a"', '"arm": "b"')
+    twin = first.assign(arm="b", cell_id=first["cell_id"] + "b", parameters=parameters)
+    slow = twin.assign(value=twin["value"].where(twin["metric"] != "wall_time", twin["value"] * 1.5))
+    assert "Untrusted: bookstore" in words.trust(evidence.controls(pd.concat([first, slow])))
+    assert "**Trusted.**" in words.trust(evidence.controls(pd.concat([first, twin])))
+    assert "No A/A pair ran" in words.trust(evidence.controls(first))
+
+
+def test_text_in_tables_is_escaped():
+    frame = pd.DataFrame({"Why": ["<script>alert(1)</script>"], "n, published": ["1 *"], "n, here": ["2 [1, 3]"]})
+    html = show.frame_html(frame, "a <b>", ["c & d"]).data
+    assert "<script>" not in html
+    assert "a &lt;b&gt;" in html
+    assert '<th colspan="2" class="group">n</th>' in html

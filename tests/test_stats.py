@@ -1,0 +1,163 @@
+"""Statistics against textbook values, scipy and simulation."""
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from scipy import stats as scipy_stats
+from statsmodels.stats.power import TTestIndPower, TTestPower
+
+from benchbook import stats
+from benchbook.evidence import number
+
+JSON_TIMES = [2213.1, 3127.99, 4552.38, 6006.72, 7497.36]
+XML_TIMES = [61333.68, 123854.59, 185936.27, 247639.81, 310017.47]
+
+# Student (1908), table of the additional hours of sleep by two drugs.
+SLEEP_1 = [0.7, -1.6, -0.2, -1.2, -0.1, 3.4, 3.7, 0.8, 0.0, 2.0]
+SLEEP_2 = [1.9, 0.8, 1.1, 0.1, -0.1, 4.4, 5.5, 1.6, 4.6, 3.4]
+
+
+def test_student_welch_and_paired_give_the_known_values_of_the_sleep_data():
+    assert stats.student(SLEEP_1, SLEEP_2).statistic == pytest.approx(-1.8608, abs=1e-4)
+    assert stats.student(SLEEP_1, SLEEP_2).df == 18
+    welch = stats.welch(SLEEP_1, SLEEP_2)
+    assert (welch.df, welch.p) == pytest.approx((17.776, 0.07939), abs=1e-3)
+    pairs = stats.paired(SLEEP_1, SLEEP_2)
+    assert (pairs.statistic, pairs.df, pairs.p) == pytest.approx((-4.0621, 9, 0.002833), abs=1e-4)
+
+
+def test_student_reproduces_a_p_value_that_a_paper_prints():
+    assert round(stats.student(JSON_TIMES, XML_TIMES).p, 4) == number("tcp", "Table 8", "Total Time", "p") == 0.0033
+
+
+@pytest.mark.parametrize("test", (stats.student, stats.welch))
+def test_one_value_a_side_cannot_be_tested(test):
+    result = test([1.0], [2.0, 3.0])
+    assert np.isnan([result.statistic, result.df, result.p]).all()
+    assert result.reason == "cannot test: 1 and 2 values, at least 2 a side are needed"
+
+
+def test_one_pair_cannot_be_tested_and_unequal_lengths_are_no_pairs():
+    assert stats.paired([1.0], [2.0]).reason == "cannot test: 1 pairs, at least 2 are needed"
+    with pytest.raises(ValueError, match="2 values cannot be paired with 3"):
+        stats.paired([1, 2], [1, 2, 3])
+
+
+@pytest.mark.parametrize("test", (stats.student, stats.welch, stats.paired))
+def test_values_that_do_not_vary_have_no_p(test):
+    result = test([1.0, 1.0, 1.0], [2.0, 2.0, 2.0])
+    assert np.isnan(result.p)
+    assert result.reason == "cannot test: the values do not vary"
+
+
+def test_one_constant_side_can_be_welch_tested():
+    assert stats.welch([5.0, 5.0, 5.0], [1.0, 2.0, 3.0]).p == pytest.approx(
+        scipy_stats.ttest_1samp([1.0, 2.0, 3.0], 5.0).pvalue
+    )
+
+
+@pytest.mark.parametrize("values", ([1.0, np.nan], [np.inf, 1.0], [[1.0, 2.0]]))
+def test_a_sample_with_a_missing_value_is_refused(values):
+    with pytest.raises(ValueError, match="one-dimensional and finite"):
+        stats.mean_interval(values)
+
+
+def test_mean_interval_is_student_s():
+    found = stats.mean_interval(SLEEP_2)
+    low, high = scipy_stats.ttest_1samp(SLEEP_2, 0).confidence_interval()
+    assert (found.low, found.high) == pytest.approx((low, high))
+    assert stats.mean_interval([3.0]).reason == "no interval: one value"
+    assert np.isnan(stats.mean_interval([3.0]).low)
+    assert stats.mean_interval([3.0, 3.0]) == stats.Interval(3, 3, 3)
+    assert np.isnan(stats.mean_interval([]).estimate)
+
+
+def test_difference_interval_agrees_with_scipy_s_of_the_same_test():
+    welch = scipy_stats.ttest_ind(SLEEP_1, SLEEP_2, equal_var=False).confidence_interval()
+    pairs = scipy_stats.ttest_rel(SLEEP_1, SLEEP_2).confidence_interval()
+    for expected, paired in ((welch, False), (pairs, True)):
+        found = stats.difference_interval(SLEEP_1, SLEEP_2, pairs=paired)
+        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+
+
+def test_ratio_interval_is_the_same_whichever_side_divides():
+    over, under = stats.ratio_interval(XML_TIMES, JSON_TIMES), stats.ratio_interval(JSON_TIMES, XML_TIMES)
+    assert (over.estimate, over.low, over.high) == pytest.approx((1 / under.estimate, 1 / under.high, 1 / under.low))
+
+
+def test_a_constant_factor_is_found_exactly_and_has_no_interval():
+    sizes = stats.ratio_interval([300, 300, 300], [200, 200, 200], pairs=True)
+    assert sizes.estimate == pytest.approx(1.5)
+    assert np.isnan(sizes.low)
+    assert sizes.reason == "cannot test: the values do not vary"
+    assert not sizes.excludes(1)
+
+
+def test_pairing_takes_out_what_both_sides_share():
+    drift = np.array([1.0, 4.0, 9.0, 16.0])
+    a, b = 2 * drift * [1.01, 0.99, 1.0, 1.01], drift
+    assert stats.ratio_interval(a, b, pairs=True).excludes(1)
+    assert not stats.ratio_interval(a, b).excludes(1)
+
+
+def test_zero_and_negative_values_have_no_ratio():
+    assert stats.ratio_interval([1, -2], [1, 2]).reason == "no ratio: a value is zero or negative"
+    assert stats.detectable_ratio([1, 0], [1, 2]).reason == "no ratio: a value is zero or negative"
+
+
+@pytest.mark.parametrize("pairs", (False, True))
+def test_the_interval_of_a_ratio_covers_the_truth_in_95_percent_of_samples(pairs):
+    generator = np.random.default_rng(20150501)
+    samples, truth = 2000, 1.3
+    shared = generator.normal(0, 0.5 if pairs else 0, (samples, 4))
+    a = truth * np.exp(shared + generator.normal(0, 0.2, (samples, 4)))
+    b = np.exp(shared + generator.normal(0, 0.2, (samples, 4)))
+    covered = [not stats.ratio_interval(*sides, pairs=pairs).excludes(truth) for sides in zip(a, b, strict=True)]
+    assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
+
+
+def test_hedges_g_corrects_cohen_s_d_exactly():
+    d = (np.mean(SLEEP_2) - np.mean(SLEEP_1)) / np.sqrt((np.var(SLEEP_1, ddof=1) + np.var(SLEEP_2, ddof=1)) / 2)
+    assert d == pytest.approx(0.8322, abs=1e-4)
+    g = stats.hedges_g(SLEEP_2, SLEEP_1).size
+    assert g / d == pytest.approx(1 - 3 / (4 * 18 - 1), abs=2e-4)  # Hedges' approximation of the correction
+    assert stats.hedges_g([1, 1], [2, 2]).reason == "cannot test: the values do not vary"
+
+
+def test_holm_steps_down_and_leaves_out_what_was_not_tested():
+    assert stats.holm([0.01, 0.04, 0.03]) == pytest.approx([0.03, 0.06, 0.06])
+    assert stats.holm([0.02, np.nan, 0.6]) == pytest.approx([0.04, np.nan, 0.6], nan_ok=True)
+    assert np.isnan(stats.holm([np.nan])).all()
+    assert stats.holm([]).size == 0
+
+
+def test_the_detectable_ratio_has_80_percent_power():
+    generator = np.random.default_rng(1)
+    a, b = np.exp(generator.normal(0, 0.1, (2, 6)))
+    shift = np.log(stats.detectable_ratio(a, b, pairs=True).size)
+    spread = (np.log(a) - np.log(b)).std(ddof=1)
+    assert TTestPower().power(shift / spread, nobs=6, alpha=0.05) == pytest.approx(0.8, abs=1e-3)
+    equal = np.array([1.0, 2.0, 4.0])
+    shift = np.log(stats.detectable_ratio(equal, equal).size)
+    power = TTestIndPower().power(shift / np.log(equal).std(ddof=1), nobs1=3, alpha=0.05)
+    assert power == pytest.approx(0.8, abs=1e-3)
+
+
+def test_more_blocks_see_smaller_ratios():
+    few, many = [1.0, 1.1, 1.2], [1.0, 1.1, 1.2] * 3
+    assert 1 < stats.detectable_ratio(many, many).size < stats.detectable_ratio(few, few).size
+    assert stats.detectable_ratio([1.0], [1.0, 2.0]).reason.startswith("cannot test")
+
+
+def test_outliers_are_beyond_tukey_s_fences_and_few_values_have_none():
+    assert stats.outliers([10, 11, 10, 11, 10, 100]).tolist() == [False] * 5 + [True]
+    assert stats.outlier_share([10, 11, 10, 11, 100]) == 0.2
+    assert not stats.outliers([1, 1, 1000]).any()
+    assert np.isnan(stats.outlier_share([]))
+
+
+def test_importing_stats_does_not_import_scipy():
+    code = "import sys, benchbook.stats; sys.exit('scipy' in sys.modules or 'statsmodels' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code]).returncode == 0

@@ -1,0 +1,128 @@
+"""Study `bookstore`: what it delivers, and that a codec that lies fails the cell."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+from pydantic import ValidationError
+
+from benchbook import datasets, formats
+from benchbook.formats import FormatError
+from benchbook.studies import bookstore
+
+
+def run(**parameters: Any) -> pd.DataFrame:
+    return bookstore.run(bookstore.Parameters(**{"n": 10, "repetitions": 3, **parameters}))
+
+
+@pytest.mark.parametrize("sink", ["file", "memory"])
+@pytest.mark.parametrize("case", [1, 2])
+@pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("json", "etree"), ("msgspec", "xsdata")])
+def test_every_repetition_delivers_what_is_declared_for_each_format(case, sink, json_codec, xml_codec):
+    parameters = bookstore.Parameters(
+        case=case, sink=sink, json_codec=json_codec, xml_codec=xml_codec, n=10, repetitions=3
+    )
+    frame = bookstore.run(parameters)
+    assert set(zip(frame["format"], frame["codec"], strict=True)) == {("json", json_codec), ("xml", xml_codec)}
+    for _, rows in frame.groupby(["repetition", "format"]):
+        found = list(rows[["operation", "role", "metric"]].itertuples(index=False, name=None))
+        assert len(found) == len(set(found))
+        assert set(found) == bookstore.expected(parameters)
+    assert set(frame["repetition"]) == {0, 1, 2}
+    assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
+    assert set(frame["count"]) == {10}
+    assert set(frame["dataset"]) == {f"bookstore-{case}"}
+    assert frame["dataset_sha256"].nunique() == 1
+
+
+def test_the_round_trip_is_the_sum_of_both_ways():
+    times = run().query("metric != 'size'")
+    wide = times.pivot(index=["repetition", "format", "metric"], columns="operation", values="value")
+    assert (wide["round_trip"] == wide["marshal"] + wide["unmarshal"]).all()
+
+
+@pytest.mark.parametrize("sink", ["file", "memory"])
+@pytest.mark.parametrize(
+    ("case", "n", "sizes"), [(1, 1, {282, 134}), (1, 100, {17_105, 12_403}), (1, 1000, {171_006, 124_904})]
+)
+def test_sizes_are_those_that_fit_the_paper(case, n, sizes, sink):
+    assert set(run(case=case, n=n, sink=sink, repetitions=1).query("metric == 'size'")["value"]) == sizes
+
+
+def test_the_formats_take_turns_in_going_first():
+    first = run().drop_duplicates("repetition")
+    assert list(first["format"]) == ["xml", "json", "xml"]
+
+
+@pytest.mark.parametrize("kind", ["json", "xml"])
+def test_apart_there_is_one_format(kind):
+    assert set(run(process="apart", format=kind)["format"]) == {kind}
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"process": "apart"}, {"format": "json"}, {"json_codec": "lxml"}, {"case": 3}, {"n": 0}, {"books": 3}]
+)
+def test_what_makes_no_sense_is_refused(wrong):
+    with pytest.raises(ValidationError):
+        bookstore.Parameters(**wrong)
+
+
+@pytest.mark.parametrize("sink", ["file", "memory"])
+def test_a_codec_that_reads_back_something_else_fails_the_cell(sink, monkeypatch):
+    codec = formats.codec("lxml")
+    decode = codec.decode_bookstore
+
+    def lie(data: bytes, case: int) -> datasets.AnyBookstore:
+        store = decode(data, case)
+        store.books[-1].title += "!"
+        return store
+
+    monkeypatch.setattr(codec, "decode_bookstore", lie)
+    with pytest.raises(bookstore.RoundTripError, match="lxml"):
+        run(sink=sink)
+
+
+def test_a_lie_in_the_last_repetition_is_found_too(monkeypatch):
+    codec = formats.codec("orjson")
+    decode, calls = codec.decode_bookstore, []
+
+    def lie(data: bytes, case: int) -> datasets.AnyBookstore:
+        calls.append(case)
+        store = decode(data, case)
+        if len(calls) == 3:
+            store.books.pop()
+        return store
+
+    monkeypatch.setattr(codec, "decode_bookstore", lie)
+    with pytest.raises(bookstore.RoundTripError, match="orjson"):
+        run()
+
+
+def test_what_a_codec_cannot_read_fails_the_cell(monkeypatch):
+    codec = formats.codec("orjson")
+    monkeypatch.setattr(codec, "encode_bookstore", lambda store: b"{")
+    with pytest.raises(FormatError):
+        run()
+
+
+AWKWARD = ["plain", "two\nlines", "\n", "\n<record>", "</record>\n<record>", "ünï", "", "]]>"]
+
+
+@pytest.mark.parametrize("codecs", [("orjson", "lxml"), ("json", "etree"), ("msgspec", "xsdata")])
+@pytest.mark.parametrize("sink", ["file", "memory"])
+def test_own_records_take_the_books_place(tmp_path, codecs, sink):
+    file = tmp_path / "mine.jsonl"
+    file.write_text(
+        "".join(json.dumps({"text": text, "number": i, "record": text}) + "\n" for i, text in enumerate(AWKWARD))
+    )
+    frame = run(dataset_file=str(file), n=20, sink=sink, json_codec=codecs[0], xml_codec=codecs[1])
+    assert set(frame["dataset"]) == {"own-mine"}
+    assert set(frame["count"]) == {20}
+
+
+def test_nothing_is_left_behind(tmp_path, monkeypatch):
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    run()
+    assert list(Path(tmp_path).iterdir()) == []

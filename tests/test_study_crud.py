@@ -1,0 +1,247 @@
+"""Study `crud` on real servers, alone and replicated."""
+
+import json
+import os
+import signal
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pydantic import ValidationError
+
+from benchbook import servers
+from benchbook.deployment import VARIABLE, Deployment
+from benchbook.engines import Engine
+from benchbook.studies import crud
+from benchbook.studies.contents import WrongContentsError
+from standing import announce, outputs, tamper
+
+SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
+STORES = ("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json", "mariadb+relational", "couchdb")
+OTHERS = ("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational")
+
+
+def ran(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Any:
+    """Run a small cell, hold it against what it declares, and return its rows."""
+    parameters = crud.Parameters(**(SMALL | fields))
+    announce(monkeypatch, *crud.deployment(parameters))
+    frame = crud.run(parameters)
+    for repetition in range(parameters.repetitions):
+        assert outputs(frame, repetition) == crud.expected(parameters)
+    return frame
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("engine", STORES + OTHERS)
+def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, monkeypatch: pytest.MonkeyPatch):
+    frame = ran(monkeypatch, engine=engine, topology=topology)
+    assert set(frame["count"]) == {30}
+    assert (frame["value"] > 0).all()
+    assert not frame["censored"].any()
+    assert set(frame["engine"]) == {engine}
+    assert set(frame["topology"]) == {topology}
+    assert ("select" in set(frame["operation"])) == (topology == "single")
+
+
+@pytest.mark.parametrize("engine", STORES)
+def test_elapsed_time_is_the_clients_time_and_the_catching_up(engine: Any, monkeypatch: pytest.MonkeyPatch):
+    frame = ran(monkeypatch, engine=engine, topology="replicated")
+    times = frame.pivot(index=["repetition", "operation"], columns="metric", values="value")
+    assert (times["wall_time"] + times["catch_up_time"] == times["elapsed_time"]).all()
+
+
+VARIANTS: list[dict[str, Any]] = [
+    {"calls": "bulk"},
+    {"calls": "bulk", "topology": "replicated"},
+    {"article_index": True},
+    {"comments_per_article": 10},
+    {"comments_per_article": 100},
+    {"durability": "relaxed"},
+    {"durability": "strict", "topology": "replicated"},
+]
+
+
+@pytest.mark.parametrize(
+    ("engine", "variant"),
+    [
+        (engine, variant)
+        for engine in STORES
+        for variant in VARIANTS
+        if engine != "couchdb" or "durability" not in variant  # CouchDB has none to choose
+    ],
+)
+def test_variants_hold_the_same_contents(engine: Any, variant: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
+    ran(monkeypatch, engine=engine, repetitions=1, **variant)
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("engine", ["postgresql+relational", "mariadb+relational"])
+def test_relational_tables_do_without_constraints(engine: Any, topology: Any, monkeypatch: pytest.MonkeyPatch):
+    ran(monkeypatch, engine=engine, topology=topology, constraints="off", repetitions=1)
+
+
+def test_the_mapper_does_the_same(monkeypatch: pytest.MonkeyPatch):
+    ran(monkeypatch, engine="mongodb+mongoengine", repetitions=1)
+
+
+def test_the_loop_alone_needs_no_server(monkeypatch: pytest.MonkeyPatch):
+    frame = ran(monkeypatch, engine="noop")
+    assert crud.deployment(crud.Parameters(engine="noop")) == ("none", "none")
+    assert set(frame["topology"]) == {"single"}
+
+
+def drops_a_record(engine: Engine) -> None:
+    insert, dropped = engine.insert, []
+
+    def lying(record: dict[str, Any]) -> None:
+        if dropped:
+            insert(record)
+        else:
+            dropped.append(record)
+
+    engine.insert = lying  # type: ignore[method-assign]
+
+
+def leaves_an_update_out(engine: Engine) -> None:
+    update, first = engine.update, engine.ids
+    engine.update = lambda one, changes: None if one == first()[0] else update(one, changes)  # type: ignore[method-assign]
+
+
+def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
+    find = engine.find
+    engine.find = lambda field, value: find(field, value)[1:]  # type: ignore[method-assign]
+
+
+def deletes_nothing(engine: Engine) -> None:
+    engine.delete_all = lambda: 30  # type: ignore[method-assign]
+
+
+def says_that_a_replica_follows_which_does_not(engine: Engine) -> None:
+    read_all = engine.read_all
+    engine.read_all = lambda role="primary": [] if role == "replica" else read_all(role)  # type: ignore[method-assign]
+
+
+@pytest.mark.parametrize(
+    ("topology", "lie", "error"),
+    [
+        ("single", drops_a_record, "primary after insert: 1 of 30 records are missing"),
+        ("single", leaves_an_update_out, "primary after update: record '.*' differs: content is"),
+        ("single", leaves_one_out_of_what_it_finds, "select: 1 of 30 records are missing"),
+        ("single", deletes_nothing, "primary after delete: record '.*' is there, and should not be"),
+        (
+            "replicated",
+            says_that_a_replica_follows_which_does_not,
+            "replica after insert: 30 of 30 records are missing",
+        ),
+    ],
+)
+@pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational", "couchdb"])
+def test_an_engine_that_lies_fails_the_cell(
+    engine: Any, topology: Any, lie: Any, error: str, monkeypatch: pytest.MonkeyPatch
+):
+    tamper(monkeypatch, lie)
+    with pytest.raises(WrongContentsError, match=error):
+        ran(monkeypatch, engine=engine, topology=topology)
+
+
+def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
+    """Stop the replica's process when the first record is inserted; let it go on after the first wait, or never."""
+    pid = deployment.node("replica").pid
+    assert pid is not None
+
+    def tampered(engine: Engine) -> None:
+        insert, wait_for, done = engine.insert, engine.wait_for, []
+
+        def inserting(record: dict[str, Any]) -> None:
+            if not done:
+                done.append("stopped")
+                stop(pid)
+            insert(record)
+
+        def waiting(position: object, deadline_s: float) -> bool:
+            caught_up = wait_for(position, deadline_s)
+            if done == ["stopped"] and not for_good:
+                done.append("goes on")
+                go_on(pid)
+            return caught_up
+
+        engine.insert, engine.wait_for = inserting, waiting  # type: ignore[method-assign]
+
+    return tampered
+
+
+def processes(pid: int) -> list[int]:
+    import psutil
+
+    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
+
+
+def stop(pid: int) -> None:
+    for one in processes(pid):
+        os.kill(one, signal.SIGSTOP)
+
+
+def go_on(pid: int) -> None:
+    for one in processes(pid):
+        os.kill(one, signal.SIGCONT)
+
+
+@pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "couchdb"])
+@pytest.mark.parametrize("for_good", [False, True])
+def test_a_replica_that_is_cut_off_is_censored(
+    engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=2.0)
+    with servers.start(*crud.deployment(parameters)) as running:
+        (tmp_path / "deployment").write_text(running.deployment.to_json())
+        monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
+        tamper(monkeypatch, stops_the_replica(running.deployment, for_good))
+        frame = crud.run(parameters)
+        go_on(running.deployment.node("replica").pid or 0)
+    for repetition in range(2):
+        assert outputs(frame, repetition) == crud.expected(parameters)
+    first = frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].set_index("metric")
+    assert first["censored"].to_dict() == {"wall_time": False, "catch_up_time": True, "elapsed_time": True}
+    assert 2e9 <= first.loc["catch_up_time", "value"] < 4e9
+    rest = frame.drop(frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].index)
+    assert rest["censored"].all() == for_good
+    assert rest["value"].isna().all() == for_good
+    if for_good:
+        assert rest["source"].str.startswith("not measured: ").all()
+
+
+@pytest.mark.parametrize(("engine", "searches"), [("rethinkdb", True), ("couchbase", False)])
+def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
+    engine: Any, searches: bool, monkeypatch: pytest.MonkeyPatch
+):
+    frame = ran(monkeypatch, engine=engine)
+    assert frame["stand_in"].all()
+    select = frame["operation"] == "select"
+    assert (frame[~select | searches]["value"] > 0).all()
+    assert frame[select]["censored"].eq(not searches).all()
+    assert searches or frame[select]["source"].str.startswith("not measured: CouchbaseMock knows no").all()
+
+
+def test_own_records_take_the_place_of_the_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    own = tmp_path / "towns.jsonl"
+    own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
+    for engine in STORES:
+        frame = ran(monkeypatch, engine=engine, dataset_file=str(own), n=5, repetitions=1)
+        assert set(frame["dataset"]) == {"own-towns"}
+
+
+@pytest.mark.parametrize(
+    ("wrong", "error"),
+    [
+        ({"engine": "mysql5"}, "engine"),
+        ({"topology": "ring"}, "topology"),
+        ({"comments_per_article": 11}, "comments_per_article"),
+        ({"timeout_s": 0.0}, "timeout_s"),
+        ({"constraints": "off"}, "constraints: off is for relational engines; mongodb has no constraints"),
+        ({"engine": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
+        ({"engine": "noop", "durability": "strict"}, "noop stores nothing"),
+    ],
+)
+def test_wrong_parameters_are_refused(wrong: dict[str, Any], error: str):
+    with pytest.raises(ValidationError, match=error):
+        crud.Parameters(**wrong)

@@ -1,0 +1,48 @@
+"""The whole suite as a newcomer runs it, at the smoke profile: five notebooks through papermill, then the report."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from benchbook import figures, results, studies
+
+
+def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    env = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results"), "BENCHBOOK_FIGURES": str(folder / "figures")}
+    command = [sys.executable, "-m", "benchbook.cli", *words, "--profile", "smoke"]
+    return subprocess.run(command, env=env, capture_output=True, text=True, check=False)
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return where a whole run went."""
+    folder = tmp_path_factory.mktemp("suite")
+    ran = benchbook(folder, "run")
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    return folder
+
+
+def test_every_study_ran_and_every_cell_is_done(folder: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
+    for slug in studies.SLUGS:
+        assert set(results.states(slug).values()) == {"done"}, slug
+
+
+def test_a_second_run_starts_nothing(folder: Path):
+    before = {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.parquet")}
+    again = benchbook(folder, "run")
+    assert again.returncode == 0
+    assert re.search(r"cells: (\d+), all done before", again.stdout)
+    assert before == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.parquet")}
+
+
+def test_the_report_holds_every_figure(folder: Path):
+    built = benchbook(folder, "report")
+    assert built.returncode == 0, built.stdout + built.stderr
+    page = Path(built.stdout.strip())
+    assert page.read_text().count("<figure") >= len(figures.FIGURES)
+    assert {path.stem for path in page.parent.glob("*.svg")} == set(figures.FIGURES)

@@ -1,0 +1,214 @@
+"""The wire, on real sockets to a server in a process of its own."""
+
+import json
+import socket
+import struct
+from collections.abc import Iterator
+
+import psutil
+import pytest
+
+from benchbook import datasets, formats, wire
+from benchbook.wire import digest
+from benchbook.wire.framing import END, ERROR, HEADER, JOIN, OBJECT, READY, START, fields, frame, message, read
+
+PEOPLE = datasets.people(300, 1)
+LIMIT = 10_000
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[wire.Server]:
+    with wire.serving(LIMIT) as running:
+        yield running
+
+
+def client(server: wire.Server, codec: str = "orjson", transport: wire.Transport = "framed") -> wire.Client:
+    return wire.Client(server.port, codec, PEOPLE.schema, transport, patience_s=10)
+
+
+def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
+    return [formats.codec(codec).encode_record(record) for record in PEOPLE.records[:n]]
+
+
+def lives(server: wire.Server) -> None:
+    """Hold that the server serves the next trial."""
+    report = client(server).trial([encoded()], check=True)
+    assert (report.objects, report.digest) == (len(PEOPLE.records), digest.total(PEOPLE.records))
+
+
+@pytest.mark.parametrize("connections", [1, 3])
+@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+@pytest.mark.parametrize("codec", ["orjson", "lxml"])
+def test_every_transport_brings_every_object(server, codec, transport, connections):
+    objects = encoded(codec)
+    streams = [objects[first::connections] for first in range(connections)]
+    report = client(server, codec, transport).trial(streams, check=True)
+    assert report.objects == len(objects)
+    assert report.bytes == sum(map(len, objects))
+    assert report.digest == digest.total(PEOPLE.records)
+
+
+def test_the_server_logs_its_own_clock_cpu_and_memory(server):
+    report = client(server, "lxml").trial([encoded("lxml") * 20])
+    seen = {reading.metric: reading for reading in report.readings}
+    assert {reading.role for reading in report.readings} == {"server"}
+    assert set(seen) == {"wall_time", "cpu_user", "cpu_system", "memory_rss"}
+    cpu = seen["cpu_user"].value + seen["cpu_system"].value
+    assert 0 < cpu <= seen["wall_time"].value + 20_000_000
+    assert seen["memory_rss"].value == pytest.approx(psutil.Process(server.pid).memory_info().rss, rel=0.2)
+    assert report.digest == 0
+
+
+def test_the_servers_clock_runs_while_the_client_encodes(server):
+    import time
+
+    def slow() -> Iterator[bytes]:
+        yield encoded()[0]
+        time.sleep(0.1)
+
+    wall_time = client(server).trial([slow()]).readings[0]
+    assert (wall_time.metric, wall_time.value > 100_000_000) == ("wall_time", True)
+
+
+def test_no_objects_are_a_trial_too(server):
+    assert client(server).trial([[]]).objects == 0
+
+
+@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+def test_bytes_that_do_not_parse_are_told_with_their_object_and_the_server_lives(server, transport):
+    objects = [*encoded(n=3), b"{no json", *encoded()]
+    with pytest.raises(wire.WireError, match=r"not JSON") as caught:
+        client(server, transport=transport).trial([objects])
+    assert caught.value.number == (0 if transport == "connection" else 3)
+    lives(server)
+
+
+def test_bytes_that_do_not_parse_on_a_joined_connection_are_told(server):
+    with pytest.raises(wire.WireError, match=r"object 2: .*not XML"):
+        client(server, "lxml").trial([encoded("lxml"), [*encoded("lxml", 2), b"<record>"]])
+    lives(server)
+
+
+@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+def test_a_frame_over_the_limit_is_told_and_the_server_lives(server, transport):
+    long = formats.codec("orjson").encode_record({"_id": "x" * LIMIT})
+    with pytest.raises(wire.WireError, match=rf"a frame of {len(long)} bytes is over the limit of {LIMIT}"):
+        client(server, transport=transport).trial([[*encoded(n=2), long, *encoded() * 20]])
+    lives(server)
+
+
+def test_a_frame_of_exactly_the_limit_is_taken(server):
+    room = LIMIT - len(formats.codec("orjson").encode_record({"_id": ""}))
+    data = formats.codec("orjson").encode_record({"_id": "x" * room})
+    schema = datasets.Schema("one", (datasets.Field("_id", "string"),))
+    assert wire.Client(server.port, "orjson", schema).trial([[data]]).bytes == LIMIT
+
+
+def start(server: wire.Server) -> tuple[socket.socket, int]:
+    """Start a trial by hand; return its control connection and number."""
+    connection = socket.create_connection(("127.0.0.1", server.port), 10)
+    schema = {"name": "people", "fields": [(each.name, each.type) for each in PEOPLE.schema.fields]}
+    connection.sendall(message(START, codec="orjson", schema=schema, acknowledge=False, check=False))
+    kind, payload = reply(connection)
+    assert kind == READY
+    return connection, fields(payload)["trial"]
+
+
+def reply(connection: socket.socket) -> tuple[int, bytes]:
+    with connection.makefile("rb", 0) as stream:
+        got = read(stream)
+    assert got
+    return got
+
+
+def test_a_control_connection_that_is_cut_inside_an_object_leaves_the_server_alive(server):
+    connection, _ = start(server)
+    connection.sendall(HEADER.pack(OBJECT, 100) + b"half")
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+    connection.close()  # a reset
+    lives(server)
+
+
+def test_a_joined_connection_that_is_cut_inside_an_object_is_told_at_the_end(server):
+    control, number = start(server)
+    with control:
+        with socket.create_connection(("127.0.0.1", server.port), 10) as joined:
+            joined.sendall(message(JOIN, trial=number) + frame(OBJECT, encoded()[0]))
+            joined.sendall(HEADER.pack(OBJECT, 100) + b"half")
+            joined.shutdown(socket.SHUT_WR)
+            assert reply(joined)[0] == ERROR
+        control.sendall(message(END, objects=2))
+        kind, payload = reply(control)
+    told = fields(payload)
+    assert (kind, told["number"]) == (ERROR, 1)
+    assert "was cut" in told["what"]
+    assert "after 4 of a frame's 100 bytes" in told["what"]
+    lives(server)
+
+
+def test_an_end_signal_waits_for_objects_on_other_connections(server):
+    control, number = start(server)
+    with control, socket.create_connection(("127.0.0.1", server.port), 10) as joined:
+        control.sendall(message(END, objects=1))
+        control.settimeout(0.3)
+        with pytest.raises(TimeoutError):
+            control.recv(1)
+        control.settimeout(10)
+        joined.sendall(message(JOIN, trial=number) + frame(OBJECT, encoded()[0]))
+        joined.close()
+        assert fields(reply(control)[1])["objects"] == 1
+
+
+@pytest.mark.parametrize(
+    ("said", "why"),
+    [
+        (frame(START, b"{"), "not a message"),
+        (frame(START, b"[]"), "a JSON object is expected"),
+        (message(START, codec="orjson"), "not a start command"),
+        (message(START, codec="cobol", schema={"name": "x", "fields": []}, acknowledge=False, check=False), "cobol"),
+        (message(JOIN, trial=0), "no trial 0"),
+        (message(JOIN, trial=[]), "no trial"),
+        (frame(OBJECT, b"{}"), "a trial is started or joined first"),
+        (b"GET / HTTP/1.1\r\n\r\n", "over the limit"),
+    ],
+)
+def test_nonsense_is_refused_with_a_reason_and_the_server_lives(server, said, why):
+    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+        connection.sendall(said)
+        kind, payload = reply(connection)
+    assert kind == ERROR
+    assert why in fields(payload)["what"]
+    lives(server)
+
+
+def test_trials_at_the_same_time_do_not_mix(server):
+    first, _ = start(server)
+    with first:
+        first.sendall(frame(OBJECT, encoded()[0]))
+        lives(server)
+        first.sendall(message(END, objects=1))
+        assert fields(reply(first)[1])["objects"] == 1
+
+
+def test_a_server_that_dies_is_an_error_and_not_a_hang():
+    with wire.serving() as mortal:
+
+        def deadly() -> Iterator[bytes]:
+            yield encoded()[0]
+            psutil.Process(mortal.pid).kill()
+            while True:
+                yield encoded()[0]
+
+        with pytest.raises(wire.WireError, match=r"the connection broke|closed"):
+            client(mortal).trial([deadly()])
+
+
+def test_the_server_listens_on_the_loopback_alone_and_ends_with_its_context():
+    with wire.serving() as running:
+        listening = [each for each in psutil.Process(running.pid).net_connections() if each.status == "LISTEN"]
+        assert [each.laddr.ip for each in listening] == ["127.0.0.1"]
+    assert not psutil.pid_exists(running.pid)
+
+
+def test_a_message_is_json():
+    assert json.loads(message(END, objects=3)[HEADER.size :]) == {"objects": 3}
