@@ -1,27 +1,30 @@
 """Records as RethinkDB holds them: its numbers are doubles, and of dates it knows moments only."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from benchbook.datasets import Schema
 from benchbook.engines.base import Record
+from benchbook.engines.restorer import JSON, Restore
 
 _EXACT: Final = 2**53
 
 
-def encoded(record: Record) -> dict[str, Any]:
-    """Return a record with its dates as text.
+def encoded(record: Record) -> Record:
+    """Return a record with its dates as text: itself, when it has none.
 
     Raises
     ------
     OverflowError
         When a double cannot hold a whole number exactly: RethinkDB would round it.
     """
+    dates = {}
     for name, value in record.items():
-        if type(value) is int and not -_EXACT <= value <= _EXACT:
+        if type(value) is date:
+            dates[name] = value.isoformat()
+        elif type(value) is int and not -_EXACT <= value <= _EXACT:
             raise OverflowError(f"{name}: {value} has more digits than a double holds")
-    return {name: value.isoformat() if type(value) is date else value for name, value in record.items()}
+    return {**record, **dates} if dates else record
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -32,21 +35,4 @@ def _moment(raw: Mapping[str, Any]) -> datetime:
     return _EPOCH + timedelta(milliseconds=round(raw["epoch_time"] * 1000))
 
 
-_RESTORE: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "float": float,
-    "date": date.fromisoformat,
-    "datetime": _moment,
-}
-
-
-def restorer(schema: Schema) -> Callable[[Iterable[dict[str, Any]]], list[dict[str, Any]]]:
-    """Return what turns documents back into a schema's records."""
-    fields = [(field.name, _RESTORE[field.type]) for field in schema.fields if field.type in _RESTORE]
-
-    def restored(documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        records = list(documents)
-        for record in records if fields else ():
-            record.update({name: restore(record[name]) for name, restore in fields})
-        return records
-
-    return restored
+RESTORE: Final[Restore] = {**JSON, "datetime": _moment}
