@@ -1,5 +1,7 @@
 """Published numbers against observations: block means, derived quantities, comparisons, Student's tests."""
 
+from benchbook.evidence.claim_files import claims, sentences
+from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.means import block_means
@@ -10,14 +12,18 @@ __all__ = [
     "DERIVED",
     "NO_TESTS",
     "STUDIES",
+    "Claim",
     "Derived",
+    "Sentence",
     "block_means",
+    "claims",
     "comparisons",
     "controls",
     "derive",
     "measures",
     "number",
     "published",
+    "sentences",
     "student_as_published",
     "student_here",
 ]
