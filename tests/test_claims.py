@@ -6,7 +6,7 @@ import pytest
 
 from benchbook import evidence
 from benchbook.evidence.claim_files import read
-from benchbook.evidence.claim_names import printed
+from benchbook.evidence.claim_sides import printed
 from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable
 from benchbook.strict import InputError
 

@@ -7,6 +7,8 @@ from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
+from benchbook.evidence.trust import untrusted
+from benchbook.evidence.verdicts import judged, verdicts
 
 __all__ = [
     "DERIVED",
@@ -20,10 +22,13 @@ __all__ = [
     "comparisons",
     "controls",
     "derive",
+    "judged",
     "measures",
     "number",
     "published",
     "sentences",
     "student_as_published",
     "student_here",
+    "untrusted",
+    "verdicts",
 ]

@@ -7,7 +7,8 @@ from typing import Annotated, Any, Final, get_args
 from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from benchbook import studies
-from benchbook.evidence.claims import Interaction, Key, Level, Rank, Ratio, Settings, Tested, Trend, one_factor
+from benchbook.evidence.claim_sides import printed, sides_of
+from benchbook.evidence.claims import Level, Rank, Settings, Tested
 from benchbook.evidence.derived import DERIVED
 from benchbook.evidence.published import published
 from benchbook.strict import nearest
@@ -37,36 +38,6 @@ def check(claim: Tested) -> None:
             for quantity in _quantities({**claim.quantity.model_dump(), **levels, **side}):
                 _check_quantity(claim.study, quantity)
         _check_published(claim, levels)
-
-
-def sides_of(claim: Tested) -> dict[str, Settings]:
-    """Return what tells the sides of one contrast apart: of ``a`` and ``b``, of their two ends, or of those ranked."""
-    if isinstance(claim, Ratio):
-        return {"a": claim.a, "b": claim.b}
-    if isinstance(claim, Trend):
-        return {f"a {end}": {**claim.a, **over} for end, over in _ends(claim.over).items()}
-    if isinstance(claim, Interaction):
-        of_one = {"a": claim.a, "b": claim.b}
-        ends = _ends(claim.over)
-        return {f"{name} {end}": {**of_one[name], **ends[end]} for name in of_one for end in ends}
-    assert isinstance(claim, Rank)
-    factor = one_factor(claim.among, "among")
-    return {str(level): {factor: level} for level in claim.among[factor]}
-
-
-def printed(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
-    """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
-    found = {}
-    for name, side in sides_of(claim).items():
-        if key := claim.published.get(name.partition(" ")[0] if not isinstance(claim, Rank) else name):
-            words = {**claim.at, **levels, **side}
-            found[name] = tuple(_filled(part, words) for part in key)
-    return found  # type: ignore[return-value]
-
-
-def _ends(over: Mapping[str, tuple[Level, ...]]) -> dict[str, Settings]:
-    factor = next(iter(over))
-    return {"first": {factor: over[factor][0]}, "last": {factor: over[factor][-1]}}
 
 
 def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:
@@ -167,11 +138,3 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
         units[name] = rows["unit"].iloc[0]
     if len(set(units.values())) > 1:
         raise ValueError(f"published: the sides' units differ: {', '.join(map(str, units.values()))}")
-
-
-def _filled(part: str, words: Mapping[str, Any]) -> str:
-    """Return the text with each ``{name}`` replaced by its level."""
-    for name, value in words.items():
-        if not isinstance(value, tuple):
-            part = part.replace("{" + name + "}", str(value))
-    return part

@@ -73,18 +73,28 @@ class Tested(Stated):
         The levels of which every combination is a contrast of its own; its names may also be those of `quantity`.
     published
         Where the paper prints the numbers: for ``a`` and ``b``, or for each of those ranked.
+    called
+        What the paper calls a factor's levels, by factor and level: the word that stands in a published number's key.
     size
         Claimed ratios that no published number gives: one for all contrasts, or by their `label`.
+    than
+        A claimed bound: the ratio is above (or below) so much, 2 for "more than doubles". It has no size to meet.
+    most
+        True when the paper says it of most contrasts only: then more than half must hold.
     margin
         The ratio above 1 up to which a difference does not matter, fixed before anything was measured.
     why_margin
         Why so much.
     """
 
+    compare: str
     quantity: Quantity
     at: Settings = {}
     each: dict[str, Levels] = {}
     published: dict[str, Key] = {}
+    called: dict[str, dict[str, str]] = {}
+    than: Annotated[float, Field(gt=0)] = 1.0
+    most: bool = False
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
     margin: Annotated[float, Field(gt=1, le=10)]
     why_margin: Text
