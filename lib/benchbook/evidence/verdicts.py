@@ -1,9 +1,9 @@
 """Every claim of the papers against what was measured: a verdict each, and why."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from math import nan
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
@@ -17,6 +17,8 @@ from benchbook.evidence.judging import Verdict, judge, together
 from benchbook.evidence.proven import Stated, stated
 from benchbook.evidence.sides import Measured, Place, Side
 from benchbook.evidence.trust import untrusted
+
+Row: TypeAlias = dict[str, Any]
 
 ALPHA: Final = 0.05
 SURE: Final = 1 - ALPHA
@@ -61,11 +63,7 @@ def judged(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.Dat
         ``confidence`` is the interval's; ``published`` is the paper's own ratio, ``share`` that of bootstrap resamples
         in which a ranking holds; ``stood`` says what ran in place of alternatives and defaults.
     """
-    rows = [row for claim, found, place in _places(means, claims) for row in _contrasts(claim, found, place)]
-    table = pd.DataFrame(rows, columns=CONTRASTS)
-    doubted = untrusted(means)
-    table["untrusted"] = [pair in doubted for pair in zip(table["study"], table["host"], strict=True)]
-    return table
+    return pd.DataFrame(_judged(means, list(all_claims() if claims is None else claims)), columns=CONTRASTS)
 
 
 def verdicts(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -84,17 +82,25 @@ def verdicts(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.D
         says in words what was found. ``untrusted`` is True when identical arms of the study differed on that host.
     """
     wanted = list(all_claims() if claims is None else claims)
-    table = judged(means, wanted)
-    by_claim = dict(list(table.groupby("id", sort=False)))
-    rows = [row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, table.iloc[:0]))]
+    by_claim: dict[str, dict[Place, list[Row]]] = {}
+    for row in _judged(means, wanted):
+        by_claim.setdefault(row["id"], {}).setdefault((row["host"], row["lane"]), []).append(row)
+    rows = [row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, {}))]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
-def _places(means: pd.DataFrame, claims: Iterable[Claim] | None) -> Iterator[tuple[Tested, Measured, Place]]:
+def _judged(means: pd.DataFrame, claims: Sequence[Claim]) -> list[Row]:
+    """Return the rows of `judged`."""
+    doubted = untrusted(means)
+    rows = [row for claim, found, place in _places(means, claims) for row in _contrasts(claim, found, place)]
+    return [{**row, "untrusted": (row["study"], row["host"]) in doubted} for row in rows]
+
+
+def _places(means: pd.DataFrame, claims: Sequence[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
     """Yield every claim that can be tested with the rows of its study, at every place that ran it."""
     known: dict[str, Measured] = {}
     means = ended(means)
-    for claim in all_claims() if claims is None else claims:
+    for claim in claims:
         if isinstance(claim, Untestable):
             continue
         if claim.study not in known:
@@ -103,7 +109,7 @@ def _places(means: pd.DataFrame, claims: Iterable[Claim] | None) -> Iterator[tup
         yield from ((claim, found, place) for place in sorted(found.places, key=lambda place: place[1] != own))
 
 
-def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, Any]]:
+def _contrasts(claim: Tested, found: Measured, place: Place) -> list[Row]:
     """Return the rows of one claim at one place."""
     every = [(levels, stated(claim, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
     tests = sum(len(leads(claim, one.sides)) for _, one in every if not one.missing)
@@ -115,10 +121,10 @@ def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place)
     return found.sides(place, {name: {**common, **side} for name, side in sides_of(claim).items()})
 
 
-def _row(claim: Tested, levels: dict[str, Level], one: Stated, confidence: float, place: Place) -> dict[str, Any]:
+def _row(claim: Tested, levels: dict[str, Level], one: Stated, confidence: float, place: Place) -> Row:
     paper = printed_ratio(claim, levels)
     sides = one.sides
-    row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
+    row: Row = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
     row |= {"contrast": label(levels), "compare": claim.compare, "claimed": words.claimed(claim)}
     row |= {
         "margin": claim.margin,
@@ -151,29 +157,26 @@ def _verdict(claim: Tested, found: Effect, held: float, paper: Printed) -> Verdi
     return judge(bound, claim.claimed, claim.margin, size)
 
 
-def _verdicts(claim: Claim, table: pd.DataFrame) -> Iterator[dict[str, Any]]:
+def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Row]]) -> Iterator[Row]:
     """Yield the rows of one claim: one a place, or one that says why there is none."""
-    about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
+    about: Row = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
     nothing = {**dict.fromkeys(VERDICTS, ""), **dict.fromkeys(NUMBERS, nan), "verdict": "not testable here"}
     nothing |= {"judged": 0, "contrasts": 0, "blocks": 0, "untrusted": False}
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
         return
     about |= {"claimed": words.claimed(claim), "margin": claim.margin, "contrasts": len(claim.contrasts())}
-    if table.empty:
+    if not found:
         yield {**nothing, **about, "why": f"nothing of {claim.study} ran here"}
-    for (host, lane), rows in table.groupby(["host", "lane"], sort=False):
+    for (host, lane), rows in found.items():
         yield {**about, "host": host, "lane": lane, **_overall(claim, rows)}
 
 
-def _overall(claim: Tested, rows: pd.DataFrame) -> dict[str, Any]:
+def _overall(claim: Tested, rows: Sequence[Row]) -> Row:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
-    all_rows: Sequence[dict[Any, Any]] = rows.to_dict("records")
-    verdict = together((row["verdict"] for row in all_rows), most=claim.most)
-    able = [row for row in all_rows if row["verdict"] != "not testable here"]
-    decided = next((row for row in able if row["verdict"] == verdict), (able or all_rows)[0])
+    verdict = together((row["verdict"] for row in rows), most=claim.most)
+    able = [row for row in rows if row["verdict"] != "not testable here"]
+    decided = next((row for row in able if row["verdict"] == verdict), (able or rows)[0])
     names = ("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted")
-    return {
-        **{name: decided[name] for name in names},
-        **{"verdict": verdict, "judged": len(able), "why": words.overall(all_rows)},
-    }
+    found = {name: decided[name] for name in names}
+    return {**found, "verdict": verdict, "judged": len(able), "why": words.overall(rows)}
