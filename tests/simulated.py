@@ -1,0 +1,84 @@
+"""Runs whose truth is known: cells in blocks under slow drift, thousands of machines in one frame."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+import pandas as pd
+
+from benchbook.results import OBSERVATIONS, typed
+
+Side = tuple[str, int, str]
+"""An engine, a number of comments and an arm."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """How measurements vary, in logarithms.
+
+    Parameters
+    ----------
+    drift
+        Standard deviation of the machine's slow mood, an AR(1) of `memory` from cell to cell: what blocks take out.
+    noise
+        Standard deviation of a cell's own mean.
+    """
+
+    drift: float = 0.1
+    memory: float = 0.95
+    noise: float = 0.05
+
+
+def observations(
+    times: Mapping[Side, float],
+    *,
+    machines: int = 2000,
+    blocks: int = 6,
+    machine: Machine = Machine(),
+    operations: Sequence[str] = ("insert",),
+    seed: int = 1,
+) -> pd.DataFrame:
+    """Return what so many machines measure of cells with these true times (ns), two repetitions each.
+
+    In each block every machine visits its cells in a random order of its own.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    sides, cells = list(times), len(times)
+    mood = _mood(random, machine, (machines, blocks * cells))
+    order = np.argsort(random.random((machines, blocks, cells)), axis=2)
+    moment = np.arange(blocks)[None, :, None] * cells + order
+    shape = (machines, blocks, cells, len(operations), 2)
+    own = machine.noise * random.standard_normal(shape[:-1])[..., None] + 0.01 * random.standard_normal(shape)
+    slow = np.take_along_axis(mood, moment.reshape(machines, -1), axis=1).reshape(machines, blocks, cells, 1, 1)
+    values = np.array([times[side] for side in sides])[None, None, :, None, None] * np.exp(slow + own)
+    host, block, cell, operation, repetition = (axis.ravel() for axis in np.indices(shape))
+    about = pd.DataFrame([_cell(side) for side in sides]).iloc[cell].reset_index(drop=True)
+    frame = about.assign(
+        host=np.array([f"machine-{number:05}" for number in range(machines)])[host],
+        block=block, repetition=repetition, operation=np.asarray(operations)[operation], value=values.ravel(),
+        study="crud", lane="python", topology="single", state="done", stand_in=False, censored=False,
+        role="client", metric="wall_time", unit="ns", source="simulated", resolution=1.0,
+        started_at=datetime(2026, 1, 2, tzinfo=UTC),
+    )  # fmt: skip
+    frame["cell_id"] = frame["host"] + "-" + frame["cell_id"]
+    table: pd.DataFrame = typed(frame, OBSERVATIONS).to_pandas()
+    return table
+
+
+def _cell(side: Side) -> dict[str, Any]:
+    engine, n, arm = side
+    parameters = {"engine": engine, "topology": "single", "n": n, "arm": arm, "lane": "python"}
+    about = {"cell_id": f"{engine}-{n}-{arm}", "engine": engine, "n": n, "count": n, "arm": arm}
+    return {**about, "parameters": json.dumps(parameters)}
+
+
+def _mood(random: np.random.Generator, machine: Machine, shape: tuple[int, int]) -> np.ndarray:
+    steps = random.standard_normal(shape)
+    mood = np.empty(shape)
+    mood[:, 0] = steps[:, 0]
+    for moment in range(1, shape[1]):
+        mood[:, moment] = machine.memory * mood[:, moment - 1] + np.sqrt(1 - machine.memory**2) * steps[:, moment]
+    return machine.drift * mood

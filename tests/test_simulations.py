@@ -1,0 +1,120 @@
+"""The whole chain, from repetitions to verdicts, on runs whose truth is known: 2,000 machines in each frame."""
+
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import simulated
+from benchbook import evidence, stats
+from benchbook.evidence.claims import CLAIM, Claim
+
+A, B, C = "postgresql+relational", "mongodb", "postgresql+jsonb"
+TIME = {"operation": "insert", "role": "client", "metric": "elapsed_time"}
+STILL = simulated.Machine(drift=0.0)
+HOLDS = ("reproduced", "direction only")
+
+
+def claim(**parts: Any) -> Claim:
+    common = {"id": "crud.simulated", "says": "It is so.", "where": "nowhere", "quantity": TIME, "why_margin": "so"}
+    return CLAIM.validate_python({**common, "margin": 1.1, **parts}, strict=False)
+
+
+def ratio(claimed: str, **parts: Any) -> Claim:
+    return claim(compare="ratio", a={"engine": A}, b={"engine": B}, claimed=claimed, **parts)
+
+
+def judged(stated: Claim, times: dict[simulated.Side, float], **how: Any) -> pd.DataFrame:
+    table = evidence.verdicts(evidence.measures(simulated.observations(times, **how)), [stated])
+    assert table["host"].is_unique
+    return table
+
+
+def two(true: float) -> dict[simulated.Side, float]:
+    return {(A, 1000, "a"): 1e6 * true, (B, 1000, "a"): 1e6}
+
+
+def covers(table: pd.DataFrame, true: float) -> float:
+    return float(((table["low"] <= true) & (true <= table["high"])).mean())
+
+
+@pytest.mark.parametrize("blocks", (3, 6))
+def test_identical_sides_under_drift_raise_a_false_alarm_in_five_percent_of_runs(blocks: int) -> None:
+    table = judged(ratio("more"), two(1.0), blocks=blocks)
+    assert len(table) == 2000
+    assert 1 - covers(table, 1.0) == pytest.approx(0.05, abs=0.02)
+    assert table["verdict"].isin(HOLDS).mean() <= 0.025 + 0.01
+    assert (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
+
+
+def test_intervals_cover_the_true_ratio_in_95_percent_of_runs() -> None:
+    assert covers(judged(ratio("more"), two(1.37), seed=2), 1.37) == pytest.approx(0.95, abs=0.015)
+
+
+@pytest.mark.parametrize("blocks", (3, 6))
+def test_an_effect_as_large_as_promised_detectable_is_found_with_80_percent_power(blocks: int) -> None:
+    """Without drift the spread of a block's log ratio is known, so that the promise can be asked for it."""
+    spread = np.sqrt(2 * (STILL.noise**2 + 0.01**2 / 2))
+    unit = np.linspace(-1, 1, blocks)
+    promised = stats.detectable_ratio(np.exp(spread * unit / unit.std(ddof=1)), np.ones(blocks), pairs=True).size
+    table = judged(ratio("more", margin=1.0001), two(promised), blocks=blocks, machine=STILL, seed=3)
+    assert table["verdict"].isin(HOLDS).mean() == pytest.approx(0.8, abs=0.03)
+
+
+def test_sides_that_differ_by_the_margin_are_seldom_called_equivalent() -> None:
+    table = judged(ratio("equal"), two(1.1), machine=simulated.Machine(noise=0.02), seed=4)
+    level = float((table["verdict"] == "reproduced").mean())
+    assert 0.01 <= level <= 0.025 + 0.01  # of the 95 % interval: half the level of the two one-sided tests at 5 %
+    assert (
+        judged(ratio("more"), two(1.1), machine=simulated.Machine(noise=0.02), seed=4)["verdict"] == "equivalent"
+    ).mean() == level
+
+
+def test_identical_sides_that_hardly_vary_are_called_equivalent() -> None:
+    table = judged(ratio("equal"), two(1.0), machine=simulated.Machine(drift=0.02, noise=0.02), seed=5)
+    assert (table["verdict"] == "reproduced").mean() > 0.95
+
+
+def test_two_one_sided_tests_hold_their_level_at_the_margin() -> None:
+    random = np.random.Generator(np.random.PCG64(6))
+    logs = np.log(1.1) + 0.02 * random.standard_normal((2000, 6))
+    found = [stats.equivalence(np.exp(one), np.ones(6), 1.1, pairs=True).p < 0.05 for one in logs]
+    assert np.mean(found) == pytest.approx(0.05, abs=0.015)
+
+
+def test_ratios_of_ratios_and_trends_cover_their_truth() -> None:
+    times = {(A, 1000, "a"): 1.5e6, (B, 1000, "a"): 1e6, (A, 100000, "a"): 3.0e8, (B, 100000, "a"): 1e8}
+    over = {"n": [1000, 100000]}
+    gap = claim(compare="interaction", a={"engine": A}, b={"engine": B}, over=over, claimed="more")
+    means = evidence.measures(simulated.observations(times, seed=7))
+    assert covers(evidence.verdicts(means, [gap]), 2.0) == pytest.approx(0.95, abs=0.015)
+    growth = claim(compare="trend", a={"engine": A}, over=over, per_item=True, claimed="more")
+    assert covers(evidence.verdicts(means, [growth]), 2.0) == pytest.approx(0.95, abs=0.015)
+
+
+def test_of_several_contrasts_all_intervals_cover_together() -> None:
+    times = {(engine, n, "a"): 1e3 * n for engine in (A, B) for n in (1000, 10000, 100000)}
+    each = ratio("more", each={"n": [1000, 10000, 100000]})
+    table = evidence.judged(evidence.measures(simulated.observations(times, seed=8)), [each])
+    wrong = ((table["low"] > 1) | (table["high"] < 1)).groupby(table["host"]).any()
+    assert wrong.mean() <= 0.05 + 0.015
+
+
+def test_a_ranking_is_seldom_seen_where_there_is_none_and_often_where_there_is_one() -> None:
+    first = claim(compare="rank", among={"engine": [A, B, C]}, claimed={"first": B})
+    none = judged(first, {(engine, 1000, "a"): 1e6 for engine in (A, B, C)}, seed=9)
+    assert none["verdict"].isin(HOLDS).mean() <= 0.05
+    clear = judged(first, {(A, 1000, "a"): 1.5e6, (B, 1000, "a"): 1e6, (C, 1000, "a"): 1.6e6}, seed=10)
+    assert (clear["verdict"] == "reproduced").mean() > 0.9
+
+
+def test_five_quantities_of_identical_arms_condemn_five_percent_of_sound_runs() -> None:
+    """Uncorrected tests would condemn some 20 %."""
+    times = {(B, 1000, "a"): 1e6, (B, 1000, "b"): 1e6}
+    operations = ("insert", "update", "select", "delete")
+    rows = simulated.observations(times, machines=400, operations=operations, seed=11)
+    table = evidence.controls(rows)
+    assert len(table) == 400 * len(operations)
+    assert table.groupby("host")["untrusted"].any().mean() <= 0.05 + 0.025
+    assert (table["p"] < 0.05).groupby(table["host"]).any().mean() > 0.1
