@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -96,8 +97,8 @@ def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept:
         return f"{type(error).__name__}: {error}"
     finally:
         if executed.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(executed, kept)
+            with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
+                shutil.move(executed, kept)
     return None
 
 

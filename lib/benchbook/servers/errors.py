@@ -8,8 +8,10 @@ from typing import Final
 _LINES = 8
 _TAIL_B = 65_536
 
+_FULL: Final = "No space left on device|Disk quota exceeded|Disk is full writing|Errcode: 28"
+
 _REMEDIES: Final = {
-    r"No space left on device|Disk quota exceeded": "the disk is full: free some of it, or point TMPDIR elsewhere",
+    _FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
     r"error while loading shared libraries: (?P<what>\S+?):": "a library is missing: install what provides {what}",
     r"Address already in use": "every port it tried was taken: start again",
     r"Permission denied": "the server's user must reach its folder and programs: check TMPDIR and their permissions",
