@@ -13,17 +13,17 @@ import argparse
 import json
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Final
 
 from benchbook import servers
 from benchbook.deployment import Deployment
 from benchbook.servers.absent import ABSENT
-from faults_run import Folders, Run
+from faults_run import HEAD, Folders, Row, Run, selected, summary
 from faults_servers import Watcher, fill, stop_link, tree
 
 ENGINES: Final = (
@@ -37,24 +37,6 @@ DISK_MB: Final = 1024
 MOMENT: Final = 100
 """Records that the primary holds when the fault comes."""
 
-
-@dataclass(frozen=True)
-class Row:
-    """What one fault did to one run."""
-
-    engine: str
-    fault: str
-    saw: str
-    status: int
-    lost: str
-    following: str
-
-    def markdown(self) -> str:
-        """Return it as a line of the table."""
-        return f"| {self.engine} | {self.fault} | {self.saw} | {self.status} | {self.lost} | {self.following} |"
-
-
-HEAD: Final = "| engine | fault | what the user saw | exit | finished before, lost | the next cell |\n|---|---|---|---|---|---|"
 
 Fault = Callable[[Folders, Deployment], str]
 
@@ -96,12 +78,9 @@ FAULTS: Final[dict[str, Fault]] = {
 def options(study: str, engine: str) -> list[str]:
     """Return the options of three cells that differ in nothing but a record more."""
     product = servers.product_of(engine)
-    set_ = {"engine": engine, "n": ",".join(map(str, N)), "repetitions": "1", "timeout_s": str(WAIT_S)}
-    if study == "crud":
-        set_["topology"] = topology(product)
-    else:
-        set_["model"] = "json_text"
-    return [study, "--profile", "smoke", *(part for key, value in set_.items() for part in ("--set", f"{key}={value}"))]
+    of_study = {"topology": topology(product)} if study == "crud" else {"model": "json_text"}
+    n = ",".join(map(str, N))
+    return selected(study, engine=engine, n=n, repetitions="1", timeout_s=str(WAIT_S), **of_study)
 
 
 def topology(product: str) -> str:
@@ -137,8 +116,8 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
         before = folders.finished()
         deployment = run.until(run.deployment, "its servers were announced")
         if inject is disk_full:
-            fill(folders.temporary)  # all but a little: what is left goes at the moment
-            os.truncate(folders.temporary / "filler", (folders.temporary / "filler").stat().st_size - (8 << 20))
+            filler = fill(folders.temporary)  # all but a little: what is left goes at the moment
+            os.truncate(filler, filler.stat().st_size - (8 << 20))
         watcher = Watcher(deployment, second)
         run.until(lambda: watcher.held() >= MOMENT, f"the primary held {MOMENT} records of the second cell", 0.1)
         watcher.close()
@@ -152,7 +131,8 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
         run.process.kill()
         run.process.wait()
     lost = [name for name, digest in before.items() if folders.finished().get(name) != digest]
-    return Row(engine, fault, _saw(run, second, after_s), status, ", ".join(lost) or "nothing", _next(run, folders, third))
+    saw, following = _saw(run, second, after_s), _next(run, third)
+    return Row(engine, fault, saw, status, ", ".join(lost) or "nothing", following)
 
 
 def _ended(run: Run, folders: Folders, n: int) -> bool:
@@ -163,16 +143,17 @@ def _saw(run: Run, n: int, after_s: float) -> str:
     """Return the lines that the run printed about a cell's failure, without what the server wrote last."""
     found = re.search(rf"^failed: .*n={n} \(block 1\): (.*)$", run.printed, re.MULTILINE)
     if found is None:
-        return f"no failure: {run.printed.strip().splitlines()[-1]}"
+        return f"`{summary(run.printed)}`"
     return f"`{found[1]}` (after {after_s:.0f} s)"
 
 
-def _next(run: Run, folders: Folders, n: int) -> str:
+def _next(run: Run, n: int) -> str:
     found = re.search(rf"^failed: .*n={n} \(block 1\): (.*)$", run.printed, re.MULTILINE)
     return f"failed: {found[1]}" if found else "done"
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", nargs="*", default=ENGINES)
     parser.add_argument("--fault", action="append", choices=FAULTS)

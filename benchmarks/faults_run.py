@@ -3,11 +3,13 @@
 import hashlib
 import json
 import os
+import re
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +17,28 @@ from benchbook.deployment import Deployment
 
 PATIENCE_S: Final = 180.0
 """How long something that must come may take, in seconds."""
+
+
+HEAD: Final = """\
+| engine | fault | what the user saw | exit | finished before, lost | the next cell |
+|---|---|---|---|---|---|"""
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one fault did to one run."""
+
+    engine: str
+    fault: str
+    saw: str
+    status: int
+    lost: str
+    following: str
+
+    def markdown(self) -> str:
+        """Return it as a line of the table."""
+        texts = (self.engine, self.fault, self.saw, str(self.status), self.lost, self.following)
+        return f"| {' | '.join(' '.join(text.split()).replace('|', '/') for text in texts)} |"
 
 
 class Folders:
@@ -99,3 +123,19 @@ class Run:
         except subprocess.TimeoutExpired:
             self.process.kill()
             return self.process.wait()
+
+
+def selected(study: str, **values: str) -> list[str]:
+    """Return the options that run a study's smallest cells with these values of their parameters."""
+    return [
+        study,
+        "--profile",
+        "smoke",
+        *(part for name, value in values.items() for part in ("--set", f"{name}={value}")),
+    ]
+
+
+def summary(printed: str) -> str:
+    """Return what a run said of its cells at the end, and of waits that ran out."""
+    told = re.search(r"^(cells: .*?);.*$((?:\nwaits .*$(?:\n  .*$)*)?)", printed, re.MULTILINE)
+    return f"{told[1]}{told[2]}" if told else printed

@@ -21,7 +21,7 @@ from benchbook.deployment import Deployment, Node, login
 
 
 class Watcher:
-    """Asks a `crud` cell's primary how many of its n comments it holds, on one connection: it must come to rest, too."""
+    """Asks a `crud` cell's primary how many of its n comments it holds; on one connection, for it must rest."""
 
     def __init__(self, deployment: Deployment, n: int) -> None:
         self._node, self._n = deployment.node(), n
@@ -130,7 +130,7 @@ def stop_link(deployment: Deployment) -> str:
 
 
 def _refuse(primary: Node) -> str:
-    """Give the primary its replica's id, and end the thread that serves it: a replica follows no server of its own id."""
+    """Give the primary its replica's id, which no replica follows, and end the thread that serves it."""
     with closing(_mysql(primary)) as connection:
         _rows(connection, "SET GLOBAL server_id = 2")
         for thread, _, _, _, command, *_ in _rows(connection, "SHOW PROCESSLIST"):
@@ -148,7 +148,7 @@ def tree(pid: int | None) -> list[psutil.Process]:
 def fill(folder: Path) -> Path:
     """Take all the space that is left, to the last block, and return the file that has it."""
     filler = folder / "filler"
-    with filler.open("wb", buffering=0) as file, suppress(OSError):
+    with filler.open("ab", buffering=0) as file:
         for size in (1 << 20, 4096):
             with suppress(OSError):
                 while file.write(bytes(size)):

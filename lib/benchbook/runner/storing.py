@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from benchbook import paths
-from benchbook.servers.errors import remedy
+from benchbook.servers.errors import advised
 
 
 class UnwritableError(RuntimeError):
@@ -23,5 +23,5 @@ def storing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = f"{error.strerror or error}: {remedy(str(error), None)}"
-        raise UnwritableError(f"{paths.results()} cannot be written: {why} (BENCHBOOK_RESULTS moves it)") from error
+        why = advised(str(error)).replace("TMPDIR", "BENCHBOOK_RESULTS")
+        raise UnwritableError(f"{paths.results()} cannot be written: {why}") from error

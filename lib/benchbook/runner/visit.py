@@ -14,7 +14,7 @@ from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import closure
 from benchbook.runner.kernels import Nursery, nursery
 from benchbook.servers import Running, ServerError
-from benchbook.servers.errors import remedy
+from benchbook.servers.errors import advised
 from benchbook.servers.folders import Folder
 
 _LONGEST: Final = 66
@@ -79,7 +79,7 @@ class Visit(AbstractContextManager["Visit"]):
                 self._announce()
                 self._up = up.pop_all()
         except OSError as error:
-            raise ServerError(f"nothing can be started here ({error}): {remedy(str(error), None)}") from error
+            raise ServerError(f"nothing can be started here: {advised(str(error))}") from error
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""

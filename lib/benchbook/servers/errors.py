@@ -36,16 +36,28 @@ def last_words(text: str) -> str:
     return "\n".join(f"    {line[:400]}" for line in telling[-_LINES:]) or "    (nothing)"
 
 
+def advised(text: str) -> str:
+    """Return an error's text, with what to do about it where that is known."""
+    advice = _advice(text)
+    return f"{text}: {advice}" if advice else text
+
+
 def remedy(text: str, status: int | None) -> str:
     """Return what to do about a server that wrote `text` and ended with `status`."""
-    for pattern, advice in _REMEDIES.items():
-        if found := re.search(pattern, text):
-            return advice.format(**found.groupdict())
+    if advice := _advice(text):
+        return advice
     if status == -signal.SIGILL:
         return "this processor lacks instructions it needs (MongoDB from 5.0 on: AVX): give an address instead"
     if status == -signal.SIGKILL:
         return "something killed it: see whether memory ran out"
     return "what it said is all that is known"
+
+
+def _advice(text: str) -> str | None:
+    for pattern, advice in _REMEDIES.items():
+        if found := re.search(pattern, text):
+            return advice.format(**found.groupdict())
+    return None
 
 
 def ending(status: int) -> str:
