@@ -31,7 +31,7 @@ ENGINES: Final = (
     *("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb"),
     *("couchdb", "rethinkdb", "couchbase"),
 )
-N: Final = (3000, 3001, 3002)
+N: Final = (2000, 2001, 2002)
 WAIT_S: Final = 5.0
 DISK_MB: Final = 1024
 MOMENT: Final = 100
@@ -73,6 +73,8 @@ FAULTS: Final[dict[str, Fault]] = {
     "link-stopped": link_stopped,
     "disk-full": disk_full,
 }
+
+OF_A_PAIR: Final = ("replica-killed", "replica-stopped", "link-stopped")
 
 
 def options(study: str, engine: str) -> list[str]:
@@ -162,6 +164,8 @@ def main() -> None:
     print(HEAD)
     for engine in asked.engine:
         for name in asked.fault or FAULTS:
+            if name in OF_A_PAIR and topology(servers.product_of(engine)) == "single":
+                continue
             try:
                 line = row(asked.study, engine, name).markdown()
             except RuntimeError as error:

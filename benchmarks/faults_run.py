@@ -15,7 +15,7 @@ from typing import Any, Final
 
 from benchbook.deployment import Deployment
 
-PATIENCE_S: Final = 180.0
+PATIENCE_S: Final = 400.0
 """How long something that must come may take, in seconds."""
 
 
