@@ -112,13 +112,13 @@ def row(study: str, engine: str, name: str) -> Row:
 def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
     asked = options(study, engine)
     _, second, third = order(folders, asked)
-    run = Run(folders, asked)
+    run, filler = Run(folders, asked), folders.temporary / "filler"
     try:
         run.until(folders.finished, "the first cell was done")
         before = folders.finished()
         deployment = run.until(run.deployment, "its servers were announced")
         if inject is disk_full:
-            filler = fill(folders.temporary)  # all but a little: what is left goes at the moment
+            fill(folders.temporary)  # all but a little: what is left goes at the moment
             os.truncate(filler, filler.stat().st_size - (8 << 20))
         watcher = Watcher(deployment, second)
         run.until(lambda: watcher.held() >= MOMENT, f"the primary held {MOMENT} records of the second cell", 0.1)
@@ -127,13 +127,17 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
         since = time.monotonic()
         run.until(lambda: _ended(run, folders, second), "the second cell ended")
         after_s = time.monotonic() - since
-        (folders.temporary / "filler").unlink(missing_ok=True)
         status = run.end()
     finally:
         run.process.kill()
         run.process.wait()
     lost = [name for name, digest in before.items() if folders.finished().get(name) != digest]
     saw, following = _saw(run, second, after_s), _next(run, third)
+    if inject is disk_full:
+        filler.unlink()
+        freed = Run(folders, asked)
+        freed.end()
+        following += f"; space freed, the same command again: `{summary(freed.printed)}`"
     return Row(engine, fault, saw, status, ", ".join(lost) or "nothing", following)
 
 
