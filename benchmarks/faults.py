@@ -32,7 +32,10 @@ ENGINES: Final = (
     *("couchdb", "rethinkdb", "couchbase"),
 )
 N: Final = (2000, 2001, 2002)
-WAIT_S: Final = 5.0
+WAIT_S: Final = 15.0
+GLANCE_S: Final = 0.25
+"""How often the primary is asked, in s: it must rest before a cell, and a new database of PouchDB's is not for asking."""
+
 DISK_MB: Final = 1024
 MOMENT: Final = 100
 """Records that the primary holds when the fault comes."""
@@ -121,7 +124,7 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
             fill(folders.temporary)  # all but a little: what is left goes at the moment
             os.truncate(filler, filler.stat().st_size - (8 << 20))
         watcher = Watcher(deployment, second)
-        run.until(lambda: watcher.held() >= MOMENT, f"the primary held {MOMENT} records of the second cell", 0.1)
+        run.until(lambda: watcher.held() >= MOMENT, f"the primary held {MOMENT} records of the second cell", GLANCE_S)
         watcher.close()
         fault = inject(folders, deployment)
         since = time.monotonic()

@@ -8,7 +8,9 @@ from typing import Final
 _LINES = 8
 _TAIL_B = 65_536
 
-_FULL: Final = "No space left on device|Disk quota exceeded|Disk is full writing|Errcode: 28"
+_FULL: Final = (
+    r"No space left on device|Disk quota exceeded|Disk is full writing|[Ee]rr(?:or|code:) 28\b|out of disk space"
+)
 
 _REMEDIES: Final = {
     _FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
@@ -30,9 +32,10 @@ def written(log: Path) -> str:
 
 
 def last_words(text: str) -> str:
-    """Return the last telling lines, indented: of the many in which MongoDB takes its leave, none."""
+    """Return the last telling lines, indented: of MongoDB's leave-taking and MariaDB's good advice, none."""
     lines = text.strip().splitlines()
-    telling = [line for line in lines if '"s":"I"' not in line] or lines
+    errors = [line for line in lines if "[ERROR]" in line]
+    telling = errors or [line for line in lines if '"s":"I"' not in line] or lines
     return "\n".join(f"    {line[:400]}" for line in telling[-_LINES:]) or "    (nothing)"
 
 
