@@ -34,7 +34,7 @@ ENGINES: Final = (
 N: Final = (2000, 2001, 2002)
 WAIT_S: Final = 15.0
 GLANCE_S: Final = 0.25
-"""How often the primary is asked, in s: it must rest before a cell, and a new database of PouchDB's is not for asking."""
+"""How often the primary is asked, in s: it must rest before a cell, and PouchDB make a database unasked."""
 
 DISK_MB: Final = 1024
 MOMENT: Final = 100

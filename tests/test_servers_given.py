@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from benchbook import servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
-from benchbook.servers.address import variable
+from benchbook.servers.address import Answer, variable
 from standing import needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
