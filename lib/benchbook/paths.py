@@ -41,6 +41,11 @@ def published() -> Path:
     return root() / "data" / "published"
 
 
+def claims() -> Path:
+    """Return the folder of what the papers claim."""
+    return root() / "data" / "claims"
+
+
 def results() -> Path:
     """Return the folder of what runs wrote (``BENCHBOOK_RESULTS`` moves it)."""
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")

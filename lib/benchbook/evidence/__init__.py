@@ -1,23 +1,34 @@
 """Published numbers against observations: block means, derived quantities, comparisons, Student's tests."""
 
+from benchbook.evidence.claim_files import claims, sentences
+from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
+from benchbook.evidence.trust import untrusted
+from benchbook.evidence.verdicts import judged, verdicts
 
 __all__ = [
     "DERIVED",
     "NO_TESTS",
     "STUDIES",
+    "Claim",
     "Derived",
+    "Sentence",
     "block_means",
+    "claims",
     "comparisons",
     "controls",
     "derive",
+    "judged",
     "measures",
     "number",
     "published",
+    "sentences",
     "student_as_published",
     "student_here",
+    "untrusted",
+    "verdicts",
 ]

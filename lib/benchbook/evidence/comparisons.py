@@ -8,7 +8,7 @@ import pandas as pd
 from benchbook import stats
 from benchbook.evidence import words
 from benchbook.evidence.contrasts import CONTRASTS, Contrast, arms
-from benchbook.evidence.derived import measures
+from benchbook.evidence.derived import ended, measures
 from benchbook.evidence.pairing import Pair, pairs
 from benchbook.evidence.published import STUDIES
 
@@ -47,44 +47,51 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
         ``reason`` says why. ``words`` says what came out.
     """
     arm = observations["arm"].fillna("a") if "arm" in observations else pd.Series("a", index=observations.index)
-    return _tested(CONTRASTS, observations[arm == "a"])
+    return _tested(CONTRASTS, measures(observations[arm == "a"]), "study")
 
 
 def controls(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison of every pair of identical arms, b against a; as `arms_apart`, from the observations."""
+    if "arm" not in observations or not observations["arm"].eq("b").any():
+        return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
+    return arms_apart(measures(observations))
+
+
+def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison of every pair of identical arms, b against a.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.evidence.measures` returns them.
 
     Returns
     -------
     pandas.DataFrame
-        As `comparisons`, and ``untrusted``: True when, Holm-corrected over the study, the arms differ. Then the
-        machine or the harness made a difference where there is none, and the study's other differences are in doubt.
+        As `comparisons`, but ``p_holm`` is corrected over the whole run, all studies of a host; and ``untrusted``: True
+        when then the arms still differ (their interval, so corrected, excludes 1). The machine or the harness made a
+        difference where there is none, and the study's other differences are in doubt.
     """
-    if "arm" not in observations or not observations["arm"].eq("b").any():
+    if "arm" not in means or not means["arm"].eq("b").any():
         return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
-    table = _tested(tuple(arms(study) for study in STUDIES), observations)
+    table = _tested(tuple(arms(study) for study in STUDIES), means, "host")
     exact = table["reason"].eq(words.CONSTANT) & ~np.isclose(table["ratio"].astype(float), 1, rtol=1e-9)
     return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
 
 
-def _tested(contrasts: tuple[Contrast, ...], observations: pd.DataFrame) -> pd.DataFrame:
-    """Return all rows of some contrasts, corrected and in words."""
-    means = _ended(measures(observations))
+def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -> pd.DataFrame:
+    """Return all rows of some contrasts, corrected over each `family` and in words."""
+    means = ended(means)
     rows = [_row(pair) for contrast in contrasts for pair in pairs(contrast, means)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
-    by_study = table.groupby("study")["p"]
-    table["p_holm"] = by_study.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
+    families = table.groupby(family)["p"]
+    table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
     rows = [
         row | {"p_holm": p_holm, "tests": tests}
-        for row, p_holm, tests in zip(rows, table["p_holm"], by_study.transform("count"), strict=True)
+        for row, p_holm, tests in zip(rows, table["p_holm"], families.transform("count"), strict=True)
     ]
     table["words"] = [words.sentence(row) for row in rows]
     return table[COLUMNS]
-
-
-def _ended(means: pd.DataFrame) -> pd.DataFrame:
-    """Say of a single node in `crud` that its operation has ended when its client's has: as the paper timed both."""
-    alone = (means["study"] == "crud") & (means["topology"] == "single") & (means["metric"] == "wall_time")
-    return means.assign(metric=means["metric"].mask(alone, "elapsed_time"))
 
 
 def _row(pair: Pair) -> dict[str, Any]:

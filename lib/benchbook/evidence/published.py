@@ -1,5 +1,6 @@
 """The numbers that the five papers print, as data."""
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -43,6 +44,17 @@ def published(study: str | None = None) -> pd.DataFrame:
 def number(study: str, source: str, row: str, column: str) -> float:
     """Return one published number; NaN when the papers do not print it."""
     return _numbers(paths.published()).get((study, source, row, column), float("nan"))
+
+
+@cache
+def rounding(study: str, source: str, row: str, column: str) -> float:
+    """Return half a unit of the last digit printed, in the number's unit: what rounding may hide."""
+    table = published(study)
+    found = table[table["source"].eq(source) & table["row"].eq(row) & table["column"].eq(column)].iloc[0]
+    for number_, decimals in re.findall(r"(\d+(?:[.,](\d+))?)", str(found["printed"])):
+        if float(number_.replace(",", ".")) == found["value"]:
+            return float(0.5 * 10.0 ** -len(decimals))
+    return 0.5 if float(found["value"]).is_integer() else 0.0  # "one million", "100,000"
 
 
 @cache

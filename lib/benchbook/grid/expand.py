@@ -9,7 +9,7 @@ from pydantic import BaseModel, ValidationError
 
 from benchbook.grid.errors import GridError, nearest
 from benchbook.grid.parse import Grid, Point
-from benchbook.grid.strict import Place
+from benchbook.strict import Place
 
 
 def points(grid: Grid) -> list[Point]:

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from benchbook import paths, studies
 from benchbook.grid.errors import GridError, nearest
-from benchbook.grid.strict import Place, load
+from benchbook.strict import Place, load
 
 Point = dict[str, Place]
 """A value for each parameter."""

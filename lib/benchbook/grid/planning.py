@@ -16,7 +16,7 @@ from benchbook.grid.errors import GridError, nearest
 from benchbook.grid.expand import blocks, matches, points, twins, validated
 from benchbook.grid.identities import identity
 from benchbook.grid.parse import Grid, Point, read
-from benchbook.grid.strict import Place, scalar
+from benchbook.strict import Place, scalar
 
 CellState = Literal["todo", "done", "failed", "skipped"]
 

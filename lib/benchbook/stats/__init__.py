@@ -3,7 +3,7 @@
 from benchbook.stats.corrections import holm
 from benchbook.stats.effects import Effect, detectable_ratio, hedges_g
 from benchbook.stats.fences import outlier_share, outliers
-from benchbook.stats.intervals import Interval, difference_interval, mean_interval, ratio_interval
+from benchbook.stats.intervals import Interval, difference_interval, mean_interval, ratio_interval, sum_interval
 from benchbook.stats.tests import Test, paired, student, welch
 
 __all__ = [
@@ -20,5 +20,6 @@ __all__ = [
     "paired",
     "ratio_interval",
     "student",
+    "sum_interval",
     "welch",
 ]

@@ -113,6 +113,29 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidenc
     return Interval(estimate, low, high, logs.reason)
 
 
+def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the sum of the samples' means and its interval, with the degrees of freedom of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    *samples
+        Shapes (n_1,), (n_2,), …, one unit, independent of each other; negated where a difference is wanted.
+
+    Returns
+    -------
+    Interval
+        In the samples' unit; without ends when one has fewer than two values or none varies.
+    """
+    arrays = [sample(one) for one in samples]
+    estimate = float(sum(one.mean() for one in arrays))
+    counts = [one.size for one in arrays]
+    too_few = min(counts) < 2
+    reason = f"cannot test: {' and '.join(map(str, counts))} values, at least 2 a side are needed" if too_few else ""
+    if reason := reason or no_spread(*arrays):
+        return Interval(estimate, reason=reason)
+    return _around(estimate, *standard_error(*arrays), confidence)
+
+
 def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
     """Return the standard error of a mean, or of the difference of two, and its (Welch-Satterthwaite) df."""
     parts = [float(one.var(ddof=1)) / one.size for one in samples]

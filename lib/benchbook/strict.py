@@ -1,13 +1,13 @@
 """Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line."""
 
+import difflib
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 import yaml
-
-from benchbook.grid.errors import GridError
 
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
@@ -15,9 +15,34 @@ _TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", 
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
 
 
+class InputError(ValueError):
+    """What a person wrote, in a file or as an option, is wrong: nothing was started.
+
+    Parameters
+    ----------
+    where
+        ``file:line``, or the option of the command.
+    message
+        What is wrong, and what would be right.
+    """
+
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.where = where
+        self.message = message
+
+
+def nearest(name: str, right: Iterable[str]) -> str:
+    """Return the advice to a wrong name: the nearest right one, else all of them."""
+    names = sorted(map(str, right))
+    if close := difflib.get_close_matches(name, names, n=1):
+        return f"did you mean {close[0]!r}?"
+    return f"there are {', '.join(names)}" if names else "there is none"
+
+
 @dataclass(frozen=True)
 class Place:
-    """A value of a grid, and where it stands.
+    """A value of a file, and where it stands.
 
     Parameters
     ----------
@@ -54,7 +79,7 @@ class Place:
 
     def _of(self, kind: type, message: str) -> Any:
         if not isinstance(self.value, kind):
-            raise GridError(self.where, f"{message}, not {self.plain()!r}")
+            raise InputError(self.where, f"{message}, not {self.plain()!r}")
         return self.value
 
 
@@ -77,8 +102,8 @@ def load(path: Path) -> Place:
 
     Raises
     ------
-    GridError
-        When it is not YAML, or uses more of it than a grid needs.
+    InputError
+        When it is not YAML, or uses more of it than such a file needs.
     """
     name = f"{path.parent.name}/{path.name}"
     loader = _Loader(path.read_text(encoding="utf-8"))
@@ -86,9 +111,9 @@ def load(path: Path) -> Place:
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise GridError(f"{name}:{line}", error.problem or str(error)) from error
+        raise InputError(f"{name}:{line}", error.problem or str(error)) from error
     except yaml.YAMLError as error:
-        raise GridError(f"{name}:1", str(error)) from error
+        raise InputError(f"{name}:1", str(error)) from error
     finally:
         loader.dispose()
     return _place(node, name) if node else Place({}, f"{name}:1")
@@ -99,7 +124,7 @@ def scalar(text: str, where: str) -> Place:
 
     Raises
     ------
-    GridError
+    InputError
         When it is a number in a form that YAML 1.1 and 1.2 read differently.
     """
     if text in _WORDS:
@@ -107,7 +132,7 @@ def scalar(text: str, where: str) -> Place:
     if _INTEGER.fullmatch(text):
         return Place(int(text), where)
     if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*", text):
-        raise GridError(where, f"{text} is read in more than one way: write it in plain decimal digits")
+        raise InputError(where, f"{text} is read in more than one way: write it in plain decimal digits")
     if _FLOAT.fullmatch(text):
         return Place(float(text), where)
     return Place(text, where)
@@ -116,7 +141,7 @@ def scalar(text: str, where: str) -> Place:
 def _place(node: yaml.Node, name: str) -> Place:
     where = f"{name}:{node.start_mark.line + 1}"
     if node.tag not in _TAGS:
-        raise GridError(where, f"tags such as {node.tag!r} are not allowed here")
+        raise InputError(where, f"tags such as {node.tag!r} are not allowed here")
     if isinstance(node, yaml.MappingNode):
         return Place(_mapping(node, name), where)
     if isinstance(node, yaml.SequenceNode):
@@ -130,8 +155,8 @@ def _mapping(node: yaml.MappingNode, name: str) -> dict[str, Place]:
     for key, value in node.value:
         where = f"{name}:{key.start_mark.line + 1}"
         if not isinstance(key, yaml.ScalarNode):
-            raise GridError(where, "a name is a word")
+            raise InputError(where, "a name is a word")
         if key.value in items:
-            raise GridError(where, f"{key.value!r} stands here twice")
+            raise InputError(where, f"{key.value!r} stands here twice")
         items[key.value] = Place(_place(value, name).value, where)
     return items

@@ -1,0 +1,224 @@
+"""Which block means stand on each side of a claim: what it names as it says, all else alike and at its default."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache, cached_property
+from itertools import product
+from typing import Any, Final, TypeAlias, get_args
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from pydantic import BaseModel
+
+from benchbook import studies
+from benchbook.evidence.claim_names import FREE, OF_QUANTITY, OF_ROWS
+from benchbook.evidence.claims import Settings
+
+Place: TypeAlias = tuple[str, str]
+"""A host and a lane."""
+
+MEASURED: Final = frozenset({"engine", "topology", "format", "codec"})
+"""Columns that say more than the parameter of their name; ``driver``, say, has the version too."""
+
+TOGETHER: Final = frozenset({"format", "codec"})
+"""Who names one of them may vary the other: no codec writes both formats."""
+
+
+@dataclass(frozen=True)
+class Side:
+    """The block means of one side.
+
+    Parameters
+    ----------
+    settings
+        What it ran with: parameters and columns.
+    blocks
+        Shape (n,): the blocks' numbers, ascending.
+    values
+        Shape (n,): the means, in `unit`; of a censored one what it exceeds, NaN when nothing is known.
+    censored, stand_in
+        Whether any block is.
+    unit
+        Of the values.
+    """
+
+    settings: Mapping[str, Any]
+    blocks: NDArray[np.int64]
+    values: NDArray[np.float64]
+    censored: bool
+    stand_in: bool
+    unit: str
+
+
+class Measured:
+    """The block means of one study's first arms, found by what was measured.
+
+    Parameters
+    ----------
+    study
+        Its slug.
+    means
+        As `benchbook.evidence.measures` returns them, of any studies.
+    """
+
+    def __init__(self, study: str, means: pd.DataFrame) -> None:
+        self.study = study
+        first = means["arm"].fillna("a").eq("a") if "arm" in means else True
+        self._rows = _by_block(means[means["study"].eq(study) & first])
+
+    @property
+    def places(self) -> list[Place]:
+        """The hosts and lanes that ran, in the order of the rows."""
+        return list(self._kinds)
+
+    def sides(self, place: Place, wanted: Mapping[str, Settings]) -> dict[str, Side]:
+        """Return the sides that ran, alike in everything that does not tell them apart.
+
+        Parameters
+        ----------
+        place
+            Where.
+        wanted
+            By a side's name all that is asked of it, ``operation``, ``role`` and ``metric`` among it.
+        """
+        apart = _apart(wanted.values())
+        found: dict[str, dict[str, tuple[tuple[int, ...], Side]]] = {}
+        for name, settings in wanted.items():
+            for common, rank, side in self._candidates(place, settings, apart):
+                of_common = found.setdefault(common, {})
+                if name not in of_common or rank < of_common[name][0]:
+                    of_common[name] = rank, side
+        if not found:
+            return {}
+        best = min(found.values(), key=lambda one: (-len(one), sorted(rank for rank, _ in one.values())))
+        return {name: best[name][1] for name in wanted if name in best}
+
+    def _candidates(
+        self, place: Place, wanted: Settings, apart: frozenset[str]
+    ) -> Iterable[tuple[str, tuple[int, ...], Side]]:
+        named = {name: _several(value) for name, value in wanted.items() if name not in OF_QUANTITY}
+        quantities = list(product(*(_several(wanted[name]) for name in OF_QUANTITY)))
+        for kind, about in self._kinds.get(place, {}).items():
+            places = [_index(levels, about.settings.get(name)) for name, levels in named.items()]
+            if None in places:
+                continue
+            for rank, quantity in enumerate(quantities):
+                if (kind, *quantity) in self._slices:
+                    order = (*(one for one in places if one is not None), rank)
+                    # the first named that ran, then the nearest to the defaults
+                    yield (
+                        about.common(apart),
+                        (*order, *about.strangeness(frozenset(named))),
+                        self._side(kind, quantity, about.settings),
+                    )
+
+    def _side(self, kind: int, quantity: tuple[Any, ...], settings: Mapping[str, Any]) -> Side:
+        part = self._slices[(kind, *quantity)]
+        columns = self._columns
+        return Side(
+            settings,
+            columns["block"][part],
+            columns["at_least"][part],
+            bool(columns["censored"][part].any()),
+            bool(columns["stand_in"][part].any()),
+            str(columns["unit"][part][0]),
+        )
+
+    @cached_property
+    def _kinds(self) -> dict[Place, dict[int, "_Kind"]]:
+        marks = [name for name in OF_ROWS if name in self._rows]
+        first = self._rows[~self._rows["kind"].duplicated()]
+        found: dict[Place, dict[int, _Kind]] = {}
+        for record in first[["kind", "host", "lane", "parameters", *marks]].to_dict("records"):
+            columns = tuple((name, record[name]) for name in marks if isinstance(record[name], str))
+            about = _kind(self.study, str(record["parameters"] or "{}"), columns)
+            found.setdefault((str(record["host"]), str(record["lane"])), {})[record["kind"]] = about
+        return found
+
+    @cached_property
+    def _slices(self) -> dict[tuple[Any, ...], slice]:
+        keys = ["kind", *OF_QUANTITY]
+        unit = self._rows.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
+        starts = np.flatnonzero(np.r_[True, unit[1:] != unit[:-1]]) if len(unit) else np.array([], dtype=int)
+        names = self._rows.iloc[starts][keys].itertuples(index=False, name=None)
+        return {name: slice(a, b) for name, a, b in zip(names, starts, [*starts[1:], len(unit)], strict=True)}
+
+    @cached_property
+    def _columns(self) -> dict[str, NDArray[Any]]:
+        return {name: self._rows[name].to_numpy() for name in ("block", "at_least", "censored", "stand_in", "unit")}
+
+
+@dataclass(frozen=True)
+class _Kind:
+    """One way in which cells ran: parameters, and the columns that a row states itself."""
+
+    study: str
+    parameters: Mapping[str, Any]
+    settings: Mapping[str, Any]
+
+    def common(self, apart: frozenset[str]) -> str:
+        """Return the parameters that the sides must share, as JSON."""
+        shared = {name: self.settings[name] for name in self.parameters if name not in apart and name not in FREE}
+        return json.dumps(shared, sort_keys=True)
+
+    def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
+        """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
+        far = [_distance(self.study, name, self.settings[name]) for name in self.parameters if name not in named]
+        return sum(one > 0 for one in far), sum(far)
+
+
+@cache
+def _kind(study: str, parameters: str, columns: tuple[tuple[str, str], ...]) -> _Kind:
+    given: dict[str, Any] = json.loads(parameters)
+    told: dict[str, Any] = dict(columns)
+    measured = {name: told[name] for name in told if name in MEASURED}  # a cell with both formats: the row's own counts
+    return _Kind(study, given, {**told, **given, **measured})
+
+
+def _distance(study: str, name: str, value: Any) -> int:
+    model: type[BaseModel] = studies.load(study).Parameters
+    field = model.model_fields.get(name)
+    if field is None or value == field.default:
+        return 0
+    options = get_args(field.annotation)
+    return 1 + (options.index(value) if value in options else 0)
+
+
+def _apart(wanted: Iterable[Settings]) -> frozenset[str]:
+    """Return the names whose values tell the sides apart."""
+    sides = list(wanted)
+    names = {name for side in sides for name in side if any(other.get(name) != side[name] for other in sides)}
+    return frozenset(names | TOGETHER if names & TOGETHER else names)
+
+
+def _several(value: Any) -> tuple[Any, ...]:
+    return value if isinstance(value, tuple) else (value,)
+
+
+def _index(levels: tuple[Any, ...], value: Any) -> int | None:
+    """Return which of the levels a value is; True is not 1."""
+    same = [level == value and isinstance(level, bool) == isinstance(value, bool) for level in levels]
+    return same.index(True) if True in same else None
+
+
+def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a kind of cell, quantity and block, sorted; what two cells measured in one block counts once."""
+    marks = [name for name in OF_ROWS if name in rows]
+    rows = rows.assign(
+        host=rows["host"].fillna(""),
+        lane=rows["lane"].fillna("python") if "lane" in rows else "python",
+        censored=rows["censored"].fillna(False).astype(bool),
+        stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
+        unknown=rows["at_least"].isna(),
+    )
+    rows["kind"] = rows.groupby(["host", "lane", "parameters", *marks], dropna=False, sort=False).ngroup()
+    keys = ["kind", *OF_QUANTITY, "block"]
+    rows = rows.sort_values(keys, kind="stable")
+    if not rows.duplicated(keys).any():
+        return rows
+    grouped = rows.groupby(keys, sort=False)
+    whole = grouped[["censored", "stand_in", "unknown"]].transform("any")
+    at_least = grouped["at_least"].transform("mean").mask(whole["unknown"])
+    return rows.assign(**whole, at_least=at_least).drop_duplicates(keys)

@@ -1,0 +1,142 @@
+"""`data/claims` as it is written and as it may not be."""
+
+from pathlib import Path
+
+import pytest
+
+from benchbook import evidence
+from benchbook.evidence.claim_files import read
+from benchbook.evidence.claim_sides import printed
+from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable
+from benchbook.strict import InputError
+
+WRITTEN = """\
+study: crud
+margins: {time: [1.1, "versions move that much"]}
+sentences:
+  - {section: abstract, sentence: 4, sha: "9f2c41d0", claims: [crud.insert.mysql-slower-than-mongodb]}
+  - {section: results, sentence: 12, sha: 01ab23cd, none: "compares nothing"}
+claims:
+  - id: crud.insert.mysql-slower-than-mongodb
+    says: On one node MySQL takes longer than MongoDB to insert comments, at every size.
+    where: "Table II; results"
+    compare: ratio
+    quantity: {operation: insert, role: client, metric: elapsed_time}
+    a: {engine: mysql+relational}
+    b: {engine: mongodb}
+    at: {topology: single, comments_per_article: all}
+    each: {n: [1000, 10000, 100000]}
+    claimed: more
+    published: {a: ["Table II", "MySQL", "{n}"], b: ["Table II", "MongoDB", "{n}"]}
+    margin: time
+  - id: crud.insert.mongodb-first
+    says: Of the document stores MongoDB inserts fastest.
+    where: Table II
+    compare: rank
+    quantity: {operation: insert, role: client, metric: elapsed_time}
+    among: {engine: [mongodb, couchdb, couchbase]}
+    claimed: {first: mongodb}
+    margin: 1.2
+    why_margin: "ranks closer than this are ties"
+  - id: crud.insert.linear
+    says: MongoDB's time grows as the number of comments.
+    where: Table II
+    compare: trend
+    quantity: {operation: insert, role: client, metric: elapsed_time}
+    a: {engine: mongodb}
+    over: {n: [1000, 100000]}
+    per_item: true
+    claimed: equal
+    margin: time
+  - id: crud.insert.gap-grows
+    says: The more comments, the larger MySQL's distance from MongoDB.
+    where: results
+    compare: interaction
+    quantity: {operation: insert, role: client, metric: elapsed_time}
+    a: {engine: mysql+relational}
+    b: {engine: mongodb}
+    over: {n: [1000, 100000]}
+    claimed: more
+    size: 1.5
+    published: {a: ["Table II", "MySQL", "{n}"], b: ["Table II", "MongoDB", "{n}"]}
+    margin: time
+  - {id: crud.design, says: It scales out., where: introduction, compare: untestable, why: one machine runs here}
+"""
+
+
+def written(folder: Path, text: str) -> Path:
+    path = folder / "crud.yaml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_path: Path) -> None:
+    found = read(written(tmp_path, WRITTEN))
+    assert [type(claim) for claim in found.claims] == [Ratio, Rank, Trend, Interaction, Untestable]
+    ratio, rank = found.claims[0], found.claims[1]
+    assert isinstance(ratio, Ratio)
+    assert isinstance(rank, Rank)
+    assert (ratio.margin, ratio.why_margin, rank.margin) == (1.1, "versions move that much", 1.2)
+    assert ratio.contrasts() == [{"n": 1000}, {"n": 10000}, {"n": 100000}]
+    assert printed(ratio, {"n": 10000}) == {
+        "a": ("Table II", "MySQL", "10000"),
+        "b": ("Table II", "MongoDB", "10000"),
+    }
+    assert found.sentences[1].none == "compares nothing"
+
+
+@pytest.mark.parametrize(
+    ("right", "wrong", "line", "told"),
+    [
+        (
+            "operation: insert, role",
+            "operation: inser, role",
+            7,
+            "no operation 'inser' in crud: did you mean 'insert'?",
+        ),
+        ("metric: elapsed_time}", "metric: elapsd_time}", 7, "did you mean 'elapsed_time'?"),
+        ("role: client, metric", "role: client, metrik", 11, "no key 'metrik': did you mean 'metric'?"),
+        ("{engine: mongodb}", "{engine: mongdb}", 7, "engine: no value 'mongdb': did you mean 'mongodb'?"),
+        ("at: {topology", "at: {topologi", 7, "no parameter 'topologi': did you mean 'topology'?"),
+        ("at: {topology", "at: {lane: java, topology", 7, "lane is named in no claim"),
+        ("claimed: more", "claimed: mre", 16, "claimed: should be 'more', 'less' or 'equal'"),
+        ('"MySQL", "{n}"', '"MySQl", "{n}"', 7, "published a: no row 'MySQl': did you mean 'MySQL'?"),
+        ('"MySQL", "{n}"', '"MySQL", "{m}"', 7, "published a: no column '{m}'"),
+        ('{a: ["Table II"', '{c: ["Table II"', 7, "published: no side 'c'"),
+        ('    where: "Table', '    were: "Table', 9, "no key 'were': did you mean 'where'?"),
+        ("margin: time", "margin: tim", 18, "no margin 'tim': did you mean 'time'?"),
+        ("margin: time", "margin: 0.9", 18, "margin: should be greater than 1"),
+        ("size: 1.5", "size: {n=100: 1.5}", 38, "no contrast is called 'n=100'"),
+        ("compare: ratio", "compare: rati", 7, "'rati'"),
+        ("{first: mongodb}", "{first: mongodb, last: couchdb}", 25, "one of first, last and order"),
+        ("{first: mongodb}", "{first: arangodb}", 19, "'arangodb' is not among mongodb, couchdb, couchbase"),
+        ("sha: 01ab23cd", "sha: 12345678", 5, "8 hexadecimal digits, in quotes"),
+        (
+            "claims: [crud.insert.mysql",
+            "claims: [crud.insert.mysq",
+            4,
+            "no claim 'crud.insert.mysq-slower-than-mongodb'",
+        ),
+        ('none: "compares nothing"', "claims: []", 5, "exactly one"),
+        ("sentence: 12", "sentence: 12, none: y", 5, "'none' stands here twice"),
+        ("section: results, sentence: 12", "section: abstract, sentence: 4", 5, "stands here twice"),
+        ("- id: crud.insert.linear", "- id: tcp.insert.linear", 28, "the id begins with the study: crud"),
+        ("study: crud", "study: tcp", 1, "the study of this file, crud"),
+        ("margins:", "margin:", 2, "no section 'margin': did you mean 'margins'?"),
+    ],
+)
+def test_a_mistake_is_told_with_its_line_its_claim_and_the_nearest_right_name(
+    tmp_path: Path, right: str, wrong: str, line: int, told: str
+) -> None:
+    assert right in WRITTEN
+    path = written(tmp_path, WRITTEN.replace(right, wrong, 1))
+    with pytest.raises(InputError) as refused:
+        read(path)
+    assert refused.value.where.endswith(f"/crud.yaml:{line}")
+    assert told in refused.value.message
+
+
+def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
+    ids = [claim.id for claim in evidence.claims()]
+    assert len(ids) == len(set(ids))
+    assert [claim.id for study in evidence.STUDIES for claim in evidence.claims(study)] == ids
