@@ -14,6 +14,7 @@ COMMANDS: Final = {
     "plan": "the cells, their state, the time left",
     "run": "run what is not done",
     "report": "final notebook, figures, report.html; skipped when nothing changed",
+    "claims": "every claim of the papers and its verdict",
     "results": "the merged table, as text, CSV, JSON or Parquet",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
 }
@@ -55,9 +56,9 @@ def _parser() -> argparse.ArgumentParser:
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
     for name in ("plan", "run"):
         _selecting(parts[name])
-    for name in ("plan", "run", "report"):
+    for name in ("plan", "run", "report", "claims"):
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
-    for name in ("doctor", "plan"):
+    for name in ("doctor", "plan", "claims"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     _reading(parts["results"])

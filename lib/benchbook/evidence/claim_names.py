@@ -8,9 +8,9 @@ from pydantic import BaseModel, TypeAdapter, ValidationError
 
 from benchbook import studies
 from benchbook.evidence.claim_sides import printed, sides_of
-from benchbook.evidence.claims import Level, Rank, Settings, Tested
+from benchbook.evidence.claims import Key, Level, Rank, Settings, Tested
 from benchbook.evidence.derived import DERIVED
-from benchbook.evidence.published import published
+from benchbook.evidence.published import found, published
 from benchbook.strict import nearest
 
 Triple = tuple[str, str, str]
@@ -124,17 +124,21 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
     for name in claim.published:
         if name not in allowed:
             raise ValueError(f"published: no side {name!r}: {nearest(name, allowed)}")
-    table = published(claim.study)
     units = {}
     for name, key in printed(claim, levels).items():
-        rows = table
-        for column, wanted in zip(("source", "row", "column"), key, strict=True):
-            right = rows[column]
-            if wanted not in set(right):
-                raise ValueError(f"published {name}: no {column} {wanted!r}: {nearest(wanted, set(right))}")
-            rows = rows[right == wanted]
-        if rows["value"].isna().any():
-            raise ValueError(f"published {name}: {', '.join(key)} is no number")
-        units[name] = rows["unit"].iloc[0]
+        one = found(claim.study, *key)
+        if one is None or one.value != one.value:
+            raise ValueError(f"published {name}: {_nearest_number(claim.study, key)}")
+        units[name] = one.unit
     if len(set(units.values())) > 1:
-        raise ValueError(f"published: the sides' units differ: {', '.join(map(str, units.values()))}")
+        raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
+
+
+def _nearest_number(study: str, key: Key) -> str:
+    """Return what is wrong with the key of a published number."""
+    rows = published(study)
+    for column, wanted in zip(("source", "row", "column"), key, strict=True):
+        if wanted not in set(rows[column]):
+            return f"no {column} {wanted!r}: {nearest(wanted, set(rows[column]))}"
+        rows = rows[rows[column] == wanted]
+    return f"{', '.join(key)} is no number"

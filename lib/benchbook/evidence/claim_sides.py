@@ -19,7 +19,7 @@ from benchbook.evidence.claims import (
     one_factor,
     text,
 )
-from benchbook.evidence.published import number, rounding
+from benchbook.evidence.published import found
 
 Terms: TypeAlias = tuple[tuple[int, str], ...]
 """Sides' names with 1 for each that multiplies the ratio and -1 for each that divides it."""
@@ -74,12 +74,12 @@ def divisor(claim: Tested) -> float:
 
 def printed(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
     """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
-    found: dict[str, Key] = {}
+    keys: dict[str, Key] = {}
     for name, side in sides_of(claim).items():
         if key := claim.published.get(name if isinstance(claim, Rank) else name.partition(" ")[0]):
             words = {name: _called(claim, name, value) for name, value in {**claim.at, **levels, **side}.items()}
-            found[name] = (_filled(key[0], words), _filled(key[1], words), _filled(key[2], words))
-    return found
+            keys[name] = (_filled(key[0], words), _filled(key[1], words), _filled(key[2], words))
+    return keys
 
 
 @dataclass(frozen=True)
@@ -98,13 +98,14 @@ def printed_ratio(claim: Tested, levels: dict[str, Level]) -> Printed:
     if size is not None:
         return Printed(size, size, size, claim.where)
     keys = printed(claim, levels)
-    found = [_ratio(claim, terms, keys) for terms in leads(claim, keys) if all(name in keys for _, name in terms)]
-    return min(found, key=lambda one: one.ratio, default=Printed())
+    every = [_ratio(claim, terms, keys) for terms in leads(claim, keys) if all(name in keys for _, name in terms)]
+    return min(every, key=lambda one: one.ratio, default=Printed())
 
 
 def _ratio(claim: Tested, terms: Terms, keys: Mapping[str, Key]) -> Printed:
     """Return the ratio of printed numbers, each as far off as its rounding allows."""
-    values = [(sign, number(claim.study, *keys[name]), rounding(claim.study, *keys[name])) for sign, name in terms]
+    numbers = [(sign, found(claim.study, *keys[name])) for sign, name in terms]
+    values = [(sign, one.value, one.rounding) for sign, one in numbers if one]
     ratio, low, high = (
         prod((value + sign * end * half) ** sign for sign, value, half in values) / divisor(claim) for end in (0, -1, 1)
     )

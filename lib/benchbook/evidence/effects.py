@@ -13,6 +13,9 @@ from benchbook import stats
 from benchbook.evidence.claim_sides import Terms
 from benchbook.evidence.sides import Side
 
+PAIRED: Final = "paired by block"
+UNPAIRED: Final = "unpaired"
+
 RESAMPLES: Final = 9_999
 """Of the bootstrap over blocks; its seed is fixed."""
 
@@ -77,37 +80,43 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
     logs = [sign * np.log(one) for (sign, _), one in zip(signed, values, strict=True)]
     found = _interval(logs, paired, confidence)
     estimate, low, high = (exp(value - log(divisor)) for value in (found.estimate, found.low, found.high))
-    test = "none" if found.reason else "paired by block" if paired else "unpaired"
+    test = "none" if found.reason else PAIRED if paired else UNPAIRED
     return _bounded(Effect(estimate, low, high, blocks, test, found.reason), signed)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
     """Return a ranking's smallest lead: the ends of simultaneous intervals of all leads, each the smallest of its kind.
 
-    The smallest lead is above 1 exactly when every lead is.
+    The smallest lead is above 1 exactly when every lead is. Where some leads are differences only, the smallest of them
+    stands when all the ratios are above 1.
     """
-    if missing := [one for one in effects if not one.low <= one.high]:
-        return missing[0]
-    least = min(effects, key=lambda one: one.ratio)
-    low, high = min(one.low for one in effects), min(one.high for one in effects)
+    ratios = [one for one in effects if one.low <= one.high]
+    others = [one for one in effects if one not in ratios]
+    if unknown := [one for one in others if one.difference[0] != one.difference[0]]:
+        return unknown[0]
+    if others and all(one.low > 1 for one in ratios):
+        return min(others, key=lambda one: one.difference[0])
+    least = min(ratios, key=lambda one: one.ratio)
+    low, high = min(one.low for one in ratios), min(one.high for one in ratios)
     return replace(least, low=low, high=high, blocks=min(one.blocks for one in effects))
 
 
 def share(leads: Sequence[Terms], sides: Mapping[str, Side]) -> float:
-    """Return the share of bootstrap resamples of the blocks in which all leads are above 1.
+    """Return the share of bootstrap resamples of the blocks in which the claimed order holds, of geometric means.
 
-    NaN when the sides share fewer than two blocks, or a value is a bound or not positive.
+    Of arithmetic means where one is not positive. NaN when the sides share fewer than two blocks, or a wait ran out.
     """
     names = list(dict.fromkeys(name for terms in leads for _, name in terms))
     shared = reduce(np.intersect1d, (sides[name].blocks for name in names))
-    table = np.stack([sides[name].values[np.isin(sides[name].blocks, shared)] for name in names], axis=1)
-    if len(shared) < 2 or any(sides[name].censored for name in names) or not (table > 0).all():
+    if len(shared) < 2 or any(sides[name].censored for name in names):
         return nan
+    table = np.stack([sides[name].values[np.isin(sides[name].blocks, shared)] for name in names], axis=1)
+    values = np.log(table) if (table > 0).all() else table
     signs = np.zeros((len(names), len(leads)))
     for column, terms in enumerate(leads):
         for sign, name in terms:
             signs[names.index(name), column] = sign
-    return float((_weights(len(shared)) @ (np.log(table) @ signs) > 0).all(axis=1).mean())
+    return float((_weights(len(shared)) @ (values @ signs) > 0).all(axis=1).mean())
 
 
 def _weights(blocks: int) -> NDArray[np.float64]:
@@ -143,7 +152,7 @@ def _difference(
     reason = "no ratio: a mean is zero or negative"
     if len(signed) != 2 or any(side.censored for _, side in signed):
         return Effect(blocks=blocks, reason=reason)
-    found = stats.difference_interval(values[0], values[1], pairs=paired, confidence=confidence)
-    test = "none" if found.reason else "paired by block" if paired else "unpaired"
+    found = _interval([values[0], -values[1]], paired, confidence)
+    test = "none" if found.reason else PAIRED if paired else UNPAIRED
     ends = (found.low, found.high)
     return Effect(blocks=blocks, test=test, reason=found.reason or reason, difference=ends, unit=signed[0][1].unit)

@@ -24,7 +24,7 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     *equivalent* when [L, U] lies in [1/m, m]; *contradicted* when U < 1/m, or U < 1 and the estimate is below 1/m; else
     *inconclusive*. Of ``equal``: *reproduced* when [L, U] lies in [1/m, m], *contradicted* when outside, else
     *inconclusive*. Where only a difference can be had, no margin applies: *direction only* when its interval lies on
-    the claimed side of zero, *contradicted* when on the other.
+    the claimed side of zero, *contradicted* when on the other; values that are the same in every block are *equal*.
 
     Parameters
     ----------
@@ -86,7 +86,9 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False) -> Verdict:
 
 def _by_difference(effect: Effect, claimed: Direction) -> Verdict:
     low, high = effect.difference if claimed != "less" else (-effect.difference[1], -effect.difference[0])
-    if claimed == "equal" or not (low > 0 or high < 0):
+    if claimed == "equal":
+        return "reproduced" if low == high == 0 else "inconclusive"
+    if not (low > 0 or high < 0):
         return "inconclusive"
     return "direction only" if low > 0 else "contradicted"
 

@@ -38,6 +38,8 @@ def stated(claim: Tested, ran: Mapping[str, Side]) -> Stated:
     sides = {name: side for name, side in ran.items() if not lacking[name]}
     why = [reason for reason in lacking.values() if reason]
     stand_in = any(side.stand_in for side in ran.values())
+    if not ran:
+        return Stated(sides, "did not run")
     if not needed(claim) <= set(sides) or not leads(claim, sides):
         return Stated(sides, "; ".join(dict.fromkeys(why)), stand_in=stand_in)
     return Stated(sides, "", tuple(why) if isinstance(claim, Rank) else (), stand_in)

@@ -1,6 +1,7 @@
 """The numbers that the five papers print, as data."""
 
 import re
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
@@ -43,26 +44,39 @@ def published(study: str | None = None) -> pd.DataFrame:
 
 def number(study: str, source: str, row: str, column: str) -> float:
     """Return one published number; NaN when the papers do not print it."""
-    return _numbers(paths.published()).get((study, source, row, column), float("nan"))
+    one = found(study, source, row, column)
+    return one.value if one else float("nan")
+
+
+def found(study: str, source: str, row: str, column: str) -> "Number | None":
+    """Return one published number as it is printed; None when the papers do not print it."""
+    return _numbers(paths.published()).get((study, source, row, column))
+
+
+@dataclass(frozen=True)
+class Number:
+    """One published number, and how it is printed."""
+
+    value: float
+    unit: str
+    printed: str
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last digit printed, in the number's unit: what rounding may hide."""
+        for digits, decimals in re.findall(r"(\d+(?:[.,](\d+))?)", self.printed):
+            if float(digits.replace(",", ".")) == self.value:
+                return float(0.5 * 10.0 ** -len(decimals))
+        return 0.5 if self.value.is_integer() else 0.0  # "one million", "100,000"
 
 
 @cache
-def rounding(study: str, source: str, row: str, column: str) -> float:
-    """Return half a unit of the last digit printed, in the number's unit: what rounding may hide."""
-    table = published(study)
-    found = table[table["source"].eq(source) & table["row"].eq(row) & table["column"].eq(column)].iloc[0]
-    for number_, decimals in re.findall(r"(\d+(?:[.,](\d+))?)", str(found["printed"])):
-        if float(number_.replace(",", ".")) == found["value"]:
-            return float(0.5 * 10.0 ** -len(decimals))
-    return 0.5 if float(found["value"]).is_integer() else 0.0  # "one million", "100,000"
-
-
-@cache
-def _numbers(folder: Path) -> dict[tuple[str, str, str, str], float]:
-    """Return value by study, source, row and column."""
+def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
+    """Return the numbers by study, source, row and column."""
     table = pd.concat([_read(folder / f"{slug}.csv") for slug in STUDIES])
     keys = zip(table["study"], table["source"], table["row"], table["column"], strict=True)
-    return dict(zip(keys, table["value"].tolist(), strict=True))
+    numbers = map(Number, table["value"].tolist(), table["unit"], table["printed"])
+    return dict(zip(keys, numbers, strict=True))
 
 
 def _read(path: Path) -> pd.DataFrame:

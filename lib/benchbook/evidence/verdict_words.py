@@ -3,12 +3,14 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from math import inf
-from typing import Any
+from typing import Any, Final
 
 from benchbook.evidence.claims import Rank, Tested, Untestable, text
-from benchbook.evidence.effects import Effect
+from benchbook.evidence.effects import UNPAIRED, Effect
 from benchbook.evidence.sides import Side
 from benchbook.evidence.words import figures
+
+NOT_HERE: Final = "not testable here"
 
 
 def claimed(claim: Tested) -> str:
@@ -44,23 +46,33 @@ def stood(claim: Tested, sides: Mapping[str, Side]) -> str:
     return "; ".join(parts)
 
 
-def overall(verdict: str, rows: Sequence[Mapping[str, Any]]) -> str:
-    """Return why a claim has its verdict: how many contrasts say so, and what each found."""
+def overall(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a claim has its verdict: what each contrast found, those that say the same verdict counted."""
     if len(rows) == 1:
         return str(rows[0]["why"])
-    able = [row for row in rows if row["verdict"] != "not testable here"]
-    if not able:
-        return "; ".join(dict.fromkeys(f"{row['contrast']}: {row['why']}" for row in rows))
+    able = [row for row in rows if row["verdict"] != NOT_HERE]
     counts = Counter(row["verdict"] for row in able)
-    told = ", ".join(f"{one} in {count} of {len(rows)}" for one, count in counts.items())
-    listed = "; ".join(f"{row['contrast']}: {row['why']}" for row in rows)
-    return f"{told} ({listed})"
+    told = ", ".join(f"{one} in {count} of {len(able)} contrasts" for one, count in counts.items())
+    listed = [f"{row['contrast']}: {row['why']}" for row in able]
+    absent: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == NOT_HERE:
+            absent.setdefault(row["why"], []).append(row["contrast"])
+    missing = [f"{why}: {_listed(names, len(rows))}" for why, names in absent.items()]
+    return "; ".join(([f"{told}: {listed[0]}", *listed[1:]] if able else []) + missing)
+
+
+def _listed(names: Sequence[str], of: int) -> str:
+    """Return the contrasts' names, or how many they are."""
+    if len(names) == of:
+        return f"all {of} contrasts"
+    return " and ".join(names) if len(names) < 4 else f"{len(names)} of {of} contrasts, {names[0]} to {names[-1]}"
 
 
 def _found(claim: Tested, found: Effect) -> str:
     blocks = f"{found.blocks} block{'' if found.blocks == 1 else 's'}"
     if found.low == found.low:
-        how = f"{blocks}, {found.test}" if found.test != "none" else blocks
+        how = f"{blocks}, unpaired" if found.test == UNPAIRED else blocks
         name = "smallest lead " if isinstance(claim, Rank) else ""
         bound = f"; {found.reason}" if found.reason else ""
         return f"{name}{figures(found.ratio)} ({_end(found.low)} to {_end(found.high)}) in {how}{bound}"

@@ -175,5 +175,5 @@ def _overall(claim: Tested, rows: pd.DataFrame) -> dict[str, Any]:
     names = ("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted")
     return {
         **{name: decided[name] for name in names},
-        **{"verdict": verdict, "judged": len(able), "why": words.overall(verdict, all_rows)},
+        **{"verdict": verdict, "judged": len(able), "why": words.overall(all_rows)},
     }

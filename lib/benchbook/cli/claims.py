@@ -1,0 +1,82 @@
+"""`benchbook claims`: every claim of the papers and its verdict, from a profile's results."""
+
+import argparse
+import shutil
+from collections import Counter
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import grid, results
+from benchbook.cli import status, tables
+from benchbook.strict import InputError
+
+NARROW: Final = 100
+"""Columns below which a line does not wrap any narrower."""
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Print every claim with its verdict."""
+    from benchbook import evidence  # after the parser: it is slow to import
+
+    try:
+        cells = grid.plan(profile=asked.profile)
+        claims = evidence.claims()
+    except InputError as error:
+        raise status.UsageError(str(error)) from error
+    means = evidence.measures(results.observations(cell.key for cell in cells))
+    rows = _one_a_claim(evidence.verdicts(means, claims))
+    if asked.json:
+        print(tables.as_json(rows))
+    else:
+        print(_text(rows))
+    return status.DONE
+
+
+def _one_a_claim(table: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return one row a claim: the verdict of its first lane, those of others under ``lanes``."""
+    rows = []
+    for _, group in table.groupby("id", sort=False):
+        first, *others = ({str(name): _plain(value) for name, value in row.items()} for row in group.to_dict("records"))
+        lanes = [{name: row[name] for name in ("host", "lane", "verdict", "why")} for row in others]
+        rows.append({**first, "lanes": lanes})
+    return rows
+
+
+def _plain(value: Any) -> Any:
+    """Return a value as JSON has it: no NaN, no infinity."""
+    if isinstance(value, float):
+        return value if abs(value) < float("inf") else None
+    return value
+
+
+def _text(rows: list[dict[str, Any]]) -> str:
+    from benchbook.evidence.words import figures
+
+    wide = max(shutil.get_terminal_size().columns, NARROW)
+    shown = [
+        {
+            "claim": row["id"],
+            "verdict": row["verdict"] + (" (untrusted run)" if row["untrusted"] else ""),
+            "ratio": _ratio(row),
+            "published": "" if row["published"] is None else figures(row["published"]),
+            "why": row["why"],
+        }
+        for row in rows
+    ]
+    lines = [line if len(line) <= wide else line[: wide - 1] + "…" for line in tables.as_text(shown).splitlines()]
+    counts = Counter(row["verdict"] for row in rows)
+    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
+    return "\n".join([*lines, f"claims: {len(rows)}, {summary}"])
+
+
+def _ratio(row: dict[str, Any]) -> str:
+    """Return the ratio with its interval; an open end is that of a wait that ran out."""
+    from benchbook.evidence.words import figures
+
+    if row["ratio"] is None:
+        return ""
+    if row["low"] is None:
+        return figures(row["ratio"])
+    high = "…" if row["high"] is None else figures(row["high"])
+    return f"{figures(row['ratio'])} [{figures(row['low'])}, {high}]"
