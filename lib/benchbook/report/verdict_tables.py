@@ -12,7 +12,7 @@ from benchbook.figures.verdict_rows import UNTRUSTED
 from benchbook.figures.verdicts import NOT_TESTABLE
 
 HEADS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
-SHORT: Final = 220
+SHORT: Final = 120
 """Characters of an explanation that stand open; longer ones open on a click."""
 
 
