@@ -8,11 +8,12 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables
+from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables, verdicts
 from benchbook.figures.exhibit import Maker, save
 from benchbook.figures.provenance import provenance
 
 FIGURES: Final[dict[str, Maker]] = {
+    **verdicts.FIGURES,
     **overview.FIGURES,
     **bookstore.FIGURES,
     **tcp.FIGURES,
@@ -21,7 +22,7 @@ FIGURES: Final[dict[str, Maker]] = {
     **replication.FIGURES,
     **ratios.FIGURES,
 }
-"""Every figure: a name that begins with its study, and the function that makes it."""
+"""Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
 
 TABLES: Final[dict[str, Maker]] = {
     **bookstore.TABLES,
@@ -69,5 +70,5 @@ def _write(name: str) -> list[Path]:
     observations: pd.DataFrame = _shared["observations"]
     make = FIGURES.get(name) or TABLES[name]
     mine = observations[observations["study"] == name.partition("_")[0]]
-    about = provenance(observations if name == "overview" else mine, _shared["profile"])
+    about = provenance(mine if "_" in name else observations, _shared["profile"])
     return save(make(observations, _shared["published"]), _shared["folder"] / name, about)

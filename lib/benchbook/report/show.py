@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -16,6 +17,9 @@ from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
 
 WIDE: Final = 32
 """Characters from which a number's cell may break into lines."""
+
+VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
+"""Ends of the names of the sheets of verdicts."""
 
 LONG: Final = 60
 """Characters from which a cell's text gets a wide column."""
@@ -41,11 +45,23 @@ def table(folder: Path, name: str) -> HTML:
 
 
 def study(folder: Path, slug: str, kind: str) -> None:
-    """Show all figures or all tables of a study."""
+    """Show all figures or all tables of a study; the sheets of its verdicts are `verdicts`' to show."""
     registry, one = (figures.FIGURES, figure) if kind == "figures" else (figures.TABLES, table)
     for name in registry:
-        if name.startswith(f"{slug}_"):
+        if name.startswith(f"{slug}_") and not VERDICTS.search(name):
             display(one(folder, name))  # type: ignore[no-untyped-call]
+
+
+def verdicts(folder: Path) -> None:
+    """Show the sheets of verdicts of every study."""
+    for name in figures.FIGURES:
+        if VERDICTS.search(name):
+            display(figure(folder, name))  # type: ignore[no-untyped-call]
+
+
+def folded(content: HTML, name: str) -> HTML:
+    """Show what is long behind its name, open on a click and on paper."""
+    return _html(f"<details><summary>{escape(name)}</summary>{content.data}</details>")
 
 
 def frame_html(frame: pd.DataFrame, title: str = "", notes: Sequence[str] = ()) -> HTML:
