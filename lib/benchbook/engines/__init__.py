@@ -9,7 +9,7 @@ from benchbook.engines.errors import (
     RefusedError,
     UnreachableError,
 )
-from benchbook.engines.registry import NAMES, load, open
+from benchbook.engines.registry import NAMES, Name, StoreName, load, open
 
 __all__ = [
     "NAMES",
@@ -20,8 +20,10 @@ __all__ = [
     "EngineError",
     "GapError",
     "MissingRecordError",
+    "Name",
     "Options",
     "RefusedError",
+    "StoreName",
     "UnreachableError",
     "load",
     "open",
