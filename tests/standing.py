@@ -31,6 +31,12 @@ LOCAL = tuple(
 Outputs = set[tuple[str, str, str]]
 
 
+@cache
+def here(product: str) -> bool:
+    """Return whether a product runs here, or must: one that is installed with the suite is never left out."""
+    return product in ("none", *WHEELS) or isinstance(servers.find(product), servers.Found)
+
+
 def needed(product: str, topology: Topology = "single") -> None:
     """Skip the test when the product is not here; never for one that is installed with the suite."""
     if product not in ("none", *WHEELS) and isinstance(missing := servers.find(product, topology), servers.Missing):

@@ -35,7 +35,10 @@ class MongoDB(Engine):
     driver = f"pymongo {pymongo.version}"
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
     wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
-    lacks: ClassVar[Mapping[str, str]] = {"constraints": "MongoDB has no foreign keys to leave out"}
+    lacks: ClassVar[Mapping[str, str]] = {
+        "constraints": "MongoDB has no foreign keys to leave out",
+        "large_records": "a BSON document takes 16 MB at most",
+    }
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         super().__init__(deployment, options)
