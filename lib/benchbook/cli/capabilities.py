@@ -1,4 +1,4 @@
-"""``python -m benchbook.cli.capabilities README.md`` writes there what each engine can do, as the adapters declare it."""
+"""``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it."""
 
 import sys
 from collections.abc import Callable, Iterator
