@@ -5,14 +5,17 @@ import shutil
 import signal
 import tempfile
 from collections.abc import Generator, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from benchbook import servers
-from benchbook.deployment import VARIABLE, Role
+from benchbook import engines, servers
+from benchbook.deployment import NONE, VARIABLE, Deployment, Role, Topology
+from benchbook.engines import Engine
 from benchbook.servers.address import variable
-from standing import LOCAL, needed
+from cases import Case, Deployed, Opened
+from standing import LOCAL, here, needed
 
 ROOT = Path(__file__).parents[1]
 
@@ -70,15 +73,43 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     shutil.rmtree(folder)
 
 
-@pytest.fixture(params=LOCAL)
+@pytest.fixture(params=filter(here, LOCAL))
 def product(request: pytest.FixtureRequest) -> str:
     """Each product that is here."""
     needed(request.param)
     return str(request.param)
 
 
-@pytest.fixture(scope="module", params=LOCAL)
+@pytest.fixture(scope="module", params=filter(here, LOCAL))
 def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
     needed(request.param)
     with servers.start(request.param, "replicated") as running:
         yield running
+
+
+@pytest.fixture(scope="module")
+def deployed() -> Iterator[Deployed]:
+    """Yield what returns a deployment; each pair of product and topology is started once, when first asked for."""
+    running: dict[tuple[str, Topology], Deployment] = {}
+    with ExitStack() as stack:
+
+        def deployment(engine: str, topology: Topology) -> Deployment:
+            key = (servers.product_of(engine), topology)
+            if key not in running:
+                needed(key[0])
+                running[key] = NONE if topology == "none" else stack.enter_context(servers.start(*key)).deployment
+            return running[key]
+
+        yield deployment
+
+
+@pytest.fixture
+def opened(deployed: Deployed, case: Case) -> Iterator[Opened]:
+    """Yield what opens the case's engine; closed at the end."""
+    with ExitStack() as stack:
+        yield lambda **options: stack.enter_context(engines.open(case[0], deployed(*case), **options))
+
+
+@pytest.fixture
+def engine(opened: Opened) -> Engine:
+    return opened()

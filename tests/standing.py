@@ -14,18 +14,27 @@ import pytest
 from benchbook import servers
 from benchbook.deployment import VARIABLE, Topology
 from benchbook.engines import Engine
-from benchbook.servers.absent import ABSENT
+from benchbook.servers.absent import STAND_INS
+from benchbook.servers.programs import PACKAGES
 from benchbook.studies import store
 
 WHEELS = ("mongodb", "postgresql")
 """Products whose servers are installed with the suite; what else there is is used where it is found."""
 
 LOCAL = tuple(
-    product for product in servers.PRODUCTS if product not in ABSENT or ((own := ABSENT[product]) and own.pairs)
+    product
+    for product in servers.PRODUCTS
+    if product in PACKAGES or (product in STAND_INS and STAND_INS[product].pairs)
 )
 """Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
 
 Outputs = set[tuple[str, str, str]]
+
+
+@cache
+def here(product: str) -> bool:
+    """Return whether a product runs here, or must: one that is installed with the suite is never left out."""
+    return product in ("none", *WHEELS) or isinstance(servers.find(product), servers.Found)
 
 
 def needed(product: str, topology: Topology = "single") -> None:

@@ -16,11 +16,12 @@ import nbformat
 import pandas as pd
 import pytest
 
-from benchbook import grid, results, studies
+from benchbook import grid, results, servers, studies
 from benchbook.runner import outcome
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import Asked, again
 from benchbook.runner.kernels import Nursery
+from standing import needed
 from waiting import PATIENCE_S, comes_true
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -159,16 +160,40 @@ def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite
     assert status == 0 and states() == ["done"], printed
 
 
-def test_a_killed_server_fails_its_cell_and_is_started_again_for_the_next(suite: Suite):
-    kill = """
-    import json, time
-    os.kill(json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0]["pid"], 9)
-    time.sleep(600)
-    """
-    suite.lay(50, "\n".join(line.strip() for line in kill.splitlines()))
-    status, printed = suite.run(engine="mongodb", n="50,60")
+DIES_IN_THE_MIDDLE = """\
+import json, signal
+from contextlib import contextmanager
+from benchbook.studies import store
+
+node, real = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0], store.engines.open
+
+@contextmanager
+def opened(*arguments, **options):
+    with real(*arguments, **options) as engine:
+        insert, inserted = engine.insert, []
+
+        def inserting(record):
+            inserted.append(record)
+            if len(inserted) == 25:
+                os.kill(node["pid"], signal.SIGKILL)
+            return insert(record)
+
+        engine.insert = inserting
+        yield engine
+
+store.engines.open = opened
+"""
+
+
+@pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational", "mariadb+json", "couchdb"])
+def test_a_server_that_dies_in_the_middle_of_a_batch_fails_its_cell_and_the_next_cell_works(suite: Suite, engine: str):
+    product = servers.product_of(engine)
+    needed(product)
+    suite.lay(50, DIES_IN_THE_MIDDLE)
+    status, printed = suite.run(engine=engine, n="50,60")
     assert status == 1 and states() == ["done", "failed"], printed
-    assert "mongodb" in reasons()[0] and "SIGKILL" in reasons()[0]
+    assert f"{product}'s primary" in reasons()[0] and "SIGKILL" in reasons()[0]
+    assert re.search(r"failed: crud .*n=50", printed), printed
 
 
 def test_servers_that_failed_a_cell_are_not_used_for_the_next(suite: Suite):

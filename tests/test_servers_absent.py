@@ -8,11 +8,12 @@ import pytest
 
 from benchbook import cli, engines, servers
 from benchbook.servers import absent
-from benchbook.servers.absent import ABSENT
+from benchbook.servers.absent import STAND_INS
+from benchbook.servers.programs import PACKAGES
 from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
-STANDING_IN = [product for product, stand_in in ABSENT.items() if stand_in]
+STANDING_IN = list(STAND_INS)
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "mvn "}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
@@ -79,7 +80,9 @@ def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: p
     assert "is not CouchbaseMock 1.5.27" in missing.why
 
 
-@pytest.mark.parametrize("product", [product for product, stand_in in ABSENT.items() if not stand_in])
+@pytest.mark.parametrize(
+    "product", [product for product in servers.PRODUCTS if product not in PACKAGES and product not in STAND_INS]
+)
 def test_where_nothing_stands_in_one_line_says_how_to_get_the_server(product: str) -> None:
     for topology in ("single", "replicated"):
         missing = servers.find(product, topology)

@@ -12,8 +12,10 @@ from pydantic import ValidationError
 from benchbook import servers
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.engines import Engine
+from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.contents import WrongContentsError
+from cases import PAIRED
 from standing import announce, outputs, tamper
 from waiting import PATIENCE_S
 
@@ -188,7 +190,7 @@ def go_on(pid: int) -> None:
         os.kill(one, signal.SIGCONT)
 
 
-@pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "couchdb"])
+@pytest.mark.parametrize("engine", list({product_of(name): name for name, topology in PAIRED}.values()))
 @pytest.mark.parametrize("for_good", [False, True])
 def test_a_replica_that_is_cut_off_is_censored(
     engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

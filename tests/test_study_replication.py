@@ -13,7 +13,7 @@ from benchbook.deployment import VARIABLE, Deployment
 from benchbook.engines import Engine
 from benchbook.studies import replication
 from benchbook.studies.contents import WrongContentsError
-from standing import announce, outputs, tamper
+from standing import announce, needed, outputs, tamper
 
 MODELS = ("document", "json_text", "xml_text", "xml_fields")
 PAIRS = [
@@ -87,9 +87,13 @@ def test_a_replica_that_lacks_a_record_fails_the_cell(monkeypatch: pytest.Monkey
         replication.run(replication.Parameters(n=20))
 
 
-def test_a_replica_that_is_cut_off_is_censored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    parameters = replication.Parameters(n=20, repetitions=2, timeout_s=1.0)
-    with servers.start("mongodb", "replicated") as running:
+@pytest.mark.parametrize(("engine", "topology"), [("mongodb", "replicated"), ("couchdb", "bidirectional")])
+def test_a_replica_that_is_cut_off_is_censored(
+    engine: str, topology: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    needed(engine, topology)
+    parameters = replication.Parameters(engine=engine, topology=topology, n=20, repetitions=2, timeout_s=1.0)
+    with servers.start(engine, topology) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         tamper(monkeypatch, stopping(running.deployment))

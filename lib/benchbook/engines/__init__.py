@@ -11,7 +11,7 @@ from benchbook.engines.errors import (
     UnreachableError,
 )
 from benchbook.engines.options import Durability, Options
-from benchbook.engines.registry import NAMES, load, open
+from benchbook.engines.registry import NAMES, Name, StoreName, load, open
 
 __all__ = [
     "NAMES",
@@ -22,8 +22,10 @@ __all__ = [
     "EngineError",
     "GapError",
     "MissingRecordError",
+    "Name",
     "Options",
     "RefusedError",
+    "StoreName",
     "UnreachableError",
     "load",
     "open",

@@ -1,12 +1,14 @@
 """MariaDB from 10.5 on: as MySQL, but for its GTIDs and its collations; its JSON is a text that is checked."""
 
-from typing import Final
+from collections.abc import Mapping
+from typing import ClassVar, Final
 
 from benchbook.engines import mysql_log
 from benchbook.engines.mysql_json import JSONTable, MySQLDocuments
 from benchbook.engines.mysql_relational import MySQLTables
 
 _COLLATION: Final = "utf8mb4_nopad_bin"
+_PACKET: Final = {"large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"}
 
 
 class MariaDBTables(MySQLTables):
@@ -16,6 +18,7 @@ class MariaDBTables(MySQLTables):
     product = "mariadb"
     collation = _COLLATION
     log = mysql_log.MARIADB
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_PACKET}
 
 
 class MariaDBTable(JSONTable):
@@ -32,3 +35,4 @@ class MariaDBDocuments(MySQLDocuments):
     collation = _COLLATION
     log = mysql_log.MARIADB
     table = MariaDBTable
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_PACKET}

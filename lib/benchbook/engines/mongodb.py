@@ -41,7 +41,10 @@ class MongoDB(Connected):
     driver = f"pymongo {pymongo.version}"
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
     wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
-    lacks: ClassVar[Mapping[str, str]] = {"constraints": "MongoDB has no foreign keys to leave out"}
+    lacks: ClassVar[Mapping[str, str]] = {
+        "constraints": "MongoDB has no foreign keys to leave out",
+        "large_records": "a BSON document takes 16 MB at most",
+    }
 
     @told
     def insert(self, record: Record) -> object:

@@ -1,36 +1,23 @@
-"""Engines by name; an adapter, and its driver with it, is imported only when used."""
+"""Engines by their registered names; an adapter, and its driver with it, is imported only when used."""
 
 import importlib
 from difflib import get_close_matches
-from typing import Final
+from typing import TYPE_CHECKING, Final, Literal
 
 from benchbook.deployment import Deployment
 from benchbook.engines.base import Engine
 from benchbook.engines.errors import EngineError
 from benchbook.engines.options import Durability, Options
+from benchbook.registry import ENGINES, STORES
 
-_ADAPTERS: Final = {
-    "mongodb": ("mongodb", "MongoDB"),
-    "mongodb+mongoengine": ("mongoengine", "MongoEngine"),
-    "postgresql+jsonb": ("postgresql_jsonb", "PostgreSQLDocuments"),
-    "postgresql+relational": ("postgresql_relational", "PostgreSQLTables"),
-    "mysql+json": ("mysql_json", "MySQLDocuments"),
-    "mysql+relational": ("mysql_relational", "MySQLTables"),
-    "mariadb+json": ("mariadb", "MariaDBDocuments"),
-    "mariadb+relational": ("mariadb", "MariaDBTables"),
-    "mysql@5.5+relational": ("mysql_5_5", "OldMySQLTables"),
-    "postgresql@9.6+jsonb": ("postgresql_9_6", "OldPostgreSQLDocuments"),
-    "postgresql@9.6+relational": ("postgresql_9_6", "OldPostgreSQLTables"),
-    "couchdb": ("couchdb", "CouchDB"),
-    "rethinkdb": ("rethinkdb", "RethinkDB"),
-    "couchbase": ("couchbase", "Couchbase"),
-    "sqlserver+relational": ("sqlserver", "SQLServer"),
-    "arangodb": ("arangodb", "ArangoDB"),
-    "noop": ("noop", "NoOp"),
-}
-"""A name's module and class; another engine adds a line here and a module beside this one."""
+NAMES: Final = tuple(ENGINES)
 
-NAMES: Final = tuple(_ADAPTERS)
+if TYPE_CHECKING:
+    Name = str
+    StoreName = str
+else:  # what pydantic checks, and names in its errors
+    Name = Literal[NAMES]
+    StoreName = Literal[STORES]
 
 
 def load(name: str) -> type[Engine]:
@@ -41,11 +28,11 @@ def load(name: str) -> type[Engine]:
     EngineError
         When there is none of that name, or its driver is not installed.
     """
-    if name not in _ADAPTERS:
+    if name not in ENGINES:
         near = get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
         raise EngineError(f"there is no engine {name!r}: {hint}")
-    module, adapter = _ADAPTERS[name]
+    module, adapter = ENGINES[name]
     try:
         found: type[Engine] = getattr(importlib.import_module(f"benchbook.engines.{module}"), adapter)
     except ModuleNotFoundError as error:

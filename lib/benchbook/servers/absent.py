@@ -27,7 +27,7 @@ class _StandIn:
     pairs: bool = False
 
 
-ABSENT: Final[dict[str, _StandIn | None]] = {
+STAND_INS: Final = {
     "couchdb": _StandIn(
         version="PouchDB 9.0.0 (stand-in)",
         programs=("node",),
@@ -55,17 +55,15 @@ ABSENT: Final[dict[str, _StandIn | None]] = {
         " -DoutputDirectory=harness/couchbase-mock",
         sha256="69aad2c1b3e538120bc89425682f27facfb219094645906a63c411b2c46a8b9c",
     ),
-    "sqlserver": None,
-    "arangodb": None,
 }
-"""Each product with its stand-in, if there is one."""
+"""Products that have one, each with its own."""
 
 _OLDEST: Final = {"node": 18}
 
 
 def absent(product: str, topology: Topology) -> Found | Missing:
     """Return the product's stand-in, or in one line why there is none here and how to get it or a real server."""
-    stand_in = ABSENT[product]
+    stand_in = STAND_INS.get(product)
     if stand_in is None:
         why = "nothing stands in for it"
     elif topology != "single" and not stand_in.pairs:

@@ -1,30 +1,16 @@
 """Servers that run already: their addresses, and what they say of themselves."""
 
+import importlib
 import os
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 
 from benchbook.deployment import Role, Topology
+from benchbook.registry import server
 from benchbook.servers.errors import ServerError
-
-_SCHEMES: Final = {
-    "mongodb": ("mongodb", "mongodb+srv"),
-    "postgresql": ("postgresql", "postgres"),
-    "mysql": ("mysql",),
-    "mariadb": ("mariadb", "mysql"),
-    "couchdb": ("http", "https"),
-    "rethinkdb": ("rethinkdb",),
-    "couchbase": ("couchbase", "couchbases"),
-    "sqlserver": ("sqlserver",),
-    "arangodb": ("arangodb", "arangodbs"),
-}
-_SERVERS: Final = (
-    *("mongod", "mongos", "postgres", "mysqld", "mariadbd", "beam.smp", "node"),
-    *("rethinkdb", "sqlservr", "arangod"),
-)
 
 
 @dataclass(frozen=True)
@@ -61,7 +47,7 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         raise ServerError(
             f"{present} is set: a {topology} {product} also needs {' and '.join(absent)} (or set neither)"
         )
-    schemes = _SCHEMES[product.partition("@")[0]]
+    schemes = importlib.import_module(server(product)).SCHEMES
     for role in wanted:
         if urlsplit(urls[role]).scheme not in schemes:  # not shown: it may hold a password
             raise ServerError(f"{variable(product, role)} must start with {schemes[0]}://")
@@ -74,7 +60,7 @@ def shown(url: str) -> str:
     return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
 
 
-def listener(url: str) -> int | None:
+def listener(product: str, url: str) -> int | None:
     """Return the process that listens at a loopback address, when it is a server's own and we may know."""
     try:
         host, port = urlsplit(url).hostname, urlsplit(url).port
@@ -83,7 +69,8 @@ def listener(url: str) -> int | None:
         sockets = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
         pids = [socket.pid for socket in sockets if socket.pid and socket.laddr and socket.laddr.port == port]
         processes = [psutil.Process(pid) for pid in pids]
+        programs = importlib.import_module(server(product)).PROGRAMS
         oldest = min(processes, key=psutil.Process.create_time, default=None)
-        return oldest.pid if oldest is not None and oldest.name() in _SERVERS else None  # else a container's proxy
+        return oldest.pid if oldest is not None and oldest.name() in programs else None  # else a container's proxy
     except (ValueError, psutil.Error):  # several hosts in one address; another user's process
         return None

@@ -4,10 +4,14 @@ import base64
 import json
 import urllib.error
 import urllib.request
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from benchbook.servers.address import Answer
+
+SCHEMES: Final = ("arangodb", "arangodbs")
+PROGRAMS: Final = ("arangod",)
+"""How its addresses begin, and what its servers are called among processes."""
 
 _PATIENCE_S = 5
 

@@ -10,7 +10,7 @@ import re
 import secrets
 import urllib.error
 import urllib.request
-from typing import Any
+from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
 from benchbook.deployment import Role, Topology
@@ -18,6 +18,10 @@ from benchbook.servers.address import Answer
 from benchbook.servers.errors import written
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.programs import Found
+
+SCHEMES: Final = ("couchbase", "couchbases")
+PROGRAMS: Final = ("beam.smp",)
+"""How its addresses begin, and what its servers are called among processes."""
 
 _READY = "ready, data on port "
 _PATIENCE_S = 5

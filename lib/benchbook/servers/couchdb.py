@@ -6,7 +6,7 @@ a database's: an engine's `create` sets it up, in both directions when the topol
 
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote
 
 import urllib3
@@ -17,6 +17,10 @@ from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import Command, Fleet, Server
 from benchbook.servers.programs import Found
+
+SCHEMES: Final = ("http", "https")
+PROGRAMS: Final = ("beam.smp", "node")
+"""How its addresses begin, and what its servers are called among processes."""
 
 _USER = "benchbook"
 _READY = '"port":'

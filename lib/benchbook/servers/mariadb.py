@@ -6,6 +6,10 @@ from typing import Final
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.mysql import MySQL
 
+SCHEMES: Final = ("mariadb", "mysql")
+PROGRAMS: Final = ("mariadbd", "mysqld")
+"""How its addresses begin, and what its servers are called among processes."""
+
 
 class MariaDB(MySQL):
     """Annotated rows are left out of the log, as MySQL leaves them out: they would count as replicated bytes."""

@@ -19,6 +19,10 @@ from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Command, Fleet, Server
 from benchbook.servers.programs import Found
 
+SCHEMES: Final = ("mongodb", "mongodb+srv")
+PROGRAMS: Final = ("mongod", "mongos")
+"""How its addresses begin, and what its servers are called among processes."""
+
 Client = MongoClient[dict[str, Any]]
 
 FLAGS: Final = (

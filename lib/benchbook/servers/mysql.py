@@ -25,6 +25,10 @@ from benchbook.servers.programs import Found
 from benchbook.servers.reachable import reachable
 from benchbook.servers.users import substitute
 
+SCHEMES: Final = ("mysql",)
+PROGRAMS: Final = ("mysqld",)
+"""How its addresses begin, and what its servers are called among processes."""
+
 _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"

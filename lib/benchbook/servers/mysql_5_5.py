@@ -7,6 +7,10 @@ from typing import Final
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.mysql import MySQL
 
+SCHEMES: Final = ("mysql",)
+PROGRAMS: Final = ("mysqld",)
+"""How its addresses begin, and what its servers are called among processes."""
+
 
 class OldMySQL(MySQL):
     """The replica begins at the start of the primary's first log file."""

@@ -22,6 +22,10 @@ from benchbook.servers.programs import Found
 from benchbook.servers.reachable import reachable
 from benchbook.servers.users import substitute
 
+SCHEMES: Final = ("postgresql", "postgres")
+PROGRAMS: Final = ("postgres",)
+"""How its addresses begin, and what its servers are called among processes."""
+
 USER = "benchbook"
 SLOT = "benchbook_replica"
 _READY = "database system is ready to accept"

@@ -12,11 +12,11 @@ import psycopg
 from benchbook.deployment import Role, Topology
 from benchbook.servers import postgresql
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.postgresql import SLOT, USER, address, ask, await_streaming, initialised, serve
+from benchbook.servers.postgresql import PROGRAMS, SCHEMES, SLOT, USER, address, ask, await_streaming, initialised, serve
 from benchbook.servers.programs import Found
 from benchbook.servers.reachable import reachable
 
-__all__ = ["ask", "fleet", "launch"]
+__all__ = ["PROGRAMS", "SCHEMES", "ask", "fleet", "launch"]
 
 _PAIR = "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nhot_standby = on\n"
 """The defaults of later versions."""

@@ -6,17 +6,13 @@ from functools import cache
 from typing import Final, Protocol, cast
 
 from benchbook.deployment import Role, Topology
-from benchbook.servers.absent import ABSENT, absent
+from benchbook.registry import PRODUCTS, server
+from benchbook.servers.absent import absent
 from benchbook.servers.address import Answer, given, shown, variable
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.programs import Found, Missing, installed
+from benchbook.servers.programs import PACKAGES, Found, Missing, installed
 
-PRODUCTS: Final = (
-    *("mongodb", "postgresql", "mysql", "mariadb", "mysql@5.5", "postgresql@9.6"),
-    *("couchdb", "rethinkdb", "couchbase", "sqlserver", "arangodb"),
-)
-"""An old version of a product, ``product@version``, is one of its own: a grid may compare the two."""
 BIDIRECTIONAL: Final = ("couchdb",)
 """Products whose two nodes can each replicate from the other."""
 
@@ -25,16 +21,19 @@ _OLDEST: Final = {"mongodb": "4.4", "postgresql": "10", "mysql": "8.0.23", "mari
 
 
 class Product(Protocol):
-    """What a product's module offers."""
+    """What a product's module offers; by address alone, nothing but the first three."""
+
+    SCHEMES: tuple[str, ...]
+    PROGRAMS: tuple[str, ...]
+
+    def ask(self, url: str) -> Answer:
+        """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
 
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers."""
 
     def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
         """Start the servers of a topology, each ready and the replica following, and return their URLs."""
-
-    def ask(self, url: str) -> Answer:
-        """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
 
 
 def module(product: str) -> Product:
@@ -47,8 +46,7 @@ def module(product: str) -> Product:
     """
     if product not in PRODUCTS:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
-    name = product.replace("@", "_").replace(".", "_")
-    return cast(Product, importlib.import_module(f"benchbook.servers.{name}"))
+    return cast(Product, importlib.import_module(server(product)))
 
 
 def product_of(engine: str) -> str:
@@ -86,7 +84,7 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
-    return absent(product, topology) if product in ABSENT else installed(product)
+    return installed(product) if product in PACKAGES else absent(product, topology)
 
 
 def ask(product: str, role: Role, url: str) -> Answer:

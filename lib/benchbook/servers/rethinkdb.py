@@ -5,7 +5,7 @@ is written to it while it runs.
 """
 
 from contextlib import closing
-from typing import Any
+from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
 from rethinkdb import r
@@ -15,6 +15,10 @@ from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.programs import Found
+
+SCHEMES: Final = ("rethinkdb",)
+PROGRAMS: Final = ("rethinkdb", "node")
+"""How its addresses begin, and what its servers are called among processes."""
 
 _PATIENCE_S = 5
 

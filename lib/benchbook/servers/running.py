@@ -80,7 +80,7 @@ def up(product: str, topology: Topology) -> Running:
     if urls is None:
         return start(product, topology)
     answers = {role: ask(product, role, url) for role, url in urls.items()}
-    pids = {role: pid for role, url in urls.items() if (pid := listener(url)) is not None}
+    pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
     deployment = _deployment(product, topology, urls, answers, pids, {"source": "address"})
     return Running(deployment, lambda: _silent(deployment), lambda: None)
 

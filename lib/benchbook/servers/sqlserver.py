@@ -8,6 +8,10 @@ import pymssql
 
 from benchbook.servers.address import Answer
 
+SCHEMES: Final = ("sqlserver",)
+PROGRAMS: Final = ("sqlservr",)
+"""How its addresses begin, and what its servers are called among processes."""
+
 QUERY: Final = """
 SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPERTY('Edition') AS nvarchar(128)),
        (SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()),

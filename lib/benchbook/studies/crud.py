@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from benchbook import datasets
+from benchbook import datasets, engines
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import timed
@@ -39,12 +39,7 @@ REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("cl
 class Parameters(CellParameters):
     """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over."""
 
-    engine: Literal[
-        "mongodb", "mongodb+mongoengine", "postgresql+jsonb", "postgresql+relational",
-        "mysql+json", "mysql+relational", "mariadb+json", "mariadb+relational",
-        "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational",
-        "couchdb", "rethinkdb", "couchbase", "sqlserver+relational", "arangodb", "noop",
-    ] = "mongodb"  # fmt: skip
+    engine: engines.Name = "mongodb"
     topology: Literal["single", "replicated"] = "single"
     n: int = Field(1000, ge=1)
     comments_per_article: Literal[10, 100, "all"] = "all"

@@ -41,12 +41,7 @@ OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 class Parameters(CellParameters):
     """One cell: an engine, what a record is stored as, and a number of records."""
 
-    engine: Literal[
-        "mongodb", "postgresql+jsonb", "postgresql+relational",
-        "mysql+json", "mysql+relational", "mariadb+json", "mariadb+relational",
-        "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational",
-        "couchdb", "rethinkdb", "couchbase", "sqlserver+relational", "arangodb",
-    ] = "mongodb"  # fmt: skip
+    engine: engines.StoreName = "mongodb"
     topology: Literal["replicated", "bidirectional"] = "replicated"
     model: Literal["document", "json_text", "xml_text", "xml_fields"] = "document"
     n: int = Field(2000, ge=1)

@@ -1,0 +1,100 @@
+"""``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it."""
+
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from textwrap import wrap
+from typing import Final
+
+from benchbook import engines
+from benchbook.engines import Engine
+from benchbook.engines.capabilities import CAPABILITIES
+from benchbook.servers.absent import STAND_INS
+from benchbook.servers.products import BIDIRECTIONAL
+
+BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities README.md -->"
+END: Final = "<!-- /capabilities -->"
+
+_SERVER, _STAND_IN, _UNTESTED, _GAP = "✓", "◐", "○", "–"
+_DIGITS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
+_OF_REPLICAS: Final = ("bytes_received", "read_only_replica")
+_BOTH_WAYS: Final = "both ways"
+_ONE_WAY: Final = "the suite sets two-way replication up for CouchDB alone"
+
+_LEGEND: Final = (
+    f"{_SERVER} the suite holds it on a real server; {_STAND_IN} on a stand-in only; {_UNTESTED} written, and never "
+    f"run against what can do it; {_GAP} a gap: asked for all the same, it fails, which the suite holds too."
+)
+_DETAILS: Final = "<details><summary>Each gap's reason</summary>"
+_WIDTH: Final = 160
+
+Note = Callable[[str], str]
+"""Returns the mark of a reason's footnote."""
+
+
+def matrix() -> str:
+    """Return the matrix as Markdown: a row an engine, a column a capability, and the reasons of all gaps."""
+    notes: dict[str, int] = {}
+    shown = [name for name in engines.NAMES if name != "noop"]
+    asked = [name for name in CAPABILITIES if name != "contents"]
+    rows = [[f"`{name}`", *_row(engines.load(name), asked, lambda why: _mark(notes, why))] for name in shown]
+    head = ["engine", CAPABILITIES[asked[0]].title, _BOTH_WAYS, *(CAPABILITIES[name].title for name in asked[1:])]
+    means = "; ".join(f"**{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked)
+    lines = [*_table([head, ["---", *[":-:"] * (len(head) - 1)], *rows]), "", *wrap(_LEGEND, _WIDTH), ""]
+    reasons = [f"{number}. {why}" for why, number in notes.items()]
+    return "\n".join([*lines, *wrap(f"{means}.", _WIDTH), "", _DETAILS, "", *reasons, "", "</details>"])
+
+
+def rewritten(text: str) -> str:
+    """Return a README with today's matrix between its two marks.
+
+    Raises
+    ------
+    ValueError
+        When a mark is missing.
+    """
+    before, begin, rest = text.partition(BEGIN)
+    _, end, after = rest.partition(END)
+    if not (begin and end):
+        raise ValueError(f"the README needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them")
+    return f"{before}{begin}\n{matrix()}\n{end}{after}"
+
+
+def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
+    for name in asked:
+        if name == "reference_without_index" and "constraints" in engine.lacks:
+            yield ""  # where there is no foreign key, nothing could be indexed with it
+        else:
+            yield _cell(engine, name, note)
+        if name == "wait_for":
+            yield _met(engine) if engine.product in BIDIRECTIONAL else _GAP + note(_ONE_WAY)
+
+
+def _cell(engine: type[Engine], capability: str, note: Note) -> str:
+    if why := engine.lacks.get(capability):
+        return _GAP + note(why)
+    if why := engine.stand_in_lacks.get(capability):
+        return _UNTESTED + note(why)
+    if capability in _OF_REPLICAS and "wait_for" in engine.stand_in_lacks:
+        return _UNTESTED
+    return _met(engine)
+
+
+def _met(engine: type[Engine]) -> str:
+    """Return the mark of what the adapter met while it was written."""
+    if not engine.untested:
+        return _SERVER
+    return _STAND_IN if engine.product in STAND_INS else _UNTESTED
+
+
+def _mark(notes: dict[str, int], why: str) -> str:
+    return str(notes.setdefault(why, len(notes) + 1)).translate(_DIGITS)
+
+
+def _table(rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in rows]
+
+
+if __name__ == "__main__":
+    for file in map(Path, sys.argv[1:] or ["README.md"]):
+        file.write_text(rewritten(file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -1,0 +1,125 @@
+"""Every engine on every topology that can run here, and what they are asked with: the compliance suite's cases."""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, date, datetime
+from typing import Any
+
+import pytest
+
+from benchbook import datasets, engines, servers
+from benchbook.datasets import Dataset, Field, Schema
+from benchbook.deployment import Deployment, Topology
+from benchbook.engines import Engine
+from standing import here
+from waiting import PATIENCE_S
+
+Record = Mapping[str, Any]
+Deployed = Callable[[str, Topology], Deployment]
+Opened = Callable[..., Engine]
+
+STOOD_IN_FOR = ["rethinkdb", "couchbase"]
+ELSEWHERE = ["sqlserver+relational", "arangodb"]
+"""Engines whose server, or stand-in, cannot run here: their own tests hold them to what can be held."""
+
+Case = tuple[str, Topology]
+
+_REAL = [name for name in engines.NAMES if name not in ("noop", *STOOD_IN_FOR, *ELSEWHERE)]
+
+
+def is_here(name: str) -> bool:
+    return here(servers.product_of(name))
+
+
+def singles(names: Sequence[str]) -> pytest.MarkDecorator:
+    """Parametrize a test by those engines that are here, alone; where none is, it is skipped once."""
+    some: list[Any] = [(name, "single") for name in names if is_here(name)]
+    why = pytest.mark.skip(reason=f"each of {', '.join(names)} is not installed with the suite")
+    return pytest.mark.parametrize("case", some or [pytest.param((names[0], "single"), marks=why)], ids="-".join)
+
+
+REAL = [name for name in _REAL if is_here(name)]
+"""Engines on real servers (CouchDB's on a stand-in that replicates) that are here: each absent product is one skip."""
+ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
+ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
+TABLES = [name for name in _REAL if name.endswith("+relational")]
+CASES: list[Case] = [
+    *((name, topology) for name in REAL for topology in ("single", "replicated")),
+    *([("couchdb", "bidirectional")] if is_here("couchdb") else []),
+    *((name, "single") for name in STOOD_IN_FOR if is_here(name)),
+    ("noop", "none"),
+]
+PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
+EACH = pytest.mark.parametrize("case", CASES, ids="-".join)
+EACH_SINGLE = pytest.mark.parametrize("case", [case for case in CASES if case[1] == "single"], ids="-".join)
+EACH_REAL_SINGLE = singles(_REAL)
+EACH_PAIR = pytest.mark.parametrize("case", PAIRED, ids="-".join)
+
+COMMENTS = datasets.comments(60, 1, per_article=10)
+SETS = [
+    COMMENTS,
+    datasets.smartphones(40, 1),
+    datasets.wide(30, 1, attributes=89),
+    datasets.wide(30, 1, attributes=6),
+    datasets.people(30, 1, fields=50),
+]
+
+TYPED = Schema(
+    "of every type",
+    tuple(
+        Field(name, type_)  # type: ignore[arg-type]
+        for name, type_ in [
+            *(("_id", "string"), ("text %s", "string"), ('"quoted"', "string"), ("select", "string")),
+            *(("whole", "integer"), ("real", "float"), ("day", "date"), ("moment", "datetime"), ("true", "boolean")),
+        ]
+    ),
+)
+TEXTS = ["", " ", "]]>", "naïve – 漢字 🙂 \u202e", "\\ ' \" $1 %s ; --", "\t\r\n\x01\x7f", "null", "{}", "x" * 100_000]
+NUMBERS = [0, 1, -1, 2**53 - 1, -(2**53) + 1, 6, 7, 8, 9]
+REALS = [0.0, 1.0, -0.1, 1e300, 5e-324, 1 / 3, 2.0**60, -1e22, 123456789.123456789]
+DAYS = [date(1, 1, 1), date(9999, 12, 31), *(date(2013, 6, day) for day in range(1, 8))]
+MOMENTS = [datetime(1970, 1, 1, tzinfo=UTC), datetime(9999, 12, 31, 23, 59, 59, 999000, UTC)] + [
+    datetime(2013, 6, day, 12, 47, 1, 308000, UTC) for day in range(1, 8)
+]
+
+
+def awkward() -> list[dict[str, Any]]:
+    names = [field.name for field in TYPED.fields]
+    keys = [f"k{number}" for number in range(len(TEXTS))]
+    columns = (keys, TEXTS, TEXTS[::-1], TEXTS, NUMBERS, REALS, DAYS, MOMENTS, [True, False, True] * 3)
+    return [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+
+
+@contextmanager
+def holds(engine: Engine, capability: str, error: type[BaseException]) -> Iterator[None]:
+    """Expect the body to pass, or, where the engine declares that it lacks the capability, to fail with `error`."""
+    if capability not in engine.gaps:
+        yield
+    else:
+        assert engine.gaps[capability]
+        with pytest.raises(error):
+            yield
+
+
+def by_key(records: Sequence[Record]) -> dict[str, dict[str, Any]]:
+    assert len({record["_id"] for record in records}) == len(records)
+    return {record["_id"]: dict(record) for record in records}
+
+
+def assert_contents(engine: Engine, records: Sequence[Record]) -> None:
+    """Assert that every node holds these records and no others, the replica as soon as it has caught up."""
+    assert by_key(engine.read_all()) == by_key(records)
+    if engine.replicated:
+        assert engine.wait_for(engine.position(), PATIENCE_S)
+        assert by_key(engine.read_all("replica")) == by_key(records)
+
+
+def filled(engine: Engine, data: Dataset) -> list[dict[str, Any]]:
+    engine.create(data.schema, parents=data.parents)
+    engine.insert_many(data.records)
+    return [dict(record) for record in data.records]
+
+
+def changed(data: Dataset) -> dict[str, Any]:
+    name = [field.name for field in data.schema.fields if field.type == "string"][-1]
+    return {name: "změněno ]]>"}

@@ -1,0 +1,222 @@
+"""Every engine is asked for every capability: what it does not declare as a gap works, and a gap fails as declared.
+
+The README's table is made of the same declarations.
+"""
+
+from collections.abc import Callable
+from contextlib import nullcontext
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from benchbook import engines, servers
+from benchbook.cli import capabilities as table
+from benchbook.datasets import Field, Schema
+from benchbook.deployment import Topology
+from benchbook.engines import Engine
+from benchbook.engines.capabilities import CAPABILITIES
+from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, awkward
+from standing import needed
+from waiting import PATIENCE_S
+
+README = Path(__file__).parents[1] / "README.md"
+MB = 2**20
+LONG = Schema("long", (Field("_id", "string"), Field("text", "string")))
+
+
+class Asked:
+    """An engine, and what else a capability takes to be asked for."""
+
+    def __init__(self, engine: Engine, deployed: Deployed, opened: Opened, case: Case) -> None:
+        self.engine, self.opened, self.deployment = engine, opened, deployed(*case)
+
+    def keeps(self, record: dict[str, Any], schema: Schema = TYPED) -> None:
+        """Hold that a record comes back equal."""
+        self.engine.create(schema)
+        self.engine.insert(record)
+        assert list(self.engine.read_all()) == [record]
+
+    def elsewhere(self, **changes: Any) -> Engine:
+        """Return the engine on a single node, the deployment's changed so."""
+        node = replace(self.deployment.node(), **changes)
+        return engines.open(self.engine.name, replace(self.deployment, topology="single", nodes=(node,)))
+
+
+def replicates(asked: Asked) -> None:
+    engine = asked.engine
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    engine.insert_many(COMMENTS.records)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
+    wanted = {record["_id"]: dict(record) for record in COMMENTS.records}
+    for role in ("primary", "replica"):
+        assert {record["_id"]: record for record in engine.read_all(role)} == wanted
+
+
+def counts_what_the_replica_receives(asked: Asked) -> None:
+    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    (counter,) = asked.engine.counters("replica")
+    before = counter.read()
+    replicates(asked)
+    assert counter.read() - before > sum(len(record["content"]) for record in COMMENTS.records)
+
+
+def has_a_replica_that_refuses_writes(asked: Asked) -> None:
+    with (
+        pytest.raises(engines.EngineError, match=r"read-only|not primary"),
+        asked.elsewhere(url=asked.deployment.node("replica").url) as replica,
+    ):
+        replica.create(TYPED)
+
+
+def lets_durability_be_chosen(asked: Asked) -> None:
+    for durability in ("relaxed", "strict"):
+        asked.opened(durability=durability).create(TYPED)
+
+
+def lets_constraints_be_left_out(asked: Asked) -> None:
+    orphan = {**COMMENTS.records[0], "article_id": "unknown"}
+    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    try:
+        asked.engine.insert(orphan)
+    except engines.RefusedError as error:
+        assert "foreign key" in str(error)
+    else:
+        assert "constraints" in asked.engine.gaps
+    loose = asked.opened(constraints=False)
+    loose.create(COMMENTS.schema, parents=COMMENTS.parents)
+    loose.insert(orphan)
+
+
+def finds_by_any_field(asked: Asked) -> None:
+    asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    asked.engine.insert_many(COMMENTS.records)
+    found = asked.engine.find("article_id", COMMENTS.records[0]["article_id"])
+    assert len(found) == 10
+
+
+def tells_trailing_blanks_apart(asked: Asked) -> None:
+    asked.engine.create(TYPED)
+    records = awkward()[:2]
+    assert [record["text %s"] for record in records] == ["", " "]
+    asked.engine.insert_many(records)
+    if "find" not in asked.engine.gaps:
+        assert [record["_id"] for record in asked.engine.find("text %s", "")] == [records[0]["_id"]]
+    assert {record["text %s"] for record in asked.engine.read_all()} == {"", " "}
+
+
+def keeps_nul_characters(asked: Asked) -> None:
+    asked.keeps({**awkward()[0], "text %s": "a\0b"})
+
+
+def keeps_large_integers(asked: Asked) -> None:
+    for number in (2**53 + 1, 2**63 - 1, -(2**63)):
+        asked.keeps({**awkward()[0], "whole": number})
+
+
+def keeps_large_records(asked: Asked) -> None:
+    asked.keeps({"_id": "one", "text": "x" * (17 * MB)}, LONG)
+
+
+def refuses_a_wrong_password(asked: Asked) -> None:
+    parts = urlsplit(asked.deployment.node().url)
+    host = parts.netloc.rpartition("@")[2]
+    with pytest.raises(engines.UnreachableError):
+        asked.elsewhere(url=parts._replace(netloc=f"{parts.username}:wrong@{host}").geturl())
+
+
+def keeps_what_it_is_given(asked: Asked) -> None:
+    asked.keeps(awkward()[3])
+
+
+ASKED: dict[str, Callable[[Asked], None]] = {
+    "wait_for": replicates,
+    "bytes_received": counts_what_the_replica_receives,
+    "read_only_replica": has_a_replica_that_refuses_writes,
+    "durability": lets_durability_be_chosen,
+    "constraints": lets_constraints_be_left_out,
+    "find": finds_by_any_field,
+    "trailing_blanks": tells_trailing_blanks_apart,
+    "nul_characters": keeps_nul_characters,
+    "large_integers": keeps_large_integers,
+    "large_records": keeps_large_records,
+    "passwords": refuses_a_wrong_password,
+    "contents": keeps_what_it_is_given,
+}
+"""How each is asked for; a key without an index is asked for where indexes are, in ``test_engines.py``."""
+
+OF_PAIRS = ("wait_for", "bytes_received", "read_only_replica")
+
+
+def applies(capability: str, name: str, topology: Topology) -> bool:
+    """Return whether a capability is asked for there: a replica's on pairs, all else on a single node."""
+    if name == "noop":
+        return capability in ("contents", "constraints")
+    return (capability in OF_PAIRS) == (topology != "single") or (
+        capability == "wait_for" and capability in engines.load(name).stand_in_lacks
+    )
+
+
+@pytest.mark.parametrize(
+    ("case", "capability"),
+    [(case, capability) for case in CASES for capability in ASKED if applies(capability, *case)],
+    ids=lambda one: "-".join(one) if isinstance(one, tuple) else one,
+)
+def test_a_capability_is_there_or_asking_for_it_fails_as_declared(
+    engine: Engine, deployed: Deployed, opened: Opened, case: Case, capability: str
+) -> None:
+    error = CAPABILITIES[capability].error or (AssertionError, pytest.fail.Exception, ValueError)
+    if capability in engine.gaps:
+        assert engine.gaps[capability]
+        outcome: Any = pytest.raises(error)
+    else:
+        outcome = nullcontext()
+    with outcome:
+        ASKED[capability](Asked(engine, deployed, opened, case))
+
+
+@pytest.mark.parametrize("name", engines.NAMES)
+def test_every_declared_gap_is_a_known_capability_that_is_asked_for(name: str) -> None:
+    engine = engines.load(name)
+    gaps = {*engine.lacks, *engine.stand_in_lacks}
+    assert gaps <= set(CAPABILITIES)
+    assert gaps <= {*ASKED, "reference_without_index"}
+    assert all(why.strip() for why in (*engine.lacks.values(), *engine.stand_in_lacks.values()))
+
+
+@pytest.mark.parametrize("case", [case for case in CASES if case[1] != "none"], ids="-".join)
+def test_a_record_that_is_too_large_leaves_nothing_behind_and_the_next_one_is_taken(
+    deployed: Deployed, case: Case
+) -> None:
+    for text in ("x" * (15 * MB), "x" * (17 * MB)):
+        with engines.open(case[0], deployed(*case)) as engine:
+            if "large_records" not in engine.gaps:
+                return
+            engine.create(LONG)
+            if len(text) < 16 * MB and engine.product != "mysql@5.5":
+                engine.insert({"_id": "large", "text": text})
+                assert [len(record["text"]) for record in engine.read_all()] == [len(text)]
+                continue
+            with pytest.raises(engines.EngineError):
+                engine.insert({"_id": "large", "text": text})
+        with engines.open(case[0], deployed(*case)) as engine:
+            engine.create(LONG)
+            engine.insert({"_id": "small", "text": "x"})
+            assert len(engine.read_all()) == 1
+
+
+@pytest.mark.parametrize("product", servers.PRODUCTS)
+def test_a_product_is_here_or_is_skipped_once_with_its_reason(product: str) -> None:
+    needed(product)
+    assert isinstance(servers.find(product), servers.Found)
+
+
+def test_the_readme_says_what_the_adapters_declare() -> None:
+    assert table.rewritten(README.read_text()) == README.read_text(), "make it so: " + table.BEGIN
+
+
+def test_a_readme_without_its_marks_is_refused() -> None:
+    with pytest.raises(ValueError, match="a line each"):
+        table.rewritten("# benchbook")
