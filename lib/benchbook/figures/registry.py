@@ -8,7 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables
+from benchbook.figures import bookstore, crud, drivers, overview, progress, ratios, replication, setups, tcp, tcp_tables
 from benchbook.figures.exhibit import Maker, save
 from benchbook.figures.provenance import provenance
 
@@ -20,6 +20,7 @@ FIGURES: Final[dict[str, Maker]] = {
     **crud.FIGURES,
     **replication.FIGURES,
     **ratios.FIGURES,
+    **progress.FIGURES,
 }
 """Every figure: a name that begins with its study, and the function that makes it."""
 
@@ -28,6 +29,7 @@ TABLES: Final[dict[str, Maker]] = {
     **tcp_tables.TABLES,
     **drivers.TABLES,
     **crud.TABLES,
+    **progress.TABLES,
     **setups.TABLES,
 }
 """Every table; as `FIGURES`."""
