@@ -114,8 +114,64 @@ def test_nothing_can_run_here_ends_with_3(
     assert set(results.states("drivers").values()) == {"skipped"}
 
 
+def _without(monkeypatch: pytest.MonkeyPatch, *products: str) -> None:
+    """Let no server of these products be found."""
+    real = servers.find
+
+    def find(product: str, topology: str = "single") -> servers.Found | servers.Missing:
+        return servers.Missing(product, f"no {product} here") if product in products else real(product, topology)
+
+    monkeypatch.setattr(servers, "find", find)
+    planning._server.cache_clear()
+
+
+OPTIONAL = ("couchdb", "mysql", "mariadb", "mysql@5.5", "postgresql@9.6")
+
+
+def test_what_quick_has_only_where_it_is_found_is_one_line_a_product_and_no_failure(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    _without(monkeypatch, *OPTIONAL)
+    cells = grid.plan()
+    assert not {cell.product for cell in cells} & set(OPTIONAL) and not any(cell.missing for cell in cells)
+    for one in cells:
+        finish(one)
+    assert cli.main(["plan"]) == 0
+    planned = capfd.readouterr().out
+    assert cli.main(["run"]) == 0, "all that is in the plan is done"
+    ran = capfd.readouterr().out
+    planning._server.cache_clear()
+    left = ["couchdb (crud, replication)", "mysql (crud, replication)", "mariadb (crud, replication)"]
+    left += ["mysql@5.5 (crud)", "postgresql@9.6 (crud)"]
+    for printed in (planned, ran):
+        found = [line for line in printed.splitlines() if not line.startswith(("block", "cells")) and ": no " in line]
+        assert found == [f"left out: {one}: no {one.split()[0]} here" for one in left]
+
+
+def test_asking_only_for_what_is_left_out_ends_with_3_and_says_how_to_get_it(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    _without(monkeypatch, "couchdb")
+    assert cli.main(["run", "crud", "--where", "engine=couchdb"]) == 3
+    planning._server.cache_clear()
+    assert "left out: couchdb (crud): no couchdb here" in capfd.readouterr().out
+
+
+def test_plan_shows_a_line_a_reason_instead_of_a_row_a_skipped_cell(
+    home: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+):
+    _without(monkeypatch, "mysql")
+    asked = ["plan", "crud", "--profile", "paper", "--where", "engine=mysql+json,noop", "--set", "blocks=1"]
+    assert cli.main(asked) == 0
+    printed = capfd.readouterr().out.splitlines()
+    planning._server.cache_clear()
+    (line,) = [line for line in printed if "no mysql here" in line]
+    assert line == f"skipped {re.findall('[0-9]+ skipped', printed[-1])[0].split()[0]}: no mysql here"
+    assert not any("mysql+json" in line for line in printed) and any("engine=noop" in line for line in printed)
+
+
 def test_observations_are_the_current_ones(home: Path, capfd: pytest.CaptureFixture[str]):
-    one, two = grid.plan(["crud"], "smoke", ["engine=noop,mongodb", "topology=single"])
+    one, two = grid.plan(["crud"], "smoke", ["engine=noop,mongodb", "topology=single", "arm=a"])
     finish(one)
     results.write({"study": "crud", "cell_id": "old", "block": 0, "state": "done", "parameters": one.kind[1]})
     results.write({"study": "crud", "cell_id": "older", "block": 0, "state": "done", "parameters": '{"gone": 1}'})

@@ -66,14 +66,15 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, published, tmp_path):
     exhibit = EXHIBITS[name](observed, published)
     assert (exhibit.figure is not None) == (name in figures.FIGURES)
-    assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
+    if "progress" not in name:  # no old version among what was observed
+        assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
     written = save(exhibit, tmp_path / name, {"profile": "quick"})
     again = pd.read_csv(tmp_path / f"{name}.csv", dtype=str, keep_default_na=False)
     assert list(again.columns) == list(exhibit.frame.columns)
     assert len(again) == len(exhibit.frame)
     if exhibit.figure is not None:
         drawn = pd.read_csv(tmp_path / f"{name}.csv")
-        np.testing.assert_allclose(drawn["value"], exhibit.frame["value"].astype(float), rtol=1e-12)
+        np.testing.assert_allclose(drawn["value"].astype(float), exhibit.frame["value"].astype(float), rtol=1e-12)
     assert {path.suffix for path in written} >= ({".svg", ".png"} if exhibit.figure else {".csv", ".json"})
 
 
@@ -145,6 +146,124 @@ def test_censored_values_and_stand_ins_are_marked(observed, published):
     assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
     table = figures.TABLES["crud_table3_insert_replicated"](marked, published).frame.set_index("Database")
     assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
+
+
+def another(observed: pd.DataFrame, engine: str, of: str, version: str, factor: float = 1.0, **columns) -> pd.DataFrame:
+    """Return the rows of an engine as if another had given them, `factor` times as slow."""
+    rows = observed[observed["engine"] == of]
+    return rows.assign(
+        engine=engine,
+        engine_version=version,
+        cell_id=rows["cell_id"] + engine,
+        parameters=rows["parameters"].str.replace(f'"engine": "{of}"', f'"engine": "{engine}"'),
+        value=rows["value"] * factor,
+        **columns,
+    )
+
+
+@pytest.fixture(scope="module")
+def with_stand_in(observed: pd.DataFrame) -> pd.DataFrame:
+    """What was observed, and CouchDB's stand-in and SQL Server, whose adapter met no server."""
+    return pd.concat(
+        [
+            observed,
+            another(observed, "couchdb", "mongodb", "PouchDB 9.0.0 (stand-in)", 3, stand_in=True),
+            another(observed, "sqlserver+relational", "postgresql+relational", "16.0", 2),
+        ],
+        ignore_index=True,
+    )
+
+
+STORES = (
+    *("crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"),
+    *("replication_table1_setup", "crud_fig2_insert_single", "crud_fig3_insert_replicated", "crud_ratios_engines"),
+    *("crud_ratios_replication", "replication_fig15_bandwidth", "replication_ratios"),
+)
+
+
+@pytest.mark.parametrize("name", STORES)
+def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_drawn(name, with_stand_in, published):
+    exhibit = EXHIBITS[name](with_stand_in, published)
+    assert any("a stand-in ran, PouchDB 9.0.0, not CouchDB itself" in note for note in exhibit.notes)
+    if exhibit.figure is None:
+        row = exhibit.frame[exhibit.frame.iloc[:, 0] == "CouchDB"].iloc[0]
+        assert any("stand-in" in text for text in row.astype(str))
+        others = exhibit.frame[exhibit.frame.iloc[:, 0] == "MongoDB"].astype(str)
+        assert not others.map(lambda text: "stand-in" in text).any(axis=None)
+    else:
+        hatched = [patch for axes in exhibit.figure.axes for patch in axes.patches if patch.get_hatch()]
+        drawn = exhibit.frame[exhibit.frame["stand_in"].astype(bool) & (exhibit.frame["source"] == "here")]
+        assert len(hatched) == len(drawn[["panel", "level"]].drop_duplicates()) > 0
+        (legend,) = exhibit.figure.legends
+        assert "a stand-in ran, not the product" in [text.get_text() for text in legend.get_texts()]
+
+
+def test_nothing_is_hatched_where_no_stand_in_ran(observed, published):
+    figure = figures.FIGURES["crud_fig2_insert_single"](observed, published).figure
+    assert not [patch for axes in figure.axes for patch in axes.patches if patch.get_hatch()]
+
+
+@pytest.mark.parametrize(
+    "name", ["crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"]
+)
+def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_stand_in, published):
+    exhibit = figures.TABLES[name](with_stand_in, published)
+    assert any(note.startswith("untested adapter, Microsoft SQL Server: ") for note in exhibit.notes)
+    row = exhibit.frame[exhibit.frame.iloc[:, 0] == "Microsoft SQL Server"].astype(str)
+    assert row.map(lambda text: "untested adapter" in text).any(axis=None)
+
+
+def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_stand_in, published):
+    frame = figures.FIGURES["crud_ratios_engines"](with_stand_in, published).frame
+    mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert, single")].set_index("level")
+    assert mine.loc["CouchDB", "value"] == pytest.approx(3, rel=1e-6), "compared as MongoDB over CouchDB"
+    assert mine.loc["SQL Server", "value"] == pytest.approx(2 * mine.loc["PostgreSQL (tables)", "value"], rel=1e-6)
+    spread = mine.dropna(subset=["low"])
+    assert len(spread) == 3, "CouchDB's is an exact multiple: it has no interval"
+    assert (spread["low"] <= spread["value"]).all() and (spread["value"] <= spread["high"]).all()
+    theirs = frame[(frame["source"] == "published") & (frame["panel"] == "insert, single")].set_index("level")
+    assert theirs.loc["CouchDB", "value"] == pytest.approx(1.39 / 54.9)
+
+
+@pytest.fixture(scope="module")
+def with_old(observed: pd.DataFrame) -> pd.DataFrame:
+    """What was observed, and old versions, which took three and five times as long, and MariaDB."""
+    tables = "postgresql+relational"
+    return pd.concat(
+        [
+            observed,
+            another(observed, "postgresql@9.6+relational", tables, "9.6.24", 3),
+            another(observed, "mysql@5.5+relational", tables, "5.5.9", 5),
+            another(observed, "mariadb+relational", tables, "10.11.19", 2),
+        ],
+        ignore_index=True,
+    )
+
+
+def test_progress_is_old_over_todays_with_exact_versions(with_old, published):
+    frame = figures.FIGURES["crud_progress"](with_old, published).frame
+    mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert")].set_index(["level", "series"])["value"]
+    assert mine["PostgreSQL 9.6.24 over\nPostgreSQL 16.14 (tables)", "single"] == pytest.approx(3, rel=1e-6)
+    assert mine["MySQL 5.5.9 over\nMariaDB 10.11.19 (tables)", "replicated"] == pytest.approx(2.5, rel=1e-6)
+    assert mine["MySQL 5.5.9 over\nPostgreSQL 9.6.24 (tables)", "single"] == pytest.approx(5 / 3, rel=1e-6)
+    theirs = frame[frame["source"] == "published"].set_index(["level", "panel", "series"])["value"]
+    assert set(theirs.index.get_level_values("level")) == {"MySQL 5.5.9 over\nPostgreSQL 9.6.24 (tables)"}
+    assert theirs[:, "insert", "single"].item() == pytest.approx(757.1 / 80.9)
+
+
+def test_times_of_old_versions_stand_beside_todays(with_old, published):
+    exhibit = figures.TABLES["crud_progress_times"](with_old, published)
+    rows = exhibit.frame.set_index("Database")
+    assert rows.loc["PostgreSQL 9.6, single", "Version"] == "9.6.24"
+    assert rows.loc["PostgreSQL, single", "Version"] == "16.14"
+    assert rows.loc["MySQL 5.5, replicated", "select, here"] == "not run"
+    assert "[" in rows.loc["MySQL 5.5, replicated", "insert, here"]
+
+
+@pytest.mark.parametrize("name", ["crud_progress", "crud_progress_times"])
+def test_without_old_versions_progress_says_how_to_get_them(name, observed, published):
+    exhibit = EXHIBITS[name](observed, published)
+    assert exhibit.frame.empty and any("make old-servers" in note for note in exhibit.notes)
 
 
 def test_the_second_arm_of_a_pair_is_not_drawn(observed, published):

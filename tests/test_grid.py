@@ -114,6 +114,10 @@ def test_where_filters_and_set_replaces(write: Writer):
         (("quick: {n: [5]", "quick: {nn: [5]"), 9, "no parameter 'nn': did you mean 'n'?"),
         (("aa: [{engine: mongodb", "aa: [{engine: postgresql"), 11, "cannot get a second arm"),
         (("aa: [{engine", "aa: [{engin"), 11, "did you mean 'engine'?"),
+        (("overrides:\n", "cuts: [{when: {n: 1}}]\noverrides:\n"), 6, "a cut has when and why: why is missing"),
+        (("overrides:\n", "cuts: [{when: {stand_inn: true}, why: w}]\noverrides:\n"), 6, "did you mean 'stand_in'?"),
+        (("overrides:\n", "aa: [{m: 1}]\noverrides:\n"), 6, "no parameter 'm'"),
+        (("all: {}", "all: {where_found: [{engin: [noop]}]}"), 10, "did you mean 'engine'?"),
         (("profiles:", "profiles: ["), 10, "expected"),
         (("seed: 1,", "seed: !!int 1,"), 2, "tags"),
         (("seed: 1,", "seed: &s 1, n: *s,"), 2, "aliases are not allowed"),
@@ -166,6 +170,83 @@ def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
 @pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
 def test_every_profile_of_every_study_is_valid(profile: str):
     assert {cell.study for cell in grid.plan((), profile)} == set(studies.SLUGS)
+
+
+@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str):
+    cells = grid.plan([slug], profile)
+    first = {cell.kind for cell in cells if cell.arm == "a" and not cell.missing}
+    second = [cell for cell in cells if cell.arm == "b"]
+    assert second and not any(cell.missing for cell in second)
+    for cell in second:
+        as_first = json.dumps({**json.loads(cell.kind[1]), "arm": "a"}, sort_keys=True)
+        assert (cell.study, as_first) in first
+
+
+@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: str):
+    cells = [cell.parameters for cell in grid.plan(["crud"], profile)]
+    stored = {cell.n for cell in cells if cell.engine != "noop"}
+    assert {cell.n for cell in cells if cell.engine == "noop"} == stored
+
+
+FOUND = GRID + "  found: {where_found: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"
+
+
+def test_products_that_are_wanted_where_found_are_cells_there_and_left_out_elsewhere(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+):
+    write(FOUND)
+    there = servers.Found("couchdb", "3.5", "address", {})
+    monkeypatch.setattr(servers, "find", lambda product, topology: there)
+    twice = [("couchdb", "single", 10, 3, arm) for arm in "ab"] * 2
+    assert points("found") == sorted([*points(), *twice]), "noop with n = 10 is in the grid: it is one cell"
+    assert grid.left_out(["crud"], "found") == []
+    fresh()
+    monkeypatch.setattr(servers, "find", lambda product, topology: servers.Missing(product, "no server\nat all"))
+    assert points("found") == points()
+    assert grid.left_out(["crud"], "found") == [grid.LeftOut("couchdb", ("crud",), "no server")]
+    assert {cell.missing for cell in grid.plan(["crud"], "found") if cell.product == "mongodb"} == {
+        "no server\nat all"
+    }, "what the grid has everywhere is skipped with its reason"
+
+
+def test_set_and_where_reach_what_is_wanted_where_found(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+):
+    write(FOUND)
+    monkeypatch.setattr(servers, "find", lambda product, topology: servers.Found(product, "1", "address", {}))
+    asked = points("found", where=["engine=couchdb", "arm=a"], changes=["n=7", "blocks=1"])
+    assert asked == [("couchdb", "single", 7, 3, "a")]
+
+
+CUT = GRID.replace("profiles:", 'cuts: [{when: {stand_in: true, n: 20}, why: "too long"}]\nprofiles:').replace(
+    "engine: [noop], n", "engine: [couchdb], n"
+)
+
+
+@pytest.mark.parametrize("stand_in", [True, False])
+def test_what_is_cut_for_a_stand_in_is_skipped_with_the_reason(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch, stand_in: bool
+):
+    write(CUT)
+    found = servers.Found("couchdb", "3", "address", {}, stand_in=stand_in)
+    monkeypatch.setattr(servers, "find", lambda product, topology: found)
+    cells = [cell for cell in grid.plan(["crud"], "all") if cell.product == "couchdb"]
+    assert {cell.stand_in for cell in cells} == {stand_in}
+    why = {cell.parameters.n: cell.missing for cell in cells}
+    assert why == {10: None, 20: "too long" if stand_in else None}
+
+
+def test_no_profile_runs_a_hundred_thousand_records_on_a_stand_in(monkeypatch: pytest.MonkeyPatch):
+    planning._server.cache_clear()
+    monkeypatch.setattr(
+        servers, "find", lambda product, topology: servers.Found(product, "1", "address", {}, stand_in=True)
+    )
+    cells = [cell for cell in grid.plan(["crud"], "night") if cell.product != "none" and cell.parameters.n == 100000]
+    planning._server.cache_clear()
+    assert cells and all("a stand-in" in (cell.missing or "") for cell in cells)
 
 
 def test_raising_blocks_keeps_the_cells_that_are_done(write: Writer):
@@ -226,6 +307,28 @@ def test_identity_changes_with_parameters_arm_server_and_host(
     }
     monkeypatch.setattr("benchbook.measure.host", lambda: "elsewhere")
     assert len({base, *others, identity()}) == 6
+
+
+@pytest.mark.parametrize("changed", ["couchdb.js", "package-lock.json", "package.json"])
+def test_a_stand_in_is_another_server_when_its_code_or_its_packages_change(tmp_path: Path, changed: str):
+    for name in ("couchdb.js", "package-lock.json", "package.json", "README"):
+        (tmp_path / name).write_text("{}")
+    programs = {
+        "node": Path("/usr/bin/node"),
+        "launcher": tmp_path / "couchdb.js",
+        "package": tmp_path / "package.json",
+    }
+    found = servers.Found("couchdb", "PouchDB 9", "stand-in", programs, stand_in=True)
+    before = identities.server_version(found)
+    assert before.startswith("PouchDB 9 ") and before == identities.server_version(found)
+    (tmp_path / "README").write_text("other words")
+    assert identities.server_version(found) == before
+    (tmp_path / changed).write_text("{ }")
+    assert identities.server_version(found) != before
+
+
+def test_a_server_that_is_no_stand_in_is_known_by_its_version():
+    assert identities.server_version(servers.Found("mongodb", "6.0.5", "wheel", {})) == "6.0.5"
 
 
 def test_identity_changes_with_the_versions_of_the_libraries(

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchbook import grid, results
-from benchbook.cli import status, tables
+from benchbook.cli import absences, status, tables
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import described
 
@@ -33,8 +33,12 @@ def main(asked: argparse.Namespace) -> int:
     if asked.json:
         print(tables.as_json(rows))
         return status.DONE
-    hidden = {"parameters", "identity", "product", "topology"}
-    print(tables.as_text([{name: value for name, value in row.items() if name not in hidden} for row in rows]))
+    hidden = {"parameters", "identity", "product", "topology", "why"}
+    shown = [{name: value for name, value in row.items() if name not in hidden} for row in rows if not row["why"]]
+    if shown:
+        print(tables.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
+    for line in absences.lines((row["why"] for row in rows if row["why"]), absences.left_out(asked)):
+        print(line)
     print(_summary(cells, known))
     return status.DONE
 
@@ -51,6 +55,7 @@ def _row(cell: grid.Cell, cells: Sequence[grid.Cell], known: dict[tuple[str, str
         "product": cell.product,
         "topology": cell.topology,
         "state": "skipped" if cell.missing else cell.state,
+        "stand_in": cell.stand_in,
         "seconds": None if seconds is None else round(seconds, 2),
         "why": (cell.missing or "").partition("\n")[0] or None,
     }

@@ -15,9 +15,12 @@ from benchbook.cli import status
 
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows."""
-    frame = _query(asked.sql, _identities(asked.profile))
+    identities = _identities(asked.profile)
+    frame = _query(asked.sql, identities)
     if asked.format == "parquet" and not asked.output and sys.stdout.isatty():
         raise status.UsageError("--format parquet is not for a terminal: name an --output")
+    if standing := _stand_ins(frame, identities):
+        print(f"stand-ins, not the products themselves: {', '.join(standing)}", file=sys.stderr)
     data = _rendered(frame, asked.format)
     if asked.output:
         Path(asked.output).write_bytes(data)
@@ -49,6 +52,16 @@ def _query(sql: str, identities: set[str]) -> pd.DataFrame:
             return results.frame(connection, sql)
         except duckdb.Error as error:
             raise status.UsageError(f"--sql: {error}") from error
+
+
+def _stand_ins(frame: pd.DataFrame, identities: set[str]) -> list[str]:
+    """Return the engines of these rows that stand-ins were measured as."""
+    if "engine" not in frame:
+        return []
+    with results.connect(identities) as connection:
+        query = "SELECT DISTINCT engine FROM observations WHERE stand_in"
+        standing = set(results.frame(connection, query)["engine"])
+    return sorted(standing & set(frame["engine"].dropna()))
 
 
 def _rendered(frame: pd.DataFrame, form: str) -> bytes:

@@ -9,7 +9,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from benchbook import grid
-from benchbook.cli import status
+from benchbook.cli import absences, status
 from benchbook.cli.plan import cells_of
 
 
@@ -20,19 +20,21 @@ class _Terminated(KeyboardInterrupt):
 def main(asked: argparse.Namespace) -> int:
     """Run."""
     start = time.monotonic()
-    cells = cells_of(asked)
+    cells, absent = cells_of(asked), absences.left_out(asked)
     todo = [cell for cell in cells if cell.state != "done"]
-    if not todo:
+    before = len(cells) - len(todo)
+    if cells and not todo:
         print(f"cells: {len(cells)}, all done before ({time.monotonic() - start:.1f} s)")
-        return status.DONE
-    if all(cell.state == "skipped" and cell.missing for cell in todo):
-        print(f"cells: {len(cells)}, {len(cells) - len(todo)} done before; nothing else can run here:")
-        print(_skips([cell.missing or "" for cell in todo]))
-        return status.NOTHING_RUNS if len(todo) == len(cells) else status.DONE
-    return _run(asked, cells)
+    elif all(cell.state == "skipped" and cell.missing for cell in todo):
+        print(f"cells: {len(cells)}, {before} done before; nothing else can run here:")
+    else:
+        return _run(asked, cells, absent)
+    for line in absences.lines((cell.missing or "" for cell in todo), absent):
+        print(line)
+    return status.DONE if before else status.NOTHING_RUNS
 
 
-def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell]) -> int:
+def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut]) -> int:
     from benchbook import results
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
@@ -52,7 +54,7 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell]) -> int:
                 stopped, why = status.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise status.UsageError(str(error)) from error
-    _tell(asked, cells, batch.summary)
+    _tell(asked, cells, batch.summary, absent)
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
@@ -65,7 +67,7 @@ def _status(cells: Sequence[grid.Cell], summary: Any) -> int:
     return status.NOTHING_RUNS if all(cell.missing for cell in cells) else status.DONE
 
 
-def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any) -> None:
+def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]) -> None:
     from benchbook.runner.durations import span
     from benchbook.runner.failures import Asked, again, described
 
@@ -78,16 +80,12 @@ def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any) -
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
         print("\n".join(f"  {described(cell, cells)} (block {cell.block + 1})" for cell in summary.ran_out))
-    if summary.skipped:
-        print(_skips([failure.reason for failure in summary.skipped]))
+    for line in absences.lines((failure.reason for failure in summary.skipped), absent):
+        print(line)
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, cells)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
         print(f"  again: {again(failure.cell, cells, options)}")
-
-
-def _skips(reasons: Sequence[str]) -> str:
-    return "\n".join(f"skipped {reasons.count(reason)}: {reason}" for reason in dict.fromkeys(reasons))
 
 
 @contextmanager

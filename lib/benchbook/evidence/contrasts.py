@@ -101,6 +101,11 @@ _OLD: Final = {
 }
 """Old versions, each compared with today's, whose name is the same without the version."""
 
+_PROGRESS: Final = (
+    *((old, re.sub("@[^+]+", "", old)) for old in _OLD),
+    ("mysql@5.5+relational", "mariadb+relational"),  # its fork of those years, where MySQL itself is not at hand
+)
+
 _CRUD: Final = ("insert", "update", "select", "delete")
 _CRUD_FACTORS: Final = (
     "engine", "topology", "n", "calls", "comments_per_article", "article_index", "constraints", "durability",
@@ -164,11 +169,22 @@ CONTRASTS: Final = (
         "crud",
         "old version against today's",
         by="engine",
-        pairs=tuple((old, re.sub("@[^+]+", "", old)) for old in _OLD),
+        pairs=_PROGRESS,
         quantities=_all(_CRUD, "client", "elapsed_time"),
         factors=_CRUD_FACTORS[1:],
         labels=_ENGINES | _OLD,
         loose=("model", "driver"),
+    ),
+    Contrast(
+        "crud",
+        "old version against old version",
+        by="engine",
+        pairs=(("mysql@5.5+relational", "postgresql@9.6+relational"),),
+        quantities=_all(_CRUD, "client", "elapsed_time"),
+        factors=_CRUD_FACTORS[1:],
+        labels=_OLD,
+        loose=("model", "driver"),
+        ratio=ratios.crud_engines,
     ),
     Contrast(
         "crud",

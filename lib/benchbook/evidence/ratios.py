@@ -13,6 +13,8 @@ _ENGINES: Final = {
     "sqlserver+relational": "Microsoft SQL Server",
     "mysql+relational": "MySQL",
     "postgresql+relational": "PostgreSQL",
+    "mysql@5.5+relational": "MySQL",  # the nearest that is to be had to the paper's 5.5.31
+    "postgresql@9.6+relational": "PostgreSQL",  # and to its 9.1
     "mongodb": "MongoDB",
     "couchdb": "CouchDB",
     "couchbase": "Couchbase",

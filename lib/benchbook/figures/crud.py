@@ -6,9 +6,11 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.figures import names
+from benchbook.figures.caveats import caveats
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.provenance import versions
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, table
 
 PANELS: Final = tuple(f"n = {n:,}" for n in (1000, 10000, 100000))
@@ -29,6 +31,12 @@ PARTS: Final = {
     "VIII": (8, "select", "single"),
 }
 """The figure, operation and topology of each of the paper's tables."""
+
+OPERATIONS: Final = {
+    "single": ("insert", "update", "select", "delete"),
+    "replicated": ("insert", "update", "delete"),
+}
+"""What is timed in each topology, in that order."""
 
 
 def drawn(observations: pd.DataFrame, published: pd.DataFrame, number: str) -> tuple[pd.DataFrame, list[str]]:
@@ -96,19 +104,19 @@ def times_table(observations: pd.DataFrame, published: pd.DataFrame, *, number: 
 def versions_table(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
     theirs = _rows(published, "I").set_index("row")["printed"]
-    rows = observations[(observations["study"] == "crud") & observations["engine_version"].notna()]
-    mine = rows.groupby(rows["engine"].map(names.engine))["engine_version"].agg(
-        lambda some: ", ".join(sorted(set(some)))
-    )
-    databases = names.ordered(set(theirs.index) | set(mine.index))
+    rows = observations[observations["study"] == "crud"]
+    mine = {names.engine(engine): text for engine, text in versions(rows).items()}
+    databases = names.ordered(set(theirs.index) | set(mine))
     frame = pd.DataFrame(
         {
             "Database": databases,
             "Version, published": [theirs.get(name, NOT_PRINTED) for name in databases],
-            "Version, here": [mine.get(name, NOT_RUN) for name in databases],
+            "Version, here": [mine.get(name, NOT_RUN) or NOT_PRINTED for name in databases],
         }
     )
-    return Exhibit("crud, Table I: database versions", frame, tuple(misprints(_rows(published, "I"))))
+    return Exhibit(
+        "crud, Table I: database versions", frame, (*caveats(rows).values(), *misprints(_rows(published, "I")))
+    )
 
 
 FIGURES: Final[dict[str, Maker]] = {

@@ -4,6 +4,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -15,6 +16,9 @@ from benchbook.figures.sheet import legend, settle, sheet
 
 _ROW_INCHES = 0.23
 _SPREAD = 0.26
+_REACH = 10.0  # times a mark: an interval that goes further leaves the panel, and so shows no end
+_TICKS = 16  # that have room on a sheet
+_ROOMY = 3  # panels side by side that have room for a remark in their title
 
 
 def dots(
@@ -55,16 +59,22 @@ def dots(
     with style.applied():
         figure = sheet(title, notes, legend(points, series, line=False), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=share, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
-            _panel(axes, points[points["panel"] == panel], panel, rows, series)
-            _scale(axes, points, log, axis, reference)
+        for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
+            mine = points[points["panel"] == panel]
+            draw(axes, mine, panel, rows, series)
+            if columns <= _ROOMY and not (mine["source"] == "here").any():
+                _say_empty(axes)
+            lowest = rank + columns >= len(panels)
+            scale(axes, points, log, axis if lowest else "", reference, _TICKS // columns)
+            axes.tick_params(labelbottom=lowest or not share)
         for spare in list(grid.flat)[len(panels) :]:
             spare.set_visible(False)
         settle(figure)
     return figure
 
 
-def _panel(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:
+def draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:
+    """Draw the points of one panel, a row a level; a row in which a stand-in ran is hatched."""
     axes.set_title(panel)
     axes.set_yticks(range(len(rows)), rows)
     axes.set_ylim(len(rows) - 0.4, -0.6)
@@ -72,12 +82,14 @@ def _panel(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], se
     for y, row in enumerate(rows):
         mine = points[points["level"] == row]
         shifts = _shifts([name for name in series if name in set(mine["series"])])
+        if (mine["stand_in"].astype(bool) & (mine["source"] == "here")).any():
+            axes.axhspan(y - 0.46, y + 0.46, zorder=0.5, **style.STAND_IN)
         for point in each(mine):
             _dot(axes, point, y + shifts[str(point.series)])
-    if not (points["source"] == "here").any():
-        axes.set_title(
-            "not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal"
-        )
+
+
+def _say_empty(axes: Axes) -> None:
+    axes.set_title("not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal")
 
 
 def _shifts(series: Sequence[str]) -> dict[str, float]:
@@ -100,18 +112,18 @@ def _dot(axes: Axes, point: Any, y: float) -> None:
             zorder=4,
         )
         return
-    if point.stand_in:
-        axes.axhspan(y - 0.45, y + 0.45, facecolor="none", edgecolor=style.HATCH, hatch="////", linewidth=0, zorder=0.5)
     if point.low == point.low:
         axes.plot([point.low, point.high], [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
         axes.plot([point.low, point.high], [y, y], "|", color=look.colour, markersize=6, zorder=3)
     axes.plot(point.value, y, ">" if point.censored else look.marker, color=look.colour, markersize=5, zorder=3.5)
 
 
-def _scale(axes: Axes, points: pd.DataFrame, log: bool, axis: str, reference: float | None) -> None:
+def scale(axes: Axes, points: pd.DataFrame, log: bool, axis: str, reference: float | None, most: int) -> None:
+    """Scale x to hold every point of all panels, and name it."""
     if log and (points["value"] > 0).any():
         axes.set_xscale("log")
-        axes.set_xticks(log_ticks(*axes.get_xlim()))
+        axes.set_xlim(_room(points, reference))
+        axes.set_xticks(log_ticks(*axes.get_xlim(), most=most))
         axes.xaxis.set_major_formatter(FuncFormatter(plain))
         axes.xaxis.set_minor_locator(NullLocator())
         axes.grid(visible=True, which="major", axis="x")
@@ -122,17 +134,33 @@ def _scale(axes: Axes, points: pd.DataFrame, log: bool, axis: str, reference: fl
     axes.set_xlabel(axis)
 
 
-def log_ticks(low: float, high: float) -> list[float]:
-    """Return at most seven ticks of a logarithmic axis, all of which can be named."""
+def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
+    """Return limits between which every mark has room, and the reference line; and intervals, up to their reach.
+
+    Two blocks can give intervals over many powers of ten: in full they would press all marks into one.
+    """
+    marks = np.append(_above_zero(points[["value"]]), reference or [])
+    every = np.append(_above_zero(points[["low", "high"]]), marks)
+    low = max(every.min(), marks.min() / _REACH)
+    high = min(every.max(), marks.max() * _REACH)
+    margin = max((high / low) ** 0.06, 1.08)
+    return low / margin, high * margin
+
+
+def _above_zero(columns: pd.DataFrame) -> "np.ndarray[Any, np.dtype[np.float64]]":
+    values = columns.to_numpy(dtype=float).ravel()
+    positive: np.ndarray[Any, np.dtype[np.float64]] = values[np.isfinite(values) & (values > 0)]
+    return positive
+
+
+def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
+    """Return ticks of a logarithmic axis, all of which can be named: at most `most`, and as many as that allows."""
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    if high / low > 300:
-        step = -(-len(decades) // 8)
-        ticks = [10.0**power for power in decades if power % step == 0]
-    elif high / low > 6:
-        ticks = [digit * 10.0**power for power in decades for digit in (1, 2, 5)]
-    else:
-        ticks = [float(tick) for tick in MaxNLocator(5).tick_values(low, high)]
-    return [tick for tick in ticks if low <= tick <= high]
+    choices = [[float(tick) for tick in MaxNLocator(5).tick_values(low, high)]] if high / low <= 6 else []
+    choices += [[digit * 10.0**power for power in decades for digit in (1, 2, 5)]] if high / low <= 300 else []
+    choices += [[10.0**power for power in decades if power % step == 0] for step in range(1, len(decades) + 1)]
+    inside = [[tick for tick in ticks if low <= tick <= high] for ticks in choices]
+    return next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[0])
 
 
 def plain(value: float, _position: object = None) -> str:

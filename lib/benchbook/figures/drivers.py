@@ -88,7 +88,7 @@ def _bounds(published: pd.DataFrame, part: Part) -> pd.DataFrame:
     ]
     frame = pd.DataFrame(rows, columns=["value", "low", "high", "panel"])
     frame = frame.assign(level=np.nan, series="", source="published", blocks=0, unit=part.unit)
-    return frame.assign(censored=False, stand_in=False, printed="")[list(COLUMNS)]
+    return frame.assign(censored=False, stand_in=False, caveat="", printed="")[list(COLUMNS)]
 
 
 def drawn(observations: pd.DataFrame, published: pd.DataFrame, figure: int) -> tuple[pd.DataFrame, list[str]]:

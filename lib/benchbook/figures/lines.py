@@ -88,7 +88,7 @@ def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
     """Hatch where the paper says that its values lie."""
     for bound in each(bounds):
         bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
-        axes.axhspan(bottom, bound.high, facecolor=style.BAND, edgecolor=style.HATCH, hatch="////", lw=0, zorder=0.5)
+        axes.axhspan(bottom, bound.high, zorder=0.5, **style.BOUND)
         between = f"{bound.low:,.0f} to {bound.high:,.0f}" if bound.low > 0 else f"at most {bound.high:,.0f}"
         axes.text(0.99, bound.high, f"published: {between}", transform=axes.get_yaxis_transform(), ha="right",
                   va="bottom", fontsize=7.5)  # fmt: skip

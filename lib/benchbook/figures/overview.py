@@ -7,10 +7,11 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
+from benchbook.figures.compared import points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import each, empty, joined
-from benchbook.figures.ratios import METRICS, points_of
+from benchbook.figures.ratios import METRICS
 
 MAPPER: Final = "mapper against driver"
 REPLICATED: Final = "replicated against single"

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import evidence, stats
+from benchbook.figures.caveats import caveats, stood_in
 
 COLUMNS: Final = (
     "panel",  # the part of the figure
@@ -21,6 +22,7 @@ COLUMNS: Final = (
     "unit",
     "censored",
     "stand_in",
+    "caveat",  # what must be said of the server or its adapter
     "printed",  # a printed number as it stands in the paper
 )
 """Columns of the points of every figure, and of its CSV."""
@@ -132,7 +134,7 @@ def _point(place: dict[str, Any], group: pd.DataFrame, unit: str, over: str | No
     if len(means) > 1:
         interval = stats.mean_interval(means)
         low, high = interval.low, interval.high
-    stand_in = bool(group["stand_in"].fillna(False).astype(bool).any()) if "stand_in" in group else False
+    stand_in = bool(stood_in(group).any()) if "stand_in" in group else False
     return place | {
         "source": "here",
         "value": float(means.mean()),
@@ -142,6 +144,7 @@ def _point(place: dict[str, Any], group: pd.DataFrame, unit: str, over: str | No
         "unit": unit,
         "censored": bool(group["censored"].any()),
         "stand_in": stand_in,
+        "caveat": "; ".join(caveats(group).values()),
         "printed": "",
     }
 
@@ -160,6 +163,7 @@ def printed(rows: pd.DataFrame, *, unit: str, scale: float = 1.0, **places: "pd.
         unit=unit,
         censored=False,
         stand_in=False,
+        caveat="",
         printed=rows["printed"].where(rows["note"].fillna("") == "", rows["printed"] + " *"),
     )[list(COLUMNS)].reset_index(drop=True)
 
@@ -195,7 +199,4 @@ def _warnings(mine: pd.DataFrame) -> list[str]:
     notes = []
     if mine["censored"].any():
         notes.append("an arrow marks a wait that ran out: the true value is larger")
-    if mine["stand_in"].any():
-        names = ", ".join(sorted({str(level) for level in mine.loc[mine["stand_in"].astype(bool), "level"]}))
-        notes.append(f"hatched: a stand-in, not the product itself ({names})")
-    return notes
+    return notes + sorted(set(mine["caveat"]) - {""})

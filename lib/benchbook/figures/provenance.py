@@ -5,6 +5,8 @@ from typing import Any
 
 import pandas as pd
 
+from benchbook.figures.caveats import marked
+
 
 def environments(observations: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
@@ -25,10 +27,11 @@ def distinct(environments_: list[dict[str, Any]], key: str) -> str:
 
 
 def versions(observations: pd.DataFrame) -> dict[str, str]:
-    """Return the versions of each engine's servers."""
+    """Return the versions of each engine's servers, those of stand-ins marked."""
     rows = observations.dropna(subset=["engine", "engine_version"])
+    rows = rows[rows["engine_version"] != ""]
     found = rows.groupby("engine")["engine_version"].agg(lambda some: ", ".join(sorted(set(some))))
-    return {str(engine): str(text) for engine, text in found.items()}
+    return marked({str(engine): str(text) for engine, text in found.items()}, rows)
 
 
 def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:

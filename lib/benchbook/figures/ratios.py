@@ -9,9 +9,11 @@ import pandas as pd
 
 from benchbook import evidence
 from benchbook.figures import bookstore, crud, drivers, names, replication, tcp
+from benchbook.figures.caveats import caveats
+from benchbook.figures.compared import about, has, of_one_n, over, points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import COLUMNS, Row, chosen, each, empty, joined
+from benchbook.figures.points import Row, chosen, each, joined
 
 METRICS: Final = {
     "wall_time": "time",
@@ -47,6 +49,10 @@ class Part:
     panel: Callable[[Row], str] = _n
     keep: tuple[str, ...] = ()  # operations; all when empty
     series: Callable[[Row], str] = field(default=lambda row: "")
+    over: str = ""  # the one side that all others are drawn over; every pair as it stands when empty
+    panels: tuple[str, ...] = ()  # their order, four side by side; as they come when empty
+    abreast: int = 4  # how many panels stand side by side
+    one_n: bool = False  # draw the largest n that most of the rows have
 
 
 PARTS: Final = {
@@ -77,23 +83,32 @@ PARTS: Final = {
     "crud_ratios_engines": Part(
         "crud",
         "engine against engine",
-        "engine over engine",
-        lambda row: f"{row.operation}, {row.settings['topology']}: {row.a} / {row.b}",
+        "each engine over MongoDB",
+        lambda row: str(row.a),
         crud.PAPERS_WAY,
+        panel=lambda row: f"{row.operation}, {row.settings['topology']}",
+        over="mongodb",
+        panels=tuple(f"{operation}, {topology}" for topology, some in crud.OPERATIONS.items() for operation in some),
+        one_n=True,
     ),
     "crud_ratios_replication": Part(
         "crud",
         "replicated against single",
         "replicated over single",
-        lambda row: f"{row.operation}: {names.engine(str(row.settings['engine']))}",
+        lambda row: names.engine(str(row.settings["engine"])),
         crud.PAPERS_WAY,
+        panel=lambda row: str(row.operation),
+        one_n=True,
     ),
     "replication_ratios": Part(
         "replication",
         "XML against JSON",
         "XML over JSON",
-        lambda row: f"{names.engine(str(row.settings['engine']))}: {METRICS[row.metric]}, {row.role}",
+        lambda row: f"{METRICS[row.metric]}, {row.role}",
         replication.PAPERS_WAY,
+        panel=lambda row: names.engine(str(row.settings["engine"])),
+        one_n=True,
+        abreast=3,
         series=lambda row: f"{row.a} / {row.b}",
     ),
 }
@@ -110,23 +125,13 @@ def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[st
     kept, notes = chosen(spread, part.papers_way)
     order = [name for name in ("case", "attributes", "model", "n") if name in kept]
     kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
-    rows = [row for row in each(kept) if row.ratio == row.ratio]
-    points = (
-        joined(*(points_of(row, part.row(row), part.panel(row), part.series(row)) for row in rows)) if rows else empty()
-    )
+    rows = [over(row, part.over) for row in each(kept) if row.ratio == row.ratio and has(row, part.over)]
+    if part.one_n:
+        rows, notes = of_one_n(rows, notes)
+    said = caveats(observations[observations["study"] == part.study])
+    parts = [points_of(row, part.row(row), part.panel(row), part.series(row), about(row, said)) for row in rows]
+    points = joined(*parts)
     return points, [*_said(points), *notes]
-
-
-def points_of(row: Row, level: str, panel: str = "", series: str = "") -> pd.DataFrame:
-    """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
-    place = {"panel": panel, "level": level, "series": series, "unit": "ratio", "printed": ""}
-    flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
-    blocks = min(int(row.n_a), int(row.n_b))
-    here = {"source": "here", "value": row.ratio, "low": row.low, "high": row.high, "blocks": blocks}
-    nan = float("nan")
-    theirs = {"source": "published", "value": row.published_ratio, "low": nan, "high": nan, "blocks": 0}
-    rows = [here] if row.published_ratio != row.published_ratio else [theirs, here]
-    return pd.DataFrame([place | flags | one for one in rows], columns=list(COLUMNS))
 
 
 def _said(points: pd.DataFrame) -> list[str]:
@@ -135,8 +140,9 @@ def _said(points: pd.DataFrame) -> list[str]:
         return ["not run in this profile: nothing of this machine to compare"]
     blocks = " to ".join(dict.fromkeys(f"{count:.0f}" for count in (mine["blocks"].min(), mine["blocks"].max())))
     return [
-        f"here: ratio of the blocks' means, {blocks} blocks a side",
+        f"here: ratio of the blocks' means, {blocks} block{'' if blocks == '1' else 's'} a side",
         "right of 1: the first named is larger or slower",
+        *sorted(set(mine["caveat"]) - {""}),
     ]
 
 
@@ -147,14 +153,26 @@ def ratios(observations: pd.DataFrame, published: pd.DataFrame, *, name: str) ->
     title = f"{part.study}: {part.title}"
     if len(only := set(points["series"])) == 1 and (pair := only.pop()):
         points, title = points.assign(series=""), f"{part.study}: {pair}"
-    panels = list(dict.fromkeys(points["panel"])) or [""]
-    rows = _grouped(list(dict.fromkeys(points["level"])))
-    drawing = dots(points, title=title, axis="ratio", rows=rows, panels=panels, notes=notes, reference=1.0)
+    present = list(dict.fromkeys(points["panel"]))
+    panels = [panel for panel in part.panels if panel in present] or _ordered(present) or [""]
+    rows = _ordered(list(dict.fromkeys(points["level"])))
+    drawing = dots(
+        points,
+        title=title,
+        axis="ratio",
+        rows=rows,
+        panels=panels,
+        notes=notes,
+        reference=1.0,
+        columns=-(-len(panels) // -(-len(panels) // part.abreast)),
+    )
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def _grouped(rows: list[str]) -> list[str]:
-    """Bring rows that begin alike (up to a colon) together, in the order of their first."""
+def _ordered(rows: list[str]) -> list[str]:
+    """Bring engines into the papers' order, and rows that begin alike (up to a colon) together, else as they come."""
+    if set(rows) <= set(names.ENGINES.values()):
+        return names.ordered(set(rows))
     first = {row.partition(":")[0]: rank for rank, row in reversed(list(enumerate(rows)))}
     return sorted(rows, key=lambda row: first[row.partition(":")[0]])
 

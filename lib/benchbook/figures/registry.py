@@ -8,7 +8,19 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables, verdicts
+from benchbook.figures import (
+    bookstore,
+    crud,
+    drivers,
+    overview,
+    progress,
+    ratios,
+    replication,
+    setups,
+    tcp,
+    tcp_tables,
+    verdicts,
+)
 from benchbook.figures.exhibit import Maker, save
 from benchbook.figures.provenance import provenance
 
@@ -21,6 +33,7 @@ FIGURES: Final[dict[str, Maker]] = {
     **crud.FIGURES,
     **replication.FIGURES,
     **ratios.FIGURES,
+    **progress.FIGURES,
 }
 """Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
 
@@ -29,6 +42,7 @@ TABLES: Final[dict[str, Maker]] = {
     **tcp_tables.TABLES,
     **drivers.TABLES,
     **crud.TABLES,
+    **progress.TABLES,
     **setups.TABLES,
 }
 """Every table; as `FIGURES`."""

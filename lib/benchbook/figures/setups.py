@@ -7,6 +7,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.figures import names
+from benchbook.figures.caveats import caveats
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.provenance import distinct, environments, versions
 from benchbook.figures.tables import NOT_PRINTED, misprints
@@ -73,7 +74,8 @@ def setup(observations: pd.DataFrame, published: pd.DataFrame, *, part: str) -> 
         if name not in here and source != "Table II"
     ]
     frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED) if extra else frame
-    notes = [] if where else ["not run in this profile"]
+    told = caveats(mine).values() if source != "Table II" else ()  # which names no server
+    notes = [*told] if where else ["not run in this profile"]
     return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(paper)))
 
 

@@ -13,8 +13,11 @@ WIDTH: Final = 7.4
 
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
-BAND: Final = "#f1f1f1"
-HATCH: Final = "#bdbdbd"
+STAND_IN: Final[dict[str, Any]] = {"facecolor": "none", "edgecolor": "#8a8a8a", "hatch": "/////", "linewidth": 0}
+"""Where a stand-in ran: dark enough for a black and white print, and nothing else is hatched so."""
+
+BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "....", "linewidth": 0}
+"""Where a paper says that its values lie."""
 
 _COLOURS: Final = seaborn.color_palette("colorblind").as_hex()
 BLUE, ORANGE, GREEN, VERMILION, PINK = _COLOURS[:5]
@@ -75,6 +78,8 @@ LOOKS: Final[dict[str, Look]] = {
     "XML (text) / JSON (document)": Look(BLUE, "^"),
     "XML (fields) / JSON (text)": Look(VERMILION, "D"),
     "XML (fields) / JSON (document)": Look(VERMILION, "s"),
+    "single": Look(BLUE, "o"),
+    "replicated": Look(VERMILION, "s"),
     "user CPU": Look(BLUE, "o"),
     "system CPU": Look(VERMILION, "s", "--"),
     "memory": Look(GREEN, "^", ":"),

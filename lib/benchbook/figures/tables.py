@@ -6,6 +6,7 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook.figures.caveats import mark
 from benchbook.figures.points import Row, each
 
 SOURCES: Final = ("published", "here")
@@ -36,11 +37,12 @@ def table(points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Se
 
 
 def set_number(point: Row) -> str:
-    """Return a point as text: as printed, or the mean with its 95 % interval."""
+    """Return a point as text: as printed, or the mean with its 95 % interval and, of a stand-in, that it is one."""
     if point.printed:
         return str(point.printed)
     text = ("> " if point.censored else "") + number(point.value)
-    return text if math.isnan(point.low) else f"{text} [{number(point.low)}, {number(point.high)}]"
+    text += "" if math.isnan(point.low) else f" [{number(point.low)}, {number(point.high)}]"
+    return f"{text} {mark(point.caveat, stand_in=point.stand_in)}".rstrip()
 
 
 def number(value: float) -> str:

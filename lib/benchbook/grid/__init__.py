@@ -4,7 +4,20 @@ from benchbook.grid.errors import GridError
 from benchbook.grid.identities import code_hash, identity, notebook
 from benchbook.grid.parse import Grid
 from benchbook.grid.parse import read as load
-from benchbook.grid.planning import Cell, current, plan
+from benchbook.grid.planning import Cell, LeftOut, current, left_out, plan
 from benchbook.grid.sources import closure
 
-__all__ = ["Cell", "Grid", "GridError", "closure", "code_hash", "current", "identity", "load", "notebook", "plan"]
+__all__ = [
+    "Cell",
+    "Grid",
+    "GridError",
+    "LeftOut",
+    "closure",
+    "code_hash",
+    "current",
+    "identity",
+    "left_out",
+    "load",
+    "notebook",
+    "plan",
+]

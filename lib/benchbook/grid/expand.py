@@ -1,4 +1,4 @@
-"""From a profile's selection to valid parameters: products, overrides, second arms, the study's own checks."""
+"""From a profile's selection to valid parameters: products, overrides, second arms, cuts, the study's own checks."""
 
 import itertools
 from collections.abc import Mapping, Sequence
@@ -8,39 +8,59 @@ from typing import Any
 from pydantic import BaseModel, ValidationError
 
 from benchbook.grid.errors import GridError, nearest
-from benchbook.grid.parse import Grid, Point
+from benchbook.grid.parse import Grid
+from benchbook.grid.sections import STAND_IN, Point
 from benchbook.strict import Place
 
 
-def points(grid: Grid) -> list[Point]:
-    """Return the grid's points in its order, each once, the parameters that it does not name at their defaults."""
+def points(grid: Grid, products: Sequence[Mapping[str, Place]] | None = None) -> list[Point]:
+    """Return the grid's points in its order, each once, the parameters that it does not name at their defaults.
+
+    Parameters
+    ----------
+    grid
+        Gives overrides, and what is the same for all.
+    products
+        What is multiplied out: the grid's own when None.
+    """
     shared = {name: place for name, place in grid.fixed.items() if name != "blocks"}
     found: dict[str, Point] = {}
-    for product in grid.products:
+    for product in grid.products if products is None else products:
         axes = {**_defaults(grid.model), **shared, **product}
         for values in itertools.product(*(place.values() for place in axes.values())):
             point = dict(zip(axes, values, strict=True))
             for override in grid.overrides:
                 point |= override.values if matches(point, override.when) else {}
-            found.setdefault(_key(point), point)
+            found.setdefault(key(point), point)
     return list(found.values())
 
 
-def twins(grid: Grid, found: Sequence[Point], *, strict: bool = True) -> list[Point]:
-    """Return the points and, after them, the second arms of those that the grid wants twice.
+def optional(grid: Grid, wanted: Sequence[Point]) -> list[Point]:
+    """Return the points that are cells only where their server is found, without those that are `wanted` anyway."""
+    known = {key(point) for point in wanted}
+    return [point for point in points(grid, grid.where_found) if key(point) not in known]
 
-    Raises
-    ------
-    GridError
-        When a wanted one is not there and `strict` is set.
-    """
+
+def twins(grid: Grid, found: Sequence[Point]) -> list[Point]:
+    """Return the second arms of those points that the grid wants twice."""
     second: dict[str, Point] = {}
     for condition in grid.aa:
         chosen = [point for point in found if matches(point, condition)]
-        if strict and not chosen:
+        second |= {key(point): {**point, "arm": Place("b", _where(condition))} for point in chosen}
+    return list(second.values())
+
+
+def check_twins(grid: Grid, found: Sequence[Point]) -> None:
+    """Raise `GridError` when a point that is wanted twice is not there once."""
+    for condition in grid.aa:
+        if not any(matches(point, condition) for point in found):
             raise GridError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
-        second |= {_key(point): {**point, "arm": Place("b", _where(condition))} for point in chosen}
-    return [*found, *second.values()]
+
+
+def cut(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
+    """Return why the grid does not run a point, on a stand-in or on the product; None when it does."""
+    asked = {**point, STAND_IN: Place(stand_in, "")}
+    return next((one.why for one in grid.cuts if matches(asked, one.when)), None)
 
 
 def matches(point: Mapping[str, Place], condition: Mapping[str, Place]) -> bool:
@@ -105,7 +125,8 @@ def _same(a: Any, b: Any) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def _key(point: Point) -> str:
+def key(point: Point) -> str:
+    """Return what two equal points have in common."""
     return repr(sorted((name, place.plain()) for name, place in point.items()))
 
 

@@ -11,6 +11,7 @@ from pydantic import BaseModel
 
 from benchbook import measure, paths
 from benchbook.grid.sources import closure, normal
+from benchbook.servers import Found
 
 LENGTH = 20
 """Hexadecimal digits of an identity: enough that no two cells of a laboratory share one."""
@@ -24,7 +25,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     study, parameters
         The cell.
     server
-        The version of the server that it would use.
+        The version of the server that it would use, as `server_version` gives it.
 
     Returns
     -------
@@ -43,6 +44,19 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
             "host": measure.host(),
         }
     )[:LENGTH]
+
+
+def server_version(found: Found) -> str:
+    """Return a server's version; with a digest of its code when a stand-in of the suite would be started.
+
+    A stand-in is a launcher of ours and packages that its lock file pins: where either changes, it is another server.
+    """
+    if found.source != "stand-in":
+        return found.version
+    launcher = found.programs["launcher"]
+    files = sorted({launcher, found.programs["package"], *launcher.parent.glob("package-lock.json")})
+    digests = [(file.name, hashlib.sha256(file.read_bytes()).hexdigest()) for file in files]
+    return f"{found.version} {_digest(digests)[:LENGTH]}"
 
 
 @cache

@@ -12,11 +12,9 @@ from pydantic import BaseModel
 
 from benchbook import results, servers, studies
 from benchbook.deployment import Topology
-from benchbook.grid.errors import GridError, nearest
-from benchbook.grid.expand import blocks, matches, points, twins, validated
-from benchbook.grid.identities import identity
-from benchbook.grid.parse import Grid, Point, read
-from benchbook.strict import Place, scalar
+from benchbook.grid.expand import blocks, cut
+from benchbook.grid.identities import identity, server_version
+from benchbook.grid.selection import Choice, choose
 
 CellState = Literal["todo", "done", "failed", "skipped"]
 
@@ -34,9 +32,11 @@ class Cell:
     product, topology
         The deployment that it needs; ``none`` is one too.
     missing
-        Why it cannot run here; None when it can.
+        Why it does not run here, for want of a server or because the grid cuts it; None when it does.
     state
         ``todo`` when nothing is written of it.
+    stand_in
+        Whether its server only stands in for the product.
     """
 
     study: str
@@ -48,6 +48,7 @@ class Cell:
     topology: Topology
     missing: str | None
     state: CellState
+    stand_in: bool = False
 
     @property
     def arm(self) -> str:
@@ -68,6 +69,34 @@ class Cell:
     def path(self) -> Path:
         """Where its values lie when it is done."""
         return results.path(self.study, self.identity, self.block)
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A product whose cells are not in the plan: the profile has them only where its server is found.
+
+    Parameters
+    ----------
+    product
+        Its name.
+    studies
+        Which have cells of it.
+    why
+        In one line, why there is no server and how to get one.
+    """
+
+    product: str
+    studies: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True)
+class _Server:
+    """The server that cells would run on: its version, with its code when it is a stand-in, or why there is none."""
+
+    version: str
+    missing: str | None = None
+    stand_in: bool = False
 
 
 def plan(
@@ -91,14 +120,25 @@ def plan(
     GridError
         When a grid, a name or a value is wrong.
     """
-    grids = [read(slug).profile(profile) for slug in dict.fromkeys(slugs) or studies.SLUGS]
-    settings = [_setting(text, "--set", grids) for text in changes]
-    conditions = [dict([_setting(text, "--where", grids)]) for text in where]
-    grids = [_changed(grid, settings) for grid in grids]
-    chosen = [(grid, point) for grid in grids for point in twins(grid, points(grid), strict=not changes)]
-    for condition in conditions:
-        chosen = _filtered(chosen, condition)
-    return _ordered([(grid, validated(grid, point)) for grid, point in chosen])
+    return _ordered([one for one in choose(slugs, profile, where, changes) if not _absent(one)])
+
+
+def left_out(
+    slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
+) -> list[LeftOut]:
+    """Return the products that `plan`, asked the same, leaves out because no server of theirs is here."""
+    found: dict[str, list[Choice]] = {}
+    for one in choose(slugs, profile, where, changes):
+        if _absent(one):
+            found.setdefault(_place(one)[0], []).append(one)
+    return [
+        LeftOut(
+            product,
+            tuple(dict.fromkeys(one.grid.study for one in some)),
+            (_server(*_place(some[0])).missing or "").partition("\n")[0],
+        )
+        for product, some in found.items()
+    ]
 
 
 def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
@@ -110,76 +150,53 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         except (ValueError, KeyError):
             continue  # the study has other parameters by now, or is gone: not a current result
         product, topology = studies.load(study).deployment(parameters)
-        if identity(study, parameters, _server(product, topology)[0]) == old:
+        if identity(study, parameters, _server(product, topology).version) == old:
             found.add(old)
     return found
 
 
-def _ordered(chosen: list[tuple[Grid, BaseModel]]) -> list[Cell]:
-    written = {grid.study: results.states(grid.study) for grid, _ in chosen}
+def _place(one: Choice) -> tuple[str, Topology]:
+    """Return the deployment that a point needs."""
+    found: tuple[str, Topology] = studies.load(one.grid.study).deployment(one.parameters)
+    return found
+
+
+def _absent(one: Choice) -> bool:
+    return one.optional and _server(*_place(one)).missing is not None
+
+
+def _ordered(chosen: list[Choice]) -> list[Cell]:
+    written = {one.grid.study: results.states(one.grid.study) for one in chosen}
     cells: list[Cell] = []
-    for block in range(max(blocks(grid) for grid, _ in chosen)):
+    for block in range(max((blocks(one.grid) for one in chosen), default=0)):
         first = len(cells)
-        visits: dict[tuple[str, Topology], list[tuple[str, BaseModel]]] = {}
-        for grid, parameters in chosen:
-            if block < blocks(grid):
-                place = studies.load(grid.study).deployment(parameters)
-                visits.setdefault(place, []).append((grid.study, parameters))
+        visits: dict[tuple[str, Topology], list[Choice]] = {}
+        for one in chosen:
+            if block < blocks(one.grid):
+                visits.setdefault(_place(one), []).append(one)
         order = random.Random(f"block {block}")
         for place in order.sample(sorted(visits), len(visits)):
-            for study, parameters in order.sample(visits[place], len(visits[place])):
-                position = len(cells) - first
-                cells.append(_cell(study, parameters, block, position, place, written[study]))
+            for one in order.sample(visits[place], len(visits[place])):
+                cells.append(_cell(one, block, len(cells) - first, place, written[one.grid.study]))
     return cells
 
 
 def _cell(
-    study: str,
-    parameters: BaseModel,
-    block: int,
-    position: int,
-    place: tuple[str, Topology],
-    written: dict[str, results.State],
+    one: Choice, block: int, position: int, place: tuple[str, Topology], written: dict[str, results.State]
 ) -> Cell:
-    version, missing = _server(*place)
-    key = identity(study, parameters, version)
+    server, study = _server(*place), one.grid.study
+    key = identity(study, one.parameters, server.version)
+    missing = server.missing or cut(one.grid, one.point, stand_in=server.stand_in)
     state: CellState = written.get(f"{key}.{block}", "todo")
-    return Cell(study, parameters, key, block, position, *place, missing, state)
+    return Cell(study, one.parameters, key, block, position, *place, missing, state, server.stand_in)
 
 
 @cache
-def _server(product: str, topology: Topology) -> tuple[str, str | None]:
-    """Return the version of the server that would be used, and why there is none."""
+def _server(product: str, topology: Topology) -> _Server:
+    """Return the server that would be used."""
     if product == "none":
-        return "none", None
+        return _Server("none")
     found = servers.find(product, topology)
-    return ("missing", found.why) if isinstance(found, servers.Missing) else (found.version, None)
-
-
-def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Place]:
-    """Return the parameter and the values that an option names."""
-    where = f"{option} {text}"
-    name, equals, given = text.partition("=")
-    names = {name for grid in grids for name in grid.model.model_fields} | ({"blocks"} if option == "--set" else set())
-    if not equals or not given:
-        raise GridError(where, f"write {option} NAME=VALUE or {option} NAME=VALUE,VALUE")
-    if name not in names:
-        raise GridError(where, f"no parameter {name!r}: {nearest(name, names)}")
-    values: list[Place] = [scalar(value, where) for value in given.split(",")]
-    return name, Place(values, where) if len(values) > 1 else values[0]
-
-
-def _filtered(chosen: list[tuple[Grid, Point]], condition: Point) -> list[tuple[Grid, Point]]:
-    """Return the points that are like that."""
-    if found := [(grid, point) for grid, point in chosen if matches(point, condition)]:
-        return found
-    (name, place), *_ = condition.items()
-    there = {str(point[name].plain()) for _, point in chosen if name in point}
-    raise GridError(place.where, f"no cell is like that: of {name}, {nearest(str(place.plain()), there)}")
-
-
-def _changed(grid: Grid, settings: Iterable[tuple[str, Place]]) -> Grid:
-    for name, place in settings:
-        if name == "blocks" or name in grid.model.model_fields:
-            grid = grid.put(name, place)
-    return grid
+    if isinstance(found, servers.Missing):
+        return _Server("missing", missing=found.why)
+    return _Server(server_version(found), stand_in=found.stand_in)

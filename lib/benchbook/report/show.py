@@ -13,6 +13,7 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from benchbook import figures
+from benchbook.figures.caveats import mark, untested
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
 
 WIDE: Final = 32
@@ -30,9 +31,11 @@ def _html(text: str) -> HTML:
 
 
 def figure(folder: Path, name: str) -> HTML:
-    """Show a drawn figure."""
-    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
+    """Show a drawn figure; what must be said instead, when nothing was there to draw."""
     about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    if pd.read_csv(folder / f"{name}.csv").empty:
+        return _html(_said([f"{about['title']}: {note}" for note in about["notes"]]))
+    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
     alternative = escape(f"{about['title']}. {'; '.join(about['notes'])}. Data: {name}.csv")
     return _html(f'<figure id="{name}"><img alt="{alternative}" src="data:image/svg+xml;base64,{image}"></figure>')
 
@@ -41,6 +44,8 @@ def table(folder: Path, name: str) -> HTML:
     """Show a saved table with its title and notes."""
     about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+    if frame.empty:
+        return _html(_said([f"{about['title']}: {note}" for note in about["notes"]]))
     return frame_html(frame, about["title"], about["notes"])
 
 
@@ -72,10 +77,13 @@ def frame_html(frame: pd.DataFrame, title: str = "", notes: Sequence[str] = ()) 
         for row in frame.itertuples(index=False, name=None)
     )
     caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
-    said = "".join(f'<p class="notes">{escape(note)}</p>' for note in notes)
     head = _head(kinds)
     grid = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-    return _html(f'<figure>{caption}<div class="scroll">{grid}</div>{said}</figure>')
+    return _html(f'<figure>{caption}<div class="scroll">{grid}</div>{_said(notes)}</figure>')
+
+
+def _said(notes: Sequence[str]) -> str:
+    return "".join(f'<p class="notes">{escape(note)}</p>' for note in notes)
 
 
 def _kind(name: object, values: "pd.Series[Any]") -> str:
@@ -121,12 +129,19 @@ def comparisons(found: pd.DataFrame) -> HTML:
         numbers = [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm)]
         numbers += [number(row.hedges_g), number(row.detectable_ratio)]
         cells = "".join(_cell(kinds[name], text) for name, text in zip(columns[1:], numbers, strict=True))
-        named = f'<td class="text">{escape(quantity)}<br><span class="interval">{escape(where)}</span></td>'
+        badge = f' <span class="mark">{said}</span>' if (said := _mark(row)) else ""
+        named = f'<td class="text">{escape(quantity)}{badge}<br><span class="interval">{escape(where)}</span></td>'
         body += (
             f'<tr class="numbers">{named}{cells}</tr><tr><td colspan="7" class="words">{escape(row.words)}</td></tr>'
         )
     table_ = f"<table><thead>{_head(kinds)}</thead><tbody>{body}</tbody></table>"
     return _html(f'<figure><div class="scroll">{table_}</div></figure>')
+
+
+def _mark(row: "figures.Row") -> str:
+    """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is untested."""
+    engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
+    return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
 def students(tests: pd.DataFrame) -> HTML:

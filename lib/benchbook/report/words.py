@@ -5,8 +5,9 @@ from collections.abc import Mapping, Sequence
 
 import pandas as pd
 
-from benchbook import studies
+from benchbook import grid, studies
 from benchbook.evidence.recomputed import Finding
+from benchbook.figures import caveats
 from benchbook.figures.provenance import environments
 from benchbook.figures.tables import number
 from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
@@ -32,7 +33,7 @@ FINDINGS = {
 
 
 def headline(merged: Merged) -> str:
-    """Return what ran, in two or three sentences."""
+    """Return what ran, in two or three sentences, and a line for each product that is not here."""
     table = ran(merged).set_index("Study")
     without = [study for study in studies.SLUGS if not table.loc[study, "Done"]]
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
@@ -42,13 +43,25 @@ def headline(merged: Merged) -> str:
     ]
     if without:
         said.append(f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone.")
-    return " ".join([*said, _stand_ins(merged)])
+    return " ".join([*said, _stand_ins(merged)]) + "\n" + _left_out(merged)
 
 
 def _stand_ins(merged: Merged) -> str:
     rows = merged.observations[merged.observations["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
-    return f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
+    said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
+    tried = merged.observations.drop(rows.index)["engine"].dropna().unique()
+    if unproven := [engine for engine in sorted(tried) if caveats.untested(engine)]:
+        said += f" Their adapters met no real server while they were written: {', '.join(unproven)}."
+    return said
+
+
+def _left_out(merged: Merged) -> str:
+    """Return a list of the products that the profile has only where their server is found, and how to get each."""
+    return "".join(
+        f"\n- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
+        for one in grid.left_out(profile=merged.profile)
+    )
 
 
 def found(table: pd.DataFrame) -> str:

@@ -12,7 +12,17 @@ import psycopg
 from benchbook.deployment import Role, Topology
 from benchbook.servers import postgresql
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.postgresql import PROGRAMS, SCHEMES, SLOT, USER, address, ask, await_streaming, initialised, serve
+from benchbook.servers.postgresql import (
+    PROGRAMS,
+    SCHEMES,
+    SLOT,
+    USER,
+    address,
+    ask,
+    await_streaming,
+    initialised,
+    serve,
+)
 from benchbook.servers.programs import Found
 from benchbook.servers.reachable import reachable
 

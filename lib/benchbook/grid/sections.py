@@ -1,0 +1,114 @@
+"""The sections of a grid file: each read from its places, every name in it checked."""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+from pydantic import BaseModel
+
+from benchbook.grid.errors import GridError, nearest
+from benchbook.strict import Place
+
+Point = dict[str, Place]
+"""A value for each parameter."""
+
+
+STAND_IN: Final = "stand_in"
+"""What a cut may ask beside parameters: whether the server that was found only stands in for the product."""
+
+
+@dataclass(frozen=True)
+class Override:
+    """Values for all points of which `when` holds: a value, or one of several, for each parameter it names."""
+
+    when: Mapping[str, Place]
+    values: Mapping[str, Place]
+
+
+@dataclass(frozen=True)
+class Cut:
+    """Points that are not run although the grid has them, and why; `when` may ask for a stand-in."""
+
+    when: Mapping[str, Place]
+    why: str
+
+
+def fixed(place: Place, model: type[BaseModel]) -> Mapping[str, Place]:
+    """Return what is the same for every cell."""
+    found = place.mapping("parameters")
+    known(found, ("blocks", *model.model_fields), "parameter")
+    for name, value in found.items():
+        if isinstance(value.value, list):
+            raise GridError(value.where, f"{name} is the same for every cell here: several values belong into the grid")
+    return found
+
+
+def products(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place], ...]:
+    """Return for each product the values of each parameter."""
+    found = tuple(item.mapping("a product of the grid") for item in place.sequence("grid"))
+    if not found:
+        raise GridError(place.where, "grid has no product")
+    for product in found:
+        known(product, model.model_fields, "parameter")
+        for name, values in product.items():
+            if values.value == []:
+                raise GridError(values.where, f"{name} has no value")
+    return found
+
+
+def overrides(place: Place, model: type[BaseModel]) -> tuple[Override, ...]:
+    """Return the values that some points get in place of their own."""
+    found = []
+    for item in place.sequence("overrides"):
+        parts = _complete(item, "an override", ("when", "set", "why"))
+        override = Override(parts["when"].mapping("when"), parts["set"].mapping("set"))
+        known({**override.when, **override.values}, model.model_fields, "parameter")
+        found.append(override)
+    return tuple(found)
+
+
+def cuts(place: Place, model: type[BaseModel]) -> tuple[Cut, ...]:
+    """Return what is not run, and why."""
+    found = []
+    for item in place.sequence("cuts"):
+        parts = _complete(item, "a cut", ("when", "why"))
+        when = parts["when"].mapping("when")
+        known(when, (STAND_IN, *model.model_fields), "parameter")
+        found.append(Cut(when, str(parts["why"].plain())))
+    return tuple(found)
+
+
+def _complete(item: Place, what: str, keys: tuple[str, ...]) -> dict[str, Place]:
+    """Return the item's parts, which are these, all of them."""
+    parts = item.mapping(what)
+    known(parts, keys, "key")
+    if missing := [key for key in keys if key not in parts]:
+        said = f"{', '.join(keys[:-1])} and {keys[-1]}"
+        raise GridError(item.where, f"{what} has {said}: {', '.join(missing)} is missing")
+    return parts
+
+
+def conditions(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place], ...]:
+    """Return the points that get a second arm."""
+    found = tuple(item.mapping("an A/A cell") for item in place.sequence("aa"))
+    for condition in found:
+        known(condition, model.model_fields, "parameter")
+    return found
+
+
+def known(found: Mapping[str, Place], right: Iterable[Any], kind: str) -> None:
+    """Refuse the first name that is none of the right ones."""
+    names = list(right)
+    for name, place in found.items():
+        if name not in names:
+            raise GridError(place.where, f"no {kind} {name!r}: {nearest(name, names)}")
+
+
+READ: Final[Mapping[str, Callable[[Place, type[BaseModel]], Any]]] = {
+    "grid": products,
+    "where_found": products,
+    "overrides": overrides,
+    "cuts": cuts,
+    "aa": conditions,
+}
+"""How each section of a profile is read; ``grid`` gives the products."""
