@@ -10,7 +10,7 @@ from typing import Literal
 
 from pydantic import BaseModel
 
-from benchbook import results, servers, studies
+from benchbook import lanes, results, servers, studies
 from benchbook.deployment import Topology
 from benchbook.grid.errors import GridError, nearest
 from benchbook.grid.expand import blocks, matches, points, twins, validated
@@ -109,8 +109,7 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
             parameters = studies.load(study).Parameters.model_validate(json.loads(text))
         except (ValueError, KeyError):
             continue  # the study has other parameters by now, or is gone: not a current result
-        product, topology = studies.load(study).deployment(parameters)
-        if identity(study, parameters, _server(product, topology)[0]) == old:
+        if identity(study, parameters, _stack(parameters, studies.load(study).deployment(parameters))[0]) == old:
             found.add(old)
     return found
 
@@ -141,10 +140,22 @@ def _cell(
     place: tuple[str, Topology],
     written: dict[str, results.State],
 ) -> Cell:
-    version, missing = _server(*place)
+    version, missing = _stack(parameters, place)
     key = identity(study, parameters, version)
     state: CellState = written.get(f"{key}.{block}", "todo")
     return Cell(study, parameters, key, block, position, *place, missing, state)
+
+
+def _stack(parameters: BaseModel, place: tuple[str, Topology]) -> tuple[str, str | None]:
+    """Return the versions of what the cell runs on beside Python, its server and its lane, and why it cannot run."""
+    server, absent = _server(*place)
+    lane = getattr(parameters, "lane", "python")
+    if lane == "python":
+        return server, absent
+    found = lanes.find(lane)
+    if isinstance(found, lanes.Missing):
+        return f"{server}, {lane} missing", absent or found.why
+    return f"{server}, {found.version}", absent
 
 
 @cache
