@@ -117,7 +117,7 @@ CONTRASTS: Final = (
             *_all(("marshal", "unmarshal"), "client", "wall_time"),
             Quantity("marshal", "client", "size"),
         ),
-        factors=("case", "process", "n", "xml_codec", "json_codec"),
+        factors=("lane", "case", "process", "n", "xml_codec", "json_codec", "binding"),
         labels={"xml": "XML", "json": "JSON"},
         loose=("codec",),
         ratio=ratios.bookstore,

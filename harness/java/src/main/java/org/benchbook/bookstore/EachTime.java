@@ -7,7 +7,7 @@ import java.util.concurrent.Callable;
 record EachTime(String library, Callable<Codec> made) implements Codec {
     @Override
     public String name() {
-        return library + " (made each time)";
+        return library;
     }
 
     @Override
