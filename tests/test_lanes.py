@@ -10,7 +10,7 @@ import pytest
 
 from benchbook import datasets, formats, grid, lanes
 from benchbook.lanes import contract, harness, toolchains
-from benchbook.studies import bookstore
+from benchbook.studies import bookstore, tcp
 
 CODECS = {"json": "orjson", "xml": "lxml"}
 SECTION = {
@@ -146,6 +146,40 @@ def test_what_xml_cannot_hold_fails_the_java_cell_in_one_line(tmp_path: Path) ->
     parameters = bookstore.Parameters(lane="java", json_codec="jackson", xml_codec="jaxb", n=1, repetitions=1)
     with pytest.raises(lanes.LaneError, match=r"java: jakarta\.xml\.bind\.\w+"):
         lanes.run("java", "bookstore", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("codec", "transport"),
+    [
+        ("jackson", "framed"),
+        ("jaxb", "batched"),
+        ("dom", "acknowledged"),
+        ("jaxb_context", "framed"),
+        ("xmldecoder", "connection"),
+    ],
+)
+def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: str, tmp_path: Path) -> None:
+    kind = tcp.JAVA[codec]
+    parameters = tcp.Parameters(
+        lane="java", format=kind, codec=codec, n=20, transport=transport, connections=2, repetitions=1
+    )
+    rows = tcp.run(parameters)
+    assert set(zip(rows["operation"], rows["role"], rows["metric"], strict=True)) == tcp.expected(parameters)
+    assert set(rows["count"]) == {20}
+    assert (rows.loc[rows["metric"] == "wall_time", "value"] > 0).all()
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(("codec", "theirs"), [("orjson", "jackson"), ("lxml", "jaxb")])
+def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_path: Path) -> None:
+    data = datasets.people(5, 7)
+    encode = formats.codec(codec).encode_record
+    given = tmp_path / "people.json"
+    given.write_bytes(b"\n".join(map(formats.codec("orjson").encode_record, data.records)))
+    parameters = tcp.Parameters(lane="java", format=tcp.JAVA[theirs], codec=theirs, n=5)
+    lanes.run("java", "tcp", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
+    assert (tmp_path / f"last.{tcp.JAVA[theirs]}").read_bytes() == encode(data.records[-1])
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@ package org.benchbook;
 import java.io.PrintStream;
 import java.nio.charset.StandardCharsets;
 import org.benchbook.bookstore.Bookstores;
+import org.benchbook.tcp.Trials;
 
 /** Reads a request on standard input, does its study, and prints the answer: see contract.schema.json. */
 final class Main {
@@ -17,6 +18,7 @@ final class Main {
             Answer answer = new Answer(contract, request.repetitions());
             switch (request.study()) {
                 case "bookstore" -> new Bookstores(request).run(answer);
+                case "tcp" -> new Trials(request).run(answer);
                 default -> throw new IllegalArgumentException("no study " + request.study() + " on this lane");
             }
             answer.close();

@@ -8,11 +8,22 @@ public record Value(String role, String metric, double value, String unit, Strin
         return new Value("client", "size", bytes, "B", source, 1);
     }
 
+    /** Returns the value that another process wrote with `json`. */
+    public static Value of(JSONObject told) {
+        return new Value(
+                told.getString("role"),
+                told.getString("metric"),
+                told.getDouble("value"),
+                told.getString("unit"),
+                told.getString("source"),
+                told.getDouble("resolution"));
+    }
+
     Value plus(Value other) {
         return new Value(role, metric, value + other.value, unit, source, resolution + other.resolution);
     }
 
-    JSONObject json() {
+    public JSONObject json() {
         return new JSONObject()
                 .put("role", role)
                 .put("metric", metric)
