@@ -10,7 +10,8 @@ import pytest
 
 from benchbook import datasets, formats, grid, lanes
 from benchbook.lanes import contract, harness, toolchains
-from benchbook.studies import bookstore, tcp
+from benchbook.studies import bookstore, drivers, tcp
+from standing import announce, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
 SECTION = {
@@ -31,6 +32,12 @@ Scripted = Callable[[str], None]
 def java() -> None:
     if isinstance(found := lanes.find("java"), lanes.Missing):
         pytest.skip(f"the Java lane is not installed with the suite: {found.why}")
+
+
+@pytest.fixture
+def node() -> None:
+    if isinstance(found := lanes.find("node"), lanes.Missing):
+        pytest.skip(f"the Node lane is not installed with the suite: {found.why}")
 
 
 @pytest.fixture
@@ -180,6 +187,34 @@ def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_p
     parameters = tcp.Parameters(lane="java", format=tcp.JAVA[theirs], codec=theirs, n=5)
     lanes.run("java", "tcp", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
     assert (tmp_path / f"last.{tcp.JAVA[theirs]}").read_bytes() == encode(data.records[-1])
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("driver", drivers.NODE)
+@pytest.mark.parametrize(("calls", "attributes"), [("bulk", 89), ("single", 6)])
+def test_a_cell_on_node_delivers_what_the_study_promises(
+    driver: str, calls: str, attributes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announce(monkeypatch, "mongodb", "single")
+    parameters = drivers.Parameters(
+        lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
+    )
+    rows = drivers.run(parameters)
+    for repetition in range(2):
+        assert outputs(rows, repetition) == drivers.expected(parameters)
+    assert set(rows["count"]) == {30}
+    assert rows["driver"].str.startswith("mongodb 7" if driver == "mongoclient" else "mongoose 9").all()
+
+
+@pytest.mark.usefixtures("node")
+def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    announce(monkeypatch, "mongodb", "single")
+    data = datasets.wide(3, 7, attributes=6)
+    data.records[1]["Age"] = None
+    monkeypatch.setattr(datasets, "wide", lambda *_, **__: data)
+    parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
+    with pytest.raises(lanes.LaneError, match="node: ValidationError: .*Age"):
+        drivers.run(parameters)
 
 
 @pytest.mark.parametrize(

@@ -62,7 +62,7 @@ class Closing:
     driver: str
 
 
-def request(study: str, parameters: dict[str, Any], folder: str, **rest: str | None) -> bytes:
+def request(study: str, parameters: dict[str, Any], folder: str, **rest: Any) -> bytes:
     """Return a request, checked.
 
     Raises

@@ -4,7 +4,7 @@ import selectors
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import IO, Any, Final
 
@@ -30,6 +30,7 @@ def run(
     *,
     data: str | None = None,
     url: str | None = None,
+    pids: Sequence[int] = (),
     patience_s: float = PATIENCE_S,
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell on another stack, in a process of its own that never outlives this one.
@@ -38,7 +39,7 @@ def run(
     ----------
     lane
         ``java`` or ``node``.
-    study, parameters, folder, data, url
+    study, parameters, folder, data, url, pids
         The request: see ``harness/contract.schema.json``.
     patience_s
         How long the whole may take, in seconds.
@@ -57,7 +58,7 @@ def run(
     found = find(lane)
     if isinstance(found, Missing):
         raise LaneError(found.why)
-    asked = contract.request(study, parameters, folder, data=data, url=url)
+    asked = contract.request(study, parameters, folder, data=data, url=url, pids=list(pids) or None)
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(asked)
         stdin.seek(0)

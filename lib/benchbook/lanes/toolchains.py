@@ -57,7 +57,23 @@ def _java() -> Found | Missing:
     return Found("java", f"java {version[1]}, harness {_digest(jar)}", command)
 
 
-_FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java}
+def _node() -> Found | Missing:
+    harness = paths.harness("node")
+    if (node := shutil.which("node")) is None:
+        return Missing("node", f"no Node.js {_NODE} or newer on PATH: get nodejs and npm, then make setup")
+    told = subprocess.run([node, "--version"], capture_output=True, text=True, check=False).stdout.strip().lstrip("v")
+    if tuple(int(part) for part in re.findall(r"\d+", told)[:2]) < tuple(map(int, _NODE.split("."))):
+        return Missing("node", f"{node} is {told or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
+    if not (harness / "node_modules" / "mongoose").is_dir():
+        return Missing("node", "harness/node is not installed: make setup, with npm on PATH")
+    command = (node, "--expose-gc", "--max-old-space-size=3072", str(harness / "lane.js"))  # the paper's heap: 3 GB
+    files = (*sorted(harness.glob("*.js")), harness / "package-lock.json", harness.parent / "contract.schema.json")
+    return Found("node", f"node {told}, harness {_digest(*files)}", command)
+
+
+_NODE: Final = "20.19"
+
+_FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java, "node": _node}
 
 LANES: Final = ("python", *_FINDERS)
 """Every lane; Python needs no harness."""

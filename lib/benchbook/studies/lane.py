@@ -1,7 +1,7 @@
 """A cell that another stack runs: its records handed over, its answer as rows."""
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ def elsewhere(
     *,
     data: bytes | None = None,
     url: str | None = None,
+    pids: Iterable[int] = (),
 ) -> pd.DataFrame:
     """Run a cell on its lane and return its rows.
 
@@ -29,8 +30,8 @@ def elsewhere(
         Columns of the results that only the study knows.
     data
         What the harness is to work on, in JSON: it finds it in a file.
-    url
-        The database's address.
+    url, pids
+        The database's address, and its processes on this machine.
 
     Raises
     ------
@@ -44,7 +45,7 @@ def elsewhere(
             file.write_bytes(data)
         given = str(file) if data is not None else None
         asked = parameters.model_dump(mode="json")
-        answer, closing = lanes.run(parameters.lane, study, asked, folder, data=given, url=url)
+        answer, closing = lanes.run(parameters.lane, study, asked, folder, data=given, url=url, pids=list(pids))
     for repetition in answer:
         for section in repetition.sections:
             about = {"format": section.format, "codec": section.codec}
