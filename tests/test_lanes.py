@@ -213,7 +213,7 @@ def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytes
     data.records[1]["Age"] = None
     monkeypatch.setattr(datasets, "wide", lambda *_, **__: data)
     parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
-    with pytest.raises(lanes.LaneError, match="node: ValidationError: .*Age"):
+    with pytest.raises(lanes.LaneError, match=r"node: ValidationError: .*Age"):
         drivers.run(parameters)
 
 

@@ -155,7 +155,7 @@ CONTRASTS: Final = (
         pairs=(("mongoengine", "pymongo"), ("mongoose", "mongoclient")),
         quantities=_all(("insert", "find", "update", "delete"), "client", "wall_time", "cpu_time", "memory_change_kb"),
         factors=("lane", "attributes", "n", "calls", "durability"),
-        labels={"mongoengine": "mongoengine", "pymongo": "pymongo", "mongoose": "Mongoose", "mongoclient": "MongoClient"},
+        labels={one: one for one in ("mongoengine", "pymongo")} | {"mongoose": "Mongoose", "mongoclient": "MongoClient"},
         loose=("engine",),
         wanted=True,
     ),
