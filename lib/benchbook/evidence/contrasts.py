@@ -82,6 +82,12 @@ _CODECS: Final = {
     "dom": "XML (DOM)",
     "xmldecoder": "XML (XMLDecoder)",
 }
+_DRIVERS: Final = {
+    "mongoengine": "mongoengine",
+    "pymongo": "pymongo",
+    "mongoose": "Mongoose",
+    "mongoclient": "MongoClient",
+}
 _MODELS: Final = {
     "document": "JSON (document)",
     "json_text": "JSON (text)",
@@ -155,7 +161,7 @@ CONTRASTS: Final = (
         pairs=(("mongoengine", "pymongo"), ("mongoose", "mongoclient")),
         quantities=_all(("insert", "find", "update", "delete"), "client", "wall_time", "cpu_time", "memory_change_kb"),
         factors=("lane", "attributes", "n", "calls", "durability"),
-        labels={one: one for one in ("mongoengine", "pymongo")} | {"mongoose": "Mongoose", "mongoclient": "MongoClient"},
+        labels=_DRIVERS,
         loose=("engine",),
         wanted=True,
     ),
