@@ -8,6 +8,7 @@ ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
 PROFILE ?= quick
+JAVA := harness/contract.schema.json harness/java/pom.xml $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
 .PHONY: run test lab reference old-servers lock setup clean
@@ -33,7 +34,7 @@ setup: $(STAMP)
 ifeq ($(filter test,$(MAKECMDGOALS)),test)
 STAMP := $(ENV)/.benchbook-installed-tests
 endif
-$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock pyproject.toml harness/node/package-lock.json setup.sh
+$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 

@@ -72,6 +72,15 @@ elif ! cmp -s $node/package-lock.json $node/node_modules/.installed-lock; then
         say "npm ci failed in $node: CouchDB's stand-in is left out; see why with: (cd $node && npm ci)"
     fi
 fi
+# The papers' Java lane. Maven fetches what the pom pins once; afterwards it builds offline.
+java=harness/java
+if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
+    say "no JDK with Maven on PATH: the Java lane is left out; ask for it with: sudo apt-get install openjdk-17-jdk-headless maven"
+elif [ ! -e $java/target/benchbook.jar ] || [ -n "$(find harness/contract.schema.json $java/pom.xml $java/src -newer $java/target/benchbook.jar)" ]; then
+    say "building $java"
+    (cd $java && { mvn --quiet --batch-mode --offline package >/dev/null 2>&1 || mvn --quiet --batch-mode package; }) ||
+        say "mvn failed in $java: the Java lane is left out; see why with: (cd $java && mvn package)"
+fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
 fi

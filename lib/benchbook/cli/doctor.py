@@ -7,7 +7,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from benchbook import engines, measure, servers
+from benchbook import engines, lanes, measure, servers
 from benchbook.cli import status, tables
 
 
@@ -49,9 +49,13 @@ def _unproven(adapter: type[engines.Engine]) -> str:
 
 
 def _lanes() -> list[dict[str, Any]]:
-    later = {"available": "no", "version": None, "why": "not yet part of the suite"}
-    python = {"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}
-    return [python, {"lane": "java", **later}, {"lane": "node", **later}]
+    """Return whether each lane can run."""
+    rows = [{"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}]
+    for name in lanes.LANES[1:]:
+        found = lanes.find(name)
+        version, why = (found.version, None) if isinstance(found, lanes.Found) else (None, found.why)
+        rows.append({"lane": name, "available": "no" if why else "yes", "version": version, "why": why})
+    return rows
 
 
 def _limits() -> list[str]:

@@ -61,8 +61,13 @@ def _all(operations: tuple[str, ...], role: str, *metrics: str) -> tuple[Quantit
     return tuple(Quantity(operation, role, metric) for operation in operations for metric in metrics)
 
 
-CODEC_PAIRS: Final = (("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec"))
-"""Codecs of one kind: the main ones in C, the standard library's, those that bind objects."""
+_JAVA: Final = ("jaxb", "jaxb_context", "dom", "xmldecoder")
+
+CODEC_PAIRS: Final = (
+    *(("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec")),
+    *((codec, "jackson") for codec in _JAVA),
+)
+"""Codecs of one kind: the main ones in C, the standard library's, those that bind objects; and Java's."""
 
 _CODECS: Final = {
     "lxml": "XML",
@@ -71,6 +76,17 @@ _CODECS: Final = {
     "json": "JSON (json)",
     "xsdata": "XML (xsdata)",
     "msgspec": "JSON (msgspec)",
+    "jackson": "JSON (Jackson)",
+    "jaxb": "XML (JAXB)",
+    "jaxb_context": "XML (JAXB, a context an object)",
+    "dom": "XML (DOM)",
+    "xmldecoder": "XML (XMLDecoder)",
+}
+_DRIVERS: Final = {
+    "mongoengine": "mongoengine",
+    "pymongo": "pymongo",
+    "mongoose": "Mongoose",
+    "mongoclient": "MongoClient",
 }
 _MODELS: Final = {
     "document": "JSON (document)",
@@ -122,7 +138,7 @@ CONTRASTS: Final = (
             *_all(("marshal", "unmarshal"), "client", "wall_time"),
             Quantity("marshal", "client", "size"),
         ),
-        factors=("case", "process", "n", "xml_codec", "json_codec"),
+        factors=("lane", "case", "process", "n", "xml_codec", "json_codec", "binding"),
         labels={"xml": "XML", "json": "JSON"},
         loose=("codec",),
         ratio=ratios.bookstore,
@@ -137,7 +153,7 @@ CONTRASTS: Final = (
             *_all(("receive",), "server", "wall_time", "time_per_item", "cpu_time", "memory_rss_mb"),
             *_all(("receive",), "machine", "cpu_user_percent", "cpu_system_percent", "memory_percent"),
         ),
-        factors=("n", "fields", "transport", "connections", "encode"),
+        factors=("lane", "n", "fields", "transport", "connections", "encode"),
         labels=_CODECS,
         loose=("format",),
         ratio=ratios.tcp,
@@ -147,10 +163,10 @@ CONTRASTS: Final = (
         "drivers",
         "mapper against driver",
         by="driver",
-        pairs=(("mongoengine", "pymongo"),),
+        pairs=(("mongoengine", "pymongo"), ("mongoose", "mongoclient")),
         quantities=_all(("insert", "find", "update", "delete"), "client", "wall_time", "cpu_time", "memory_change_kb"),
-        factors=("attributes", "n", "calls", "durability"),
-        labels={"mongoengine": "mongoengine", "pymongo": "pymongo"},
+        factors=("lane", "attributes", "n", "calls", "durability"),
+        labels=_DRIVERS,
         loose=("engine",),
         wanted=True,
     ),

@@ -3,14 +3,14 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Literal
 
 from pydantic import BaseModel
 
-from benchbook import results, servers, studies
+from benchbook import lanes, results, servers, studies
 from benchbook.deployment import Topology
 from benchbook.grid.expand import blocks, cut
 from benchbook.grid.identities import identity, server_version
@@ -73,16 +73,16 @@ class Cell:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A product whose cells are not in the plan: the profile has them only where its server is found.
+    """A product, or a lane, whose cells are not in the plan: the profile has them only where it is found.
 
     Parameters
     ----------
     product
-        Its name.
+        Its name; ``lane java`` is one too.
     studies
         Which have cells of it.
     why
-        In one line, why there is no server and how to get one.
+        In one line, why it is not here and how to get it.
     """
 
     product: str
@@ -91,8 +91,8 @@ class LeftOut:
 
 
 @dataclass(frozen=True)
-class _Server:
-    """The server that cells would run on: its version, with its code when it is a stand-in, or why there is none."""
+class _Stack:
+    """What cells would run on: the versions, with the code of a stand-in or a harness, or why it is not there."""
 
     version: str
     missing: str | None = None
@@ -130,12 +130,12 @@ def left_out(
     found: dict[str, list[Choice]] = {}
     for one in choose(slugs, profile, where, changes):
         if _absent(one):
-            found.setdefault(_place(one)[0], []).append(one)
+            found.setdefault(_lacking(one), []).append(one)
     return [
         LeftOut(
             product,
             tuple(dict.fromkeys(one.grid.study for one in some)),
-            (_server(*_place(some[0])).missing or "").partition("\n")[0],
+            (_stack(some[0].parameters, _place(some[0])).missing or "").partition("\n")[0],
         )
         for product, some in found.items()
     ]
@@ -149,8 +149,8 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
             parameters = studies.load(study).Parameters.model_validate(json.loads(text))
         except (ValueError, KeyError):
             continue  # the study has other parameters by now, or is gone: not a current result
-        product, topology = studies.load(study).deployment(parameters)
-        if identity(study, parameters, _server(product, topology).version) == old:
+        place = studies.load(study).deployment(parameters)
+        if identity(study, parameters, _stack(parameters, place).version) == old:
             found.add(old)
     return found
 
@@ -161,8 +161,14 @@ def _place(one: Choice) -> tuple[str, Topology]:
     return found
 
 
+def _lacking(one: Choice) -> str:
+    """Return the product, or the lane, for lack of which a point is left out."""
+    place = _place(one)
+    return place[0] if _server(*place).missing else f"lane {getattr(one.parameters, 'lane', 'python')}"
+
+
 def _absent(one: Choice) -> bool:
-    return one.optional and _server(*_place(one)).missing is not None
+    return one.optional and _stack(one.parameters, _place(one)).missing is not None
 
 
 def _ordered(chosen: list[Choice]) -> list[Cell]:
@@ -184,19 +190,31 @@ def _ordered(chosen: list[Choice]) -> list[Cell]:
 def _cell(
     one: Choice, block: int, position: int, place: tuple[str, Topology], written: dict[str, results.State]
 ) -> Cell:
-    server, study = _server(*place), one.grid.study
-    key = identity(study, one.parameters, server.version)
-    missing = server.missing or cut(one.grid, one.point, stand_in=server.stand_in)
+    stack, study = _stack(one.parameters, place), one.grid.study
+    key = identity(study, one.parameters, stack.version)
+    missing = stack.missing or cut(one.grid, one.point, stand_in=stack.stand_in)
     state: CellState = written.get(f"{key}.{block}", "todo")
-    return Cell(study, one.parameters, key, block, position, *place, missing, state, server.stand_in)
+    return Cell(study, one.parameters, key, block, position, *place, missing, state, stack.stand_in)
+
+
+def _stack(parameters: BaseModel, place: tuple[str, Topology]) -> _Stack:
+    """Return what a cell runs on beside Python: its server, and its lane's harness."""
+    server = _server(*place)
+    lane = getattr(parameters, "lane", "python")
+    if lane == "python":
+        return server
+    found = lanes.find(lane)
+    if isinstance(found, lanes.Missing):
+        return replace(server, missing=server.missing or found.why)
+    return replace(server, version=f"{server.version}, {found.version}")
 
 
 @cache
-def _server(product: str, topology: Topology) -> _Server:
+def _server(product: str, topology: Topology) -> _Stack:
     """Return the server that would be used."""
     if product == "none":
-        return _Server("none")
+        return _Stack("none")
     found = servers.find(product, topology)
     if isinstance(found, servers.Missing):
-        return _Server("missing", missing=found.why)
-    return _Server(server_version(found), stand_in=found.stand_in)
+        return _Stack("missing", missing=found.why)
+    return _Stack(server_version(found), stand_in=found.stand_in)

@@ -19,6 +19,7 @@ Metric = Literal[
     "memory_rss",
     "memory_pss",
     "memory_change",
+    "heap_change",
     "memory_used",
     "memory_total",
     "bytes_sent",
@@ -36,6 +37,7 @@ UNITS: Final[dict[Metric, str]] = {
     "memory_rss": "B",
     "memory_pss": "B",
     "memory_change": "B",  # RSS after minus RSS before
+    "heap_change": "B",  # of the language's own heap: what is used after minus before
     "memory_used": "B",
     "memory_total": "B",
     "bytes_sent": "B",

@@ -26,6 +26,7 @@ from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.studies.cell import CellParameters, Rows
 from benchbook.studies.documents import Document, bookstore, own_records
+from benchbook.studies.lane import elsewhere
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
@@ -39,14 +40,17 @@ class Parameters(CellParameters):
     """One cell: a case of the paper, the formats and how they share a process, a number of books.
 
     Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
-    ``case`` means nothing.
+    ``case`` means nothing. Lane ``java`` has Jackson and JAXB, as the paper; ``binding: each`` makes their mapper and
+    context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM a cell, cold.
     """
 
+    lane: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
     process: Literal["together", "apart"] = "together"
     format: Literal["both", "json", "xml"] = "both"
-    json_codec: Literal["orjson", "json", "msgspec"] = "orjson"
-    xml_codec: Literal["lxml", "etree", "xsdata"] = "lxml"
+    json_codec: Literal["orjson", "json", "msgspec", "jackson"] = "orjson"
+    xml_codec: Literal["lxml", "etree", "xsdata", "jaxb"] = "lxml"
+    binding: Literal["once", "each"] = "once"
     n: int = Field(1000, ge=1)
     sink: Literal["file", "memory"] = "file"
     repetitions: int = Field(100, ge=1)
@@ -55,6 +59,13 @@ class Parameters(CellParameters):
     def _makes_sense(self) -> Self:
         if (self.process == "together") != (self.format == "both"):
             raise ValueError("process: together takes format: both; process: apart takes format: json or xml")
+        java = (self.lane == "java", self.json_codec == "jackson", self.xml_codec == "jaxb")
+        if any(java) != all(java):
+            raise ValueError("lane: java takes json_codec: jackson and xml_codec: jaxb, and no other lane does")
+        if self.lane == "java" and self.dataset_file:
+            raise ValueError("lane: java marshals the paper's classes, not own records (dataset_file)")
+        if self.lane != "java" and self.binding != "once":
+            raise ValueError("binding: each is for lane: java")
         return self
 
 
@@ -81,9 +92,16 @@ def run(parameters: Parameters) -> pd.DataFrame:
     ------
     RoundTripError
         When an object that was read back differs from the one that was written.
+    benchbook.lanes.LaneError
+        When another lane's harness fails, which it does for the same reason.
     """
-    document, codecs, rows = _document(parameters), _codecs(parameters), Rows()
+    document = _document(parameters)
     about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": _sha256(document)}
+    if parameters.lane != "python":
+        return elsewhere(
+            parameters, "bookstore", about, data=document.encoder(formats.codec("orjson"))(document.build())
+        )
+    codecs, rows = _codecs(parameters), Rows()
     with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
         for repetition in range(parameters.repetitions):
             thing = document.build()
@@ -166,4 +184,8 @@ def _codecs(parameters: Parameters) -> list[Codec]:
 
 def _sha256(document: Document[Any]) -> str:
     """Return the fingerprint of the object as the main JSON codec writes it."""
-    return hashlib.sha256(document.encoder(formats.codec("orjson"))(document.build())).hexdigest()
+    return hashlib.sha256(_main_json(document)).hexdigest()
+
+
+def _main_json(document: Document[Any]) -> bytes:
+    return document.encoder(formats.codec("orjson"))(document.build())

@@ -39,7 +39,7 @@ class CellParameters(BaseModel):
 
     seed: int = Field(20150501, ge=0, lt=2**63)
     repetitions: int = Field(1, ge=1)
-    lane: Literal["python"] = "python"
+    lane: Literal["python", "java", "node"] = "python"
     arm: Literal["a", "b"] = "a"
     dataset_file: str | None = None
 

@@ -10,23 +10,28 @@ import gc
 from collections.abc import Callable
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, Self
 
+import orjson
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, model_validator
 
-from benchbook import datasets
+from benchbook import datasets, formats, servers
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import client_meters, timed
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.lane import elsewhere
 from benchbook.studies.store import Store, each, opened
 
 Operations = dict[str, Callable[[], Any]]
 
 ENGINES: Final = {"pymongo": "mongodb", "mongoengine": "mongodb+mongoengine"}
 """The engine's adapter that each driver is reached through. An asynchronous pair would add its adapters here."""
+
+NODE: Final = ("mongoclient", "mongoose")
+"""The paper's own pair, on lane ``node``."""
 
 OPERATIONS: Final = ("insert", "find", "update", "delete")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_change")
@@ -35,12 +40,19 @@ METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_change")
 class Parameters(CellParameters):
     """One cell: a driver, a record set, a number of records, and how they are handed over."""
 
-    driver: Literal["pymongo", "mongoengine"] = "pymongo"
+    lane: Literal["python", "node"] = "python"
+    driver: Literal["pymongo", "mongoengine", "mongoclient", "mongoose"] = "pymongo"
     attributes: Literal[89, 6] = 89
     n: int = Field(1000, ge=1)
     calls: Literal["bulk", "single"] = "bulk"
     durability: Literal["default", "relaxed", "strict"] = "default"
     repetitions: int = Field(10, ge=1)
+
+    @model_validator(mode="after")
+    def _makes_sense(self) -> Self:
+        if (self.driver in NODE) != (self.lane == "node"):
+            raise ValueError(f"driver: {self.driver} is not one of lane: {self.lane}")
+        return self
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -55,7 +67,8 @@ def dataset(parameters: Parameters) -> str:
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver."""
-    return {(operation, "client", metric) for operation in OPERATIONS for metric in METRICS}
+    metrics = (*METRICS, "heap_change") if parameters.lane == "node" else METRICS
+    return {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
 
 
 def run(parameters: Parameters) -> pd.DataFrame:
@@ -68,6 +81,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
         stored is checked by the find that follows it: reading everything in between would warm the client for find.
     """
     data = _data(parameters)
+    if parameters.lane != "python":
+        return _on_node(parameters, data)
     rows = Rows()
     with opened(ENGINES[parameters.driver], "single", durability=parameters.durability) as store:
         for repetition in range(parameters.repetitions):
@@ -75,6 +90,20 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 parameters, store, data, partial(rows.add, repetition, topology="single", **store.columns(data))
             )
     return rows.frame()
+
+
+def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
+    """Run the cell on the paper's stack: the records handed over after a line that states their fields and types."""
+    fields = orjson.dumps([(field.name, field.type) for field in data.schema.fields])
+    lines = b"\n".join([fields, *map(formats.codec("orjson").encode_record, data.records)])
+    with servers.session("mongodb", "single") as deployment:
+        node = deployment.node()
+        columns: dict[str, Any] = {
+            **{"engine": "mongodb", "engine_version": node.version, "stand_in": node.stand_in, "model": "document"},
+            **{"topology": "single", "dataset": data.name, "dataset_sha256": data.sha256},
+        }
+        pids = [one.pid for one in deployment.nodes if one.pid is not None]
+        return elsewhere(parameters, "drivers", columns, data=lines, url=node.url, pids=pids)
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:

@@ -21,7 +21,11 @@ from benchbook import datasets, formats, wire
 from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
 from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.lane import elsewhere
 from benchbook.wire import digest
+
+JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
+"""What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
 
 SERVER: Final = ("wall_time", "cpu_user", "cpu_system", "memory_rss")
 MACHINE: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_used", "memory_total")
@@ -32,10 +36,17 @@ class WrongObjectsError(RuntimeError):
 
 
 class Parameters(CellParameters):
-    """One cell: a format and its codec, a number of objects and of their fields, and how they travel."""
+    """One cell: a format and its codec, a number of objects and of their fields, and how they travel.
 
+    Lane ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an unmarshaller an
+    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``.
+    """
+
+    lane: Literal["python", "java"] = "python"
     format: Literal["json", "xml"] = "json"
-    codec: Literal["orjson", "json", "msgspec", "lxml", "etree", "xsdata"] = "orjson"
+    codec: Literal[
+        "orjson", "json", "msgspec", "lxml", "etree", "xsdata", "jackson", "jaxb", "jaxb_context", "dom", "xmldecoder"
+    ] = "orjson"
     n: int = Field(20000, ge=1)
     fields: Literal[2, 12, 50] = 12
     transport: wire.Transport = "framed"
@@ -44,8 +55,13 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if formats.NAMES[self.codec] != self.format:
-            raise ValueError(f"codec: {self.codec} writes {formats.NAMES[self.codec]}, not {self.format}")
+        java = self.lane == "java"
+        if (self.codec in JAVA) != java:
+            raise ValueError(f"codec: {self.codec} is not one of lane: {self.lane}")
+        if (writes := (JAVA if java else formats.NAMES)[self.codec]) != self.format:
+            raise ValueError(f"codec: {self.codec} writes {writes}, not {self.format}")
+        if java and (self.fields != 12 or self.dataset_file):
+            raise ValueError("lane: java sends people of fields: 12, a class, and no own records (dataset_file)")
         return self
 
 
@@ -74,9 +90,14 @@ def run(parameters: Parameters) -> pd.DataFrame:
         When the server has not decoded exactly what was sent.
     benchbook.wire.WireError
         When a conversation breaks.
+    benchbook.lanes.LaneError
+        When either happens on another lane.
     """
     data, rows = _data(parameters), Rows()
     columns: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
+    if parameters.lane != "python":
+        encode = formats.codec("orjson").encode_record
+        return elsewhere(parameters, "tcp", columns, data=b"\n".join(map(encode, data.records)))
     with wire.serving() as server:
         client = wire.Client(server.port, parameters.codec, data.schema, parameters.transport)
         for repetition in range(parameters.repetitions):

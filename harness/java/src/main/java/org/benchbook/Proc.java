@@ -1,0 +1,73 @@
+package org.benchbook;
+
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.List;
+import java.util.stream.Stream;
+
+/** What Linux tells of this process and of the machine. */
+public final class Proc {
+    /** The kernel states CPU in hundredths of a second to user space. */
+    private static final double TICK = 1e7;
+
+    private static final Path STAT = Path.of("/proc/self/stat");
+
+    private Proc() {}
+
+    /** Returns the user and system time of this whole process, the compiler's and collector's threads too, in ticks. */
+    public static long[] cpu() throws IOException {
+        return cpu(STAT);
+    }
+
+    /** Returns the user and system time of another process, in ticks. */
+    public static long[] cpu(long pid) throws IOException {
+        return cpu(Path.of("/proc/" + pid + "/stat"));
+    }
+
+    public static Value user(String role, long[] before, long[] after) {
+        return new Value(role, "cpu_user", (after[0] - before[0]) * TICK, "ns", "/proc/PID/stat", 2 * TICK);
+    }
+
+    public static Value system(String role, long[] before, long[] after) {
+        return new Value(role, "cpu_system", (after[1] - before[1]) * TICK, "ns", "/proc/PID/stat", 2 * TICK);
+    }
+
+    public static Value rss(String role) throws IOException {
+        return new Value(role, "memory_rss", kilobytes("/proc/self/status", "VmRSS:") * 1024.0, "B", "/proc/PID/status", 1024);
+    }
+
+    /** Returns the machine's user, system and whole time, in ticks: niced processes count as user, interrupts as system. */
+    public static long[] machine() throws IOException {
+        String line = Files.readAllLines(Path.of("/proc/stat")).get(0);
+        long[] t = Stream.of(line.split("\\s+")).skip(1).mapToLong(Long::parseLong).toArray();
+        return new long[] {t[0] + t[1], t[2] + t[5] + t[6], t[0] + t[1] + t[2] + t[3] + t[4] + t[5] + t[6] + t[7]};
+    }
+
+    /** Returns what the machine did between two readings, and its memory now: used is all that is not free. */
+    public static List<Value> machine(long[] before, long[] after) throws IOException {
+        double total = kilobytes("/proc/meminfo", "MemTotal:") * 1024.0;
+        double free = kilobytes("/proc/meminfo", "MemFree:") * 1024.0;
+        return List.of(
+                new Value("machine", "cpu_user", (after[0] - before[0]) * TICK, "ns", "/proc/stat", TICK),
+                new Value("machine", "cpu_system", (after[1] - before[1]) * TICK, "ns", "/proc/stat", TICK),
+                new Value("machine", "cpu_capacity", (after[2] - before[2]) * TICK, "ns", "/proc/stat", TICK),
+                new Value("machine", "memory_used", total - free, "B", "/proc/meminfo", 1024),
+                new Value("machine", "memory_total", total, "B", "/proc/meminfo", 1024));
+    }
+
+    private static long[] cpu(Path file) throws IOException {
+        String stat = Files.readString(file);
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" "); // a name may hold spaces
+        return new long[] {Long.parseLong(fields[11]), Long.parseLong(fields[12])};
+    }
+
+    private static long kilobytes(String file, String name) throws IOException {
+        for (String line : Files.readAllLines(Path.of(file))) {
+            if (line.startsWith(name)) {
+                return Long.parseLong(line.replaceAll("\\D", ""));
+            }
+        }
+        throw new IOException(file + " has no " + name);
+    }
+}

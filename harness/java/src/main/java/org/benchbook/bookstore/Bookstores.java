@@ -1,0 +1,90 @@
+package org.benchbook.bookstore;
+
+import java.io.File;
+import java.io.IOException;
+import java.nio.file.Files;
+import java.nio.file.Path;
+import java.util.ArrayList;
+import java.util.Collections;
+import java.util.List;
+import java.util.function.Supplier;
+import org.benchbook.Answer;
+import org.benchbook.Request;
+import org.benchbook.Section;
+import org.benchbook.Timed;
+import org.benchbook.Value;
+
+/** Study bookstore: in each repetition the object is built anew, marshalled and unmarshalled, in one format after the other. */
+public final class Bookstores {
+    private final Supplier<Object> builder;
+    private final long books;
+    private final List<Codec> codecs = new ArrayList<>();
+    private final boolean toFile;
+    private final Path folder;
+
+    public Bookstores(Request request) throws Exception {
+        var parameters = request.parameters();
+        boolean simple = parameters.getInt("case") == 1;
+        Class<?> type = simple ? Bookstore1.class : Bookstore2.class;
+        builder = simple ? Bookstore1.builder(request.data()) : Bookstore2.builder(request.data());
+        books = parameters.getLong("n");
+        toFile = parameters.getString("sink").equals("file");
+        folder = request.folder();
+        String format = parameters.getString("format");
+        boolean each = parameters.getString("binding").equals("each");
+        if (!format.equals("json")) {
+            codecs.add(each ? new EachTime("jaxb", () -> new Jaxb(type)) : new Jaxb(type));
+        }
+        if (!format.equals("xml")) {
+            codecs.add(each ? new EachTime("jackson", () -> new Jackson(type)) : new Jackson(type));
+        }
+    }
+
+    public void run(Answer answer) throws Exception {
+        answer.driver(String.join(", ", codecs.stream().map(Codec::version).toList()));
+        for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
+            List<Codec> order = new ArrayList<>(codecs);
+            if (repetition % 2 == 1) {
+                Collections.reverse(order);
+            }
+            Object bookstore = builder.get();
+            List<Section> sections = new ArrayList<>();
+            for (Codec codec : order) {
+                sections.addAll(toFile ? throughFile(codec, bookstore) : throughMemory(codec, bookstore));
+            }
+            answer.repetition(repetition, sections);
+        }
+    }
+
+    private List<Section> throughFile(Codec codec, Object bookstore) throws Exception {
+        File file = folder.resolve("document." + codec.format()).toFile();
+        Timed<?> marshal = Timed.run("client", () -> codec.write(bookstore, file));
+        long size = file.length();
+        Timed<?> unmarshal = Timed.run("client", () -> codec.read(file));
+        keep(codec, Files.readAllBytes(file.toPath()));
+        Files.delete(file.toPath());
+        return sections(codec, bookstore, marshal, Value.size(size, "File.length"), unmarshal);
+    }
+
+    private List<Section> throughMemory(Codec codec, Object bookstore) throws Exception {
+        Timed<byte[]> marshal = Timed.run("client", () -> codec.encode(bookstore));
+        Timed<?> unmarshal = Timed.run("client", () -> codec.decode(marshal.result()));
+        keep(codec, marshal.result());
+        return sections(codec, bookstore, marshal, Value.size(marshal.result().length, "length"), unmarshal);
+    }
+
+    private List<Section> sections(Codec codec, Object bookstore, Timed<?> marshal, Value size, Timed<?> unmarshal) {
+        if (!bookstore.equals(unmarshal.result())) {
+            throw new IllegalStateException(codec.name() + ": the object that was read back is not the one that was written");
+        }
+        Section first = marshal.section("marshal", books).codec(codec.format(), codec.name());
+        Section second = unmarshal.section("unmarshal", books).codec(codec.format(), codec.name());
+        Section both = first.plus(second, "round_trip");
+        return List.of(first.with(size), second, both);
+    }
+
+    /** Leaves the last document where whoever asked can compare it. */
+    private void keep(Codec codec, byte[] document) throws IOException {
+        Files.write(folder.resolve("last." + codec.format()), document);
+    }
+}

@@ -1,0 +1,21 @@
+// Reads a request on standard input, does its study, and prints the answer: see ../contract.schema.json.
+//   node --expose-gc --max-old-space-size=3072 lane.js
+'use strict'
+const { request, print, printError } = require('./contract')
+
+const STUDIES = { drivers: './drivers', crud: './crud' }
+
+async function main () {
+  const asked = request(require('node:fs').readFileSync(0, 'utf8'))
+  if (!(asked.study in STUDIES)) throw new Error(`no study ${asked.study} on this lane`)
+  console.log = console.error // what libraries print is not part of the answer
+  let repetitions = 0
+  const driver = await require(STUDIES[asked.study])(asked, sections => print({ repetition: repetitions++, sections }))
+  print({ closed: true, repetitions, driver })
+}
+
+main().catch(error => {
+  console.error(error)
+  printError(error)
+  process.exitCode = 1
+})

@@ -1,0 +1,67 @@
+// MongoDB through its native driver and through Mongoose, each as its users call it; retries off, as on the other lanes.
+'use strict'
+const { MongoClient } = require('mongodb')
+const mongoose = require('mongoose')
+
+const DATABASE = 'benchbook'
+const CONCERN = { default: { w: 1 }, relaxed: { w: 1, journal: false }, strict: { w: 1, journal: true } }
+const TYPES = { string: String, integer: Number, float: Number, date: Date, datetime: Date, boolean: Boolean }
+
+const options = durability => ({
+  writeConcern: CONCERN[durability],
+  retryWrites: false,
+  retryReads: false,
+  serverSelectionTimeoutMS: 5000
+})
+
+// The driver's own collection: also what empties and checks the store for the mapper.
+async function native (url, name, durability) {
+  const client = await new MongoClient(url, options(durability)).connect()
+  const collection = client.db(DATABASE).collection(name)
+  return {
+    version: `mongodb ${require('mongodb/package.json').version} (Node ${process.version})`,
+    fresh: async () => {
+      await collection.drop().catch(error => { if (error.codeName !== 'NamespaceNotFound') throw error })
+      await client.db(DATABASE).createCollection(name)
+      await client.db('admin').command({ fsync: 1 })
+    },
+    all: () => collection.find().toArray(),
+    insertMany: records => collection.insertMany(records),
+    insert: record => collection.insertOne(record),
+    find: async (field, value) => collection.find({ [field]: value }).toArray(),
+    updateMany: change => collection.updateMany({}, { $set: change }),
+    update: (id, change) => collection.updateOne({ _id: id }, { $set: change }),
+    deleteMany: () => collection.deleteMany({}),
+    delete: id => collection.deleteOne({ _id: id }),
+    plain: records => records,
+    close: () => client.close()
+  }
+}
+
+// A model whose fields have the types that a user would declare and must be there; an empty text is one too.
+async function mapped (url, name, durability, fields) {
+  const below = await native(url, name, durability)
+  const connection = await mongoose.createConnection(url, { ...options(durability), dbName: DATABASE, autoIndex: false, autoCreate: false }).asPromise()
+  const there = { validator: value => value != null, message: 'is missing' }
+  const declared = Object.fromEntries(fields.map(([field, type]) => [field, { type: TYPES[type], validate: there, ...integer(type) }]))
+  const Model = connection.model('Record', new mongoose.Schema(declared, { collection: name, versionKey: false, strict: 'throw' }))
+  return {
+    ...below,
+    version: `mongoose ${mongoose.version}, ${below.version}`,
+    insertMany: records => Model.insertMany(records),
+    insert: record => Model.create(record),
+    all: () => Model.find(),
+    find: (field, value) => Model.find({ [field]: value }),
+    updateMany: change => Model.updateMany({}, { $set: change }),
+    update: (id, change) => Model.updateOne({ _id: id }, { $set: change }),
+    deleteMany: () => Model.deleteMany({}),
+    delete: id => Model.deleteOne({ _id: id }),
+    plain: records => records.map(record => record.toObject()),
+    check: below.all,
+    close: async () => { await connection.close(); await below.close() }
+  }
+}
+
+const integer = type => type === 'integer' ? { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : {}
+
+exports.open = { mongoclient: native, mongoose: mapped }

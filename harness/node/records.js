@@ -1,0 +1,30 @@
+// The records that were given: a line that states their fields, then one a record.
+'use strict'
+const { readFileSync } = require('node:fs')
+const { isDeepStrictEqual } = require('node:util')
+
+const DATES = new Set(['date', 'datetime'])
+
+exports.read = function read (file) {
+  const [first, ...lines] = readFileSync(file, 'utf8').split('\n').filter(Boolean)
+  const fields = JSON.parse(first)
+  const dates = fields.filter(([, type]) => DATES.has(type)).map(([name]) => name)
+  const records = lines.map(line => {
+    const record = JSON.parse(line)
+    for (const name of dates) record[name] = new Date(record[name])
+    return record
+  })
+  return { fields, records }
+}
+
+// Throws unless these are exactly those records, with some fields changed; in any order.
+exports.check = function check (found, records, after, change = {}) {
+  const due = new Map(records.map(record => [record._id, record]))
+  for (const one of found) {
+    const wanted = due.get(one._id)
+    if (!wanted) throw new Error(`after ${after}: record '${one._id}' is there, and should not be (or not twice)`)
+    if (!isDeepStrictEqual(one, { ...wanted, ...change })) throw new Error(`after ${after}: record '${one._id}' differs`)
+    due.delete(one._id)
+  }
+  if (due.size) throw new Error(`after ${after}: ${due.size} of ${records.length} records are missing`)
+}

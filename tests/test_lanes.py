@@ -1,0 +1,242 @@
+"""The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
+
+import json
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook import datasets, formats, grid, lanes
+from benchbook.lanes import contract, harness, toolchains
+from benchbook.studies import bookstore, drivers, tcp
+from standing import announce, outputs
+
+CODECS = {"json": "orjson", "xml": "lxml"}
+SECTION = {
+    "operation": "marshal",
+    "count": 1,
+    "started_at": "2026-01-01T00:00:00Z",
+    "values": [
+        {"role": "client", "metric": "wall_time", "value": 5, "unit": "ns", "source": "a clock", "resolution": 1}
+    ],
+}
+REPETITION = json.dumps({"repetition": 0, "sections": [SECTION]})
+CLOSING = json.dumps({"closed": True, "repetitions": 1, "driver": "a library 1.0"})
+
+Scripted = Callable[[str], None]
+
+
+@pytest.fixture
+def java() -> None:
+    if isinstance(found := lanes.find("java"), lanes.Missing):
+        pytest.skip(f"the Java lane is not installed with the suite: {found.why}")
+
+
+@pytest.fixture
+def node() -> None:
+    if isinstance(found := lanes.find("node"), lanes.Missing):
+        pytest.skip(f"the Node lane is not installed with the suite: {found.why}")
+
+
+@pytest.fixture
+def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scripted:
+    """Let a Python script stand where a harness would, in a process of its own."""
+
+    def put(script: str) -> None:
+        file = tmp_path / "harness.py"
+        file.write_text(f"import json, sys, time\nasked = json.load(sys.stdin)\n{script}")
+        found = lanes.Found("java", "scripted", (sys.executable, str(file)))
+        monkeypatch.setattr(harness, "find", lambda lane: found)
+
+    return put
+
+
+def asked(**rest: Any) -> tuple[list[lanes.Repetition], lanes.Closing]:
+    return lanes.run("java", "bookstore", {"repetitions": 1}, "/nowhere", **rest)
+
+
+def says(*lines: str) -> str:
+    return "".join(f"print({line!r}, flush=True)\n" for line in lines)
+
+
+def test_an_answer_is_its_repetitions_and_what_closes_it(scripted: Scripted) -> None:
+    scripted(says(REPETITION, CLOSING))
+    (repetition,), closing = asked()
+    assert repetition.sections[0].values == SECTION["values"]
+    assert closing == lanes.Closing(1, "a library 1.0")
+
+
+@pytest.mark.parametrize(
+    ("script", "told"),
+    [
+        (says("Listening on port 1"), "no line of its answer: 'Listening on port 1'"),
+        (says(json.dumps({"repetition": 0, "sections": []})), r"breaks the contract at \$"),
+        (says(json.dumps({"repetition": 1, "sections": [SECTION]})), "repetition 1 came, 0 was due"),
+        (says(REPETITION), "ended after 1 repetitions without closing"),
+        (says(CLOSING), "closed after 0 repetitions and counted 1"),
+        (says(json.dumps({"error": {"type": "IOException", "message": "no space"}})), "IOException: no space"),
+        ("sys.stderr.write('out of memory')\nsys.exit(7)", r"\(exit status 7\): out of memory"),
+        ("import os, signal\nos.kill(os.getpid(), signal.SIGKILL)", "killed by signal 9"),
+    ],
+)
+def test_a_harness_that_fails_or_breaks_the_contract_is_told_of_in_one_line(
+    scripted: Scripted, script: str, told: str
+) -> None:
+    scripted(script)
+    with pytest.raises(lanes.LaneError, match=told) as caught:
+        asked()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_harness_that_hangs_is_ended(scripted: Scripted) -> None:
+    scripted(says(REPETITION) + "time.sleep(600)")
+    with pytest.raises(lanes.LaneError, match=r"did not end within 0\.5 s"):
+        asked(patience_s=0.5)
+
+
+def test_a_request_that_breaks_the_contract_is_not_sent() -> None:
+    with pytest.raises(lanes.LaneError, match="breaks the contract at"):
+        contract.request("bookstore", {}, "/nowhere")
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("case", "n", "sink"), [(1, 1, "file"), (1, 300, "memory"), (2, 1, "memory"), (2, 300, "file")]
+)
+def test_java_writes_what_python_writes_and_each_reads_the_other(case: int, n: int, sink: str, tmp_path: Path) -> None:
+    shop = datasets.bookstore(n, 7, case)
+    document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
+    given = tmp_path / "given.json"
+    given.write_bytes(document["json"])
+    parameters = bookstore.Parameters(
+        lane="java", json_codec="jackson", xml_codec="jaxb", case=case, n=n, sink=sink, repetitions=2
+    )
+    asked = parameters.model_dump(mode="json")
+    answer, _ = lanes.run("java", "bookstore", asked, str(tmp_path), data=str(given))
+    for kind, name in CODECS.items():
+        theirs = (tmp_path / f"last.{kind}").read_bytes()
+        assert theirs == document[kind]  # which Java read back to an equal object, or it would have failed
+        assert formats.codec(name).decode_bookstore(theirs, case) == shop
+    sizes = {
+        (section.format, value["value"])
+        for repetition in answer
+        for section in repetition.sections
+        for value in section.values
+        if value["metric"] == "size"
+    }
+    assert sizes == {(kind, len(data)) for kind, data in document.items()}
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize("binding", ["once", "each"])
+def test_a_cell_on_java_delivers_what_the_study_promises(binding: str) -> None:
+    parameters = bookstore.Parameters(
+        lane="java", json_codec="jackson", xml_codec="jaxb", n=3, repetitions=2, binding=binding
+    )
+    rows = bookstore.run(parameters)
+    for kind, codec in (("xml", "jaxb"), ("json", "jackson")):
+        mine = rows[(rows["format"] == kind) & (rows["codec"] == codec)]
+        for repetition in range(2):
+            found = mine[mine["repetition"] == repetition]
+            assert set(zip(found["operation"], found["role"], found["metric"], strict=True)) == bookstore.expected(
+                parameters
+            )
+    assert rows["driver"].str.match(r"jaxb-runtime \d.*, jackson \d").all()
+
+
+@pytest.mark.usefixtures("java")
+def test_what_xml_cannot_hold_fails_the_java_cell_in_one_line(tmp_path: Path) -> None:
+    given = tmp_path / "given.json"
+    given.write_text(json.dumps({"books": [{"id": "1", "title": "a\x01b", "author": "c"}]}))
+    parameters = bookstore.Parameters(lane="java", json_codec="jackson", xml_codec="jaxb", n=1, repetitions=1)
+    with pytest.raises(lanes.LaneError, match=r"java: jakarta\.xml\.bind\.\w+"):
+        lanes.run("java", "bookstore", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(
+    ("codec", "transport"),
+    [
+        ("jackson", "framed"),
+        ("jaxb", "batched"),
+        ("dom", "acknowledged"),
+        ("jaxb_context", "framed"),
+        ("xmldecoder", "connection"),
+    ],
+)
+def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: str, tmp_path: Path) -> None:
+    kind = tcp.JAVA[codec]
+    parameters = tcp.Parameters(
+        lane="java", format=kind, codec=codec, n=20, transport=transport, connections=2, repetitions=1
+    )
+    rows = tcp.run(parameters)
+    assert set(zip(rows["operation"], rows["role"], rows["metric"], strict=True)) == tcp.expected(parameters)
+    assert set(rows["count"]) == {20}
+    assert (rows.loc[rows["metric"] == "wall_time", "value"] > 0).all()
+
+
+@pytest.mark.usefixtures("java")
+@pytest.mark.parametrize(("codec", "theirs"), [("orjson", "jackson"), ("lxml", "jaxb")])
+def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_path: Path) -> None:
+    data = datasets.people(5, 7)
+    encode = formats.codec(codec).encode_record
+    given = tmp_path / "people.json"
+    given.write_bytes(b"\n".join(map(formats.codec("orjson").encode_record, data.records)))
+    parameters = tcp.Parameters(lane="java", format=tcp.JAVA[theirs], codec=theirs, n=5)
+    lanes.run("java", "tcp", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
+    assert (tmp_path / f"last.{tcp.JAVA[theirs]}").read_bytes() == encode(data.records[-1])
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize("driver", drivers.NODE)
+@pytest.mark.parametrize(("calls", "attributes"), [("bulk", 89), ("single", 6)])
+def test_a_cell_on_node_delivers_what_the_study_promises(
+    driver: str, calls: str, attributes: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announce(monkeypatch, "mongodb", "single")
+    parameters = drivers.Parameters(
+        lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
+    )
+    rows = drivers.run(parameters)
+    for repetition in range(2):
+        assert outputs(rows, repetition) == drivers.expected(parameters)
+    assert set(rows["count"]) == {30}
+    assert rows["driver"].str.startswith("mongodb 7" if driver == "mongoclient" else "mongoose 9").all()
+
+
+@pytest.mark.usefixtures("node")
+def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    announce(monkeypatch, "mongodb", "single")
+    data = datasets.wide(3, 7, attributes=6)
+    data.records[1]["Age"] = None
+    monkeypatch.setattr(datasets, "wide", lambda *_, **__: data)
+    parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
+    with pytest.raises(lanes.LaneError, match=r"node: ValidationError: .*Age"):
+        drivers.run(parameters)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"lane": "java"},
+        {"json_codec": "jackson"},
+        {"lane": "java", "json_codec": "jackson", "xml_codec": "lxml"},
+        {"binding": "each"},
+    ],
+)
+def test_a_lane_and_its_codecs_belong_together(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError, match="lane: java"):
+        bookstore.Parameters.model_validate(wrong)
+
+
+def test_cells_of_a_lane_that_is_not_here_are_skipped_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("PATH", "/nonexistent")
+    toolchains.find.cache_clear()
+    try:
+        cells = [cell for cell in grid.plan(["bookstore"], "smoke") if "java" in cell.kind[1]]
+        assert cells
+        assert all("make setup" in (cell.missing or "") for cell in cells)
+    finally:
+        toolchains.find.cache_clear()
