@@ -57,7 +57,8 @@ class Suite:
         return path
 
     def command(self, *arguments: str, engine: str = "noop", n: str = "50") -> list[str]:
-        chosen = ["--where", f"engine={engine}", "--where", "topology=single", "--set", f"n={n}", *arguments]
+        only = ["--where", f"engine={engine}", "--where", "topology=single", "--where", "arm=a"]
+        chosen = [*only, "--set", f"n={n}", *arguments]
         return [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "smoke", *chosen]
 
     def start(self, *arguments: str, engine: str = "noop", n: str = "50") -> "subprocess.Popen[str]":
@@ -182,7 +183,7 @@ def test_a_killed_server_fails_its_cell_and_is_started_again_for_the_next(suite:
 def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     suite: Suite, signum: signal.Signals, status: int, engine: str
 ):
-    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single"], ["n=50,60"])
+    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60"])
     trap = suite.lay(second.parameters.model_dump()["n"], SLEEP)
     with suite.start(engine=engine, n="50,60") as process:
         pids = [int(pid) for pid in awaited(suite.traps / "pids").split()]
