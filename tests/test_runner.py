@@ -59,7 +59,8 @@ class Suite:
         return path
 
     def command(self, *arguments: str, engine: str = "noop", n: str = "50") -> list[str]:
-        chosen = ["--where", f"engine={engine}", "--where", "topology=single", "--set", f"n={n}", *arguments]
+        only = ["--where", f"engine={engine}", "--where", "topology=single", "--where", "arm=a"]
+        chosen = [*only, "--set", f"n={n}", *arguments]
         return [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "smoke", *chosen]
 
     def start(self, *arguments: str, engine: str = "noop", n: str = "50") -> "subprocess.Popen[str]":
@@ -260,7 +261,7 @@ def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(
 def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     suite: Suite, temporary: Path, signum: signal.Signals, status: int, engine: str
 ):
-    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single"], ["n=50,60"])
+    _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single", "arm=a"], ["n=50,60"])
     trap = suite.lay(second.parameters.model_dump()["n"], SLEEP)
     with suite.start(engine=engine, n="50,60") as process:
         pids = [int(pid) for pid in awaited(suite.traps / "pids").split()]
