@@ -60,7 +60,7 @@ def verdicts(folder: Path) -> None:
 
 
 def folded(content: HTML, name: str) -> HTML:
-    """Show what is long behind its name, open on a click and on paper."""
+    """Show what is long behind its name, open on a click; on paper only the name."""
     return _html(f"<details><summary>{escape(name)}</summary>{content.data}</details>")
 
 

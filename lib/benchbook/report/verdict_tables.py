@@ -12,6 +12,9 @@ from benchbook.figures.verdict_rows import UNTRUSTED
 from benchbook.figures.verdicts import NOT_TESTABLE
 
 HEADS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
+ABSENT: Final = "did not run"
+"""What the reason of a contrast ends in that has nothing to tell."""
+
 SHORT: Final = 120
 """Characters of an explanation that stand open; longer ones open on a click."""
 
@@ -28,7 +31,7 @@ def claims(verdicts: pd.DataFrame) -> HTML:
     parts = [_judged(able)] if len(able) else ["<p>None of this paper's claims could be judged by what ran.</p>"]
     if len(rest):
         name = f"{len(rest)} claims not testable here, and why"
-        parts.append(f"<details><summary>{name}</summary>{_untestable(rest)}</details>")
+        parts.append(f'<details class="paper"><summary>{name}</summary>{_untestable(rest)}</details>')
     return HTML("".join(parts))  # type: ignore[no-untyped-call]
 
 
@@ -70,7 +73,11 @@ def _why(text: str) -> str:
     start, bracket, rest = text.partition(" (")
     if len(text) <= SHORT or not bracket:
         return escape(text)
-    listed = "".join(f"<li>{escape(part)}</li>" for part in _contrasts(rest.removesuffix(")")))
+    contrasts = _contrasts(rest.removesuffix(")"))
+    absent = [part.partition(": ")[0] for part in contrasts if part.endswith(ABSENT)]
+    told = [part for part in contrasts if not part.endswith(ABSENT)]
+    told += [f"{ABSENT}: {'; '.join(absent)}"] if absent else []
+    listed = "".join(f"<li>{escape(part)}</li>" for part in told)
     return f"<details><summary>{escape(start)}</summary><ul>{listed}</ul></details>"
 
 
