@@ -4,6 +4,7 @@ from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
+from benchbook.evidence.stored import stored_means
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
 
 __all__ = [
@@ -18,6 +19,7 @@ __all__ = [
     "measures",
     "number",
     "published",
+    "stored_means",
     "student_as_published",
     "student_here",
 ]
