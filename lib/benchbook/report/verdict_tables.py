@@ -10,6 +10,7 @@ from benchbook import figures
 from benchbook.figures.tables import NOT_PRINTED, number
 from benchbook.figures.verdict_rows import UNTRUSTED
 from benchbook.figures.verdicts import NOT_TESTABLE
+from benchbook.report.show import end
 
 HEADS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
 ABSENT: Final = "did not run"
@@ -60,12 +61,8 @@ def _ratio(row: "figures.Row") -> str:
         return NOT_PRINTED
     if row.low != row.low:
         return number(row.ratio)
-    ends = (_end(row.low), _end(row.high))
+    ends = (end(row.low), end(row.high))
     return f'{number(row.ratio)} <span class="interval">[{ends[0]}, {ends[1]}]</span>'
-
-
-def _end(value: float) -> str:
-    return "∞" if value == float("inf") else "0" if value == 0 else number(value)
 
 
 def _why(text: str) -> str:

@@ -18,7 +18,7 @@ MEANINGS = {
     "direction only": "the same way, of another size",
     "equivalent": "no difference that matters",
     "contradicted": "the other way",
-    "inconclusive": "too few blocks to say",
+    "inconclusive": "the interval leaves it open",
 }
 """What each verdict means, in print."""
 FINDINGS = {
@@ -60,8 +60,8 @@ def found(table: pd.DataFrame) -> str:
     said = [f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction."]
     if len(ratios := tested["detectable_ratio"].dropna()):
         said.append(
-            f"The smallest effects that these blocks could have shown are ratios of {number(ratios.min())} to "
-            f"{number(ratios.max())} (median {number(ratios.median())})."
+            "The smallest effect that these blocks could have shown is a ratio of "
+            f"{number(ratios.median())} in the median, {number(ratios.min())} at best."
         )
     return " ".join([*said, _against_paper(table)])
 
