@@ -120,6 +120,15 @@ def test_a_table_of_claims_escapes_marks_and_folds():
     assert all(item.endswith("published 1.90") for item in items)
 
 
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1.5, inf, "[1.50, ∞]"), (1e-9, 1e12, "[< 0.001, > 1,000]"), (0.0, 999.0, "[0, 999]"), (nan, nan, "2.00")],
+)
+def test_ends_far_out_are_not_printed_in_digits(low, high, said):
+    document = lxml.html.fragment_fromstring(verdict_tables.claims(table({"low": low, "high": high})).data)
+    assert document.xpath("//td[@class='here']")[0].text_content().endswith(said)
+
+
 def test_nothing_judged_is_said_and_not_left_blank():
     rows = table({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
     assert "None of this paper's claims could be judged" in verdict_tables.claims(rows).data

@@ -10,8 +10,12 @@ from benchbook import figures
 from benchbook.figures.tables import NOT_PRINTED, number
 from benchbook.figures.verdict_rows import UNTRUSTED
 from benchbook.figures.verdicts import NOT_TESTABLE
+from benchbook.report.show import end
 
 HEADS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
+ABSENT: Final = "did not run"
+"""What the reason of a contrast ends in that has nothing to tell."""
+
 SHORT: Final = 120
 """Characters of an explanation that stand open; longer ones open on a click."""
 
@@ -28,7 +32,7 @@ def claims(verdicts: pd.DataFrame) -> HTML:
     parts = [_judged(able)] if len(able) else ["<p>None of this paper's claims could be judged by what ran.</p>"]
     if len(rest):
         name = f"{len(rest)} claims not testable here, and why"
-        parts.append(f"<details><summary>{name}</summary>{_untestable(rest)}</details>")
+        parts.append(f'<details class="paper"><summary>{name}</summary>{_untestable(rest)}</details>')
     return HTML("".join(parts))  # type: ignore[no-untyped-call]
 
 
@@ -57,12 +61,8 @@ def _ratio(row: "figures.Row") -> str:
         return NOT_PRINTED
     if row.low != row.low:
         return number(row.ratio)
-    ends = (_end(row.low), _end(row.high))
+    ends = (end(row.low), end(row.high))
     return f'{number(row.ratio)} <span class="interval">[{ends[0]}, {ends[1]}]</span>'
-
-
-def _end(value: float) -> str:
-    return "∞" if value == float("inf") else "0" if value == 0 else number(value)
 
 
 def _why(text: str) -> str:
@@ -70,7 +70,11 @@ def _why(text: str) -> str:
     start, bracket, rest = text.partition(" (")
     if len(text) <= SHORT or not bracket:
         return escape(text)
-    listed = "".join(f"<li>{escape(part)}</li>" for part in _contrasts(rest.removesuffix(")")))
+    contrasts = _contrasts(rest.removesuffix(")"))
+    absent = [part.partition(": ")[0] for part in contrasts if part.endswith(ABSENT)]
+    told = [part for part in contrasts if not part.endswith(ABSENT)]
+    told += [f"{ABSENT}: {'; '.join(absent)}"] if absent else []
+    listed = "".join(f"<li>{escape(part)}</li>" for part in told)
     return f"<details><summary>{escape(start)}</summary><ul>{listed}</ul></details>"
 
 

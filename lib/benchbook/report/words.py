@@ -19,7 +19,7 @@ MEANINGS = {
     "direction only": "the same way, of another size",
     "equivalent": "no difference that matters",
     "contradicted": "the other way",
-    "inconclusive": "too few blocks to say",
+    "inconclusive": "the interval leaves it open",
 }
 """What each verdict means, in print."""
 FINDINGS = {
@@ -39,7 +39,7 @@ def headline(merged: Merged) -> str:
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     said = [
         f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
-        f"{len(merged.observations):,} values."
+        f"{merged.means['rows'].sum():,} values."
     ]
     if without:
         said.append(f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone.")
@@ -47,7 +47,7 @@ def headline(merged: Merged) -> str:
 
 
 def _stand_ins(merged: Merged) -> str:
-    rows = merged.observations[merged.observations["stand_in"].fillna(False).astype(bool)]
+    rows = merged.means[merged.means["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
     said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
     tried = merged.observations.drop(rows.index)["engine"].dropna().unique()
@@ -73,8 +73,8 @@ def found(table: pd.DataFrame) -> str:
     said = [f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction."]
     if len(ratios := tested["detectable_ratio"].dropna()):
         said.append(
-            f"The smallest effects that these blocks could have shown are ratios of {number(ratios.min())} to "
-            f"{number(ratios.max())} (median {number(ratios.median())})."
+            "The smallest effect that these blocks could have shown is a ratio of "
+            f"{number(ratios.median())} in the median, {number(ratios.min())} at best."
         )
     return " ".join([*said, _against_paper(table)])
 
@@ -108,14 +108,14 @@ def trust(controls: pd.DataFrame) -> str:
 
 def durability(merged: Merged) -> str:
     """Return which durability the stores ran with, and whether the disk allows a word on it."""
-    levels = sorted(set(merged.observations["durability"].dropna()))
+    levels = sorted(set(merged.means["durability"].dropna()))
     if not levels:
         return "No store ran."
     said = (
         f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
         "MongoDB's default does not wait for the disk, PostgreSQL's does."
     )
-    in_memory = any(one.get("file_system_in_memory") for one in environments(merged.observations))
+    in_memory = any(one.get("file_system_in_memory") for one in environments(merged.means))
     return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
 
 
