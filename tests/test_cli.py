@@ -51,6 +51,7 @@ def finish(one: grid.Cell) -> None:
         (["servers", "up", "mongo"], "mongo"),
         (["servers", "up", "noop"], "has no server"),
         (["servers", "up", "mongodb", "--topology", "ring"], "invalid choice"),
+        (["servers", "up", "mongodb", "--topology", "bidirectional"], "runs single or replicated here"),
     ],
     ids=" ".join,
 )

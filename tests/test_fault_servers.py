@@ -1,6 +1,7 @@
 """Servers on a disk that is full: told as such, and nothing is left behind."""
 
 import os
+import signal
 import subprocess
 import tempfile
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from urllib3.exceptions import HTTPError
 from benchbook import servers
 from benchbook.deployment import Deployment, Topology
 from benchbook.engines.couchdb_http import AnswerError, Node
+from benchbook.servers.fleet import Fleet
 from standing import WHEELS
 from waiting import comes_true
 
@@ -42,6 +44,28 @@ def fill(folder: Path, leaving_kb: int) -> Path:
     free = psutil.disk_usage(str(folder)).free - leaving_kb * 1024
     (folder / "filler").write_bytes(bytes(free))
     return folder / "filler"
+
+
+@pytest.mark.parametrize("serves", [True, False])
+def test_a_program_that_waits_for_somebody_to_free_the_disk_is_told_of(serves: bool, temporary: Path) -> None:
+    says = (
+        "echo '[ERROR] mysqld: Disk is full writing ./binlog.000001 (Errcode: 28). Waiting for someone to free space'"
+    )
+    command = ["sh", "-c", f"{says}; exec sleep 600"]
+    fleet = Fleet("mysql", stop_signal=signal.SIGKILL, waits="Waiting for someone to free space")
+    try:
+        if serves:
+            server = fleet.serve("primary", lambda port: command)
+            server.await_line("Waiting")
+            assert "mysql's primary (process" in (why := fleet.failure() or "")
+        else:
+            with pytest.raises(servers.ServerError) as told:
+                fleet.run(command)
+            why = str(told.value)
+        assert "waits: the disk is full: free some of it" in why
+    finally:
+        fleet.stop()
+    assert psutil.Process().children() == []
 
 
 def write_until_it_fails(deployment: Deployment) -> None:

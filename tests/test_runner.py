@@ -171,6 +171,48 @@ def test_a_killed_server_fails_its_cell_and_is_started_again_for_the_next(suite:
     assert "mongodb" in reasons()[0] and "SIGKILL" in reasons()[0]
 
 
+def test_servers_that_failed_a_cell_are_not_used_for_the_next(suite: Suite):
+    note = """
+    import json
+    pid = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0]["pid"]
+    (trap.parent / f"server-{n}").write_text(str(pid))
+    """
+    code = "\n".join(line.strip() for line in note.splitlines())
+    for n in (50, 60, 70):
+        suite.lay(n, f"{code}\nif not list(trap.parent.glob('first')): (trap.parent / 'first').touch(); 1 / 0")
+    status, printed = suite.run(engine="mongodb", n="50,60,70")
+    assert status == 1 and states() == ["done", "done", "failed"], printed
+    pids = {file.read_text() for file in suite.traps.glob("server-*")}
+    assert len(pids) == 2
+
+
+def test_results_that_cannot_be_written_end_the_run_and_what_is_finished_stays(suite: Suite, results_folder: Path):
+    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"])
+    block = """
+    folder = pathlib.Path(os.environ["BENCHBOOK_RESULTS"], "crud")
+    folder.rename(folder.with_name("kept"))
+    folder.write_text("in the way")
+    """
+    trap = suite.lay(second.parameters.model_dump()["n"], "\n".join(line.strip() for line in block.splitlines()))
+    status, printed = suite.run(n="50,60,70")
+    assert status == 1 and "Traceback" not in printed, printed
+    assert f"stopped, for {results_folder} cannot be written: " in printed and "what is finished is kept" in printed
+    trap.unlink()
+    (results_folder / "crud").unlink()
+    (results_folder / "kept").rename(results_folder / "crud")
+    status, printed = suite.run(n="50,60,70")
+    assert status == 0 and "2 done, 1 before" in printed, printed
+
+
+def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(
+    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    (tmp_path / "file").touch()
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "file" / "results"))
+    status, printed = suite.run()
+    assert status == 2 and "file/results cannot be written: " in printed and "Traceback" not in printed, printed
+
+
 @pytest.mark.parametrize(
     ("signum", "status", "engine"),
     [
@@ -180,7 +222,7 @@ def test_a_killed_server_fails_its_cell_and_is_started_again_for_the_next(suite:
     ],
 )
 def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
-    suite: Suite, signum: signal.Signals, status: int, engine: str
+    suite: Suite, temporary: Path, signum: signal.Signals, status: int, engine: str
 ):
     _, second = grid.plan(["crud"], "smoke", [f"engine={engine}", "topology=single"], ["n=50,60"])
     trap = suite.lay(second.parameters.model_dump()["n"], SLEEP)
@@ -193,6 +235,7 @@ def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     trap.unlink()
     status, printed = suite.run(engine=engine, n="50,60")
     assert status == 0 and "1 done, 1 before" in printed and states() == ["done", "done"], printed
+    assert list(temporary.iterdir()) == []
 
 
 def test_two_runs_do_not_overlap(suite: Suite, results_folder: Path):
@@ -251,6 +294,12 @@ def test_a_cell_of_both_formats_owes_both():
     assert outcome.missing(json, 1, EXPECTED, "both") == "all values of xml"
     both = pd.concat([json, json.assign(format="xml")])
     assert outcome.missing(both, 1, EXPECTED, "both") is None
+
+
+def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():
+    assert outcome.ran_out(rows((0, "insert", "catch_up_time", 5, 0), censored=True))
+    assert not outcome.ran_out(rows((0, "select", "wall_time", None, 0), censored=True))
+    assert not outcome.ran_out(rows((0, "insert", "catch_up_time", 5, 0)))
 
 
 def test_measured_work_counts_each_moment_once():

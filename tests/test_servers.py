@@ -283,14 +283,16 @@ def test_servers_die_with_an_owner_that_was_killed_and_the_next_start_sweeps(pro
 def test_a_sweep_spares_folders_in_use_and_folders_of_others(temporary: Path) -> None:
     used = folders.Folder()
     (temporary / "benchbook-servers-dead").mkdir()
+    (temporary / "benchbook-run-dead").mkdir()
     (temporary / "something-else").mkdir()
     (temporary / "benchbook-servers-link").symlink_to(temporary / "something-else")
     if os.geteuid() == 0:
         (temporary / "benchbook-servers-theirs").mkdir()
         shutil.chown(temporary / "benchbook-servers-theirs", "nobody")
-    folders.sweep()
+    folders.sweep(temporary)
     assert used.path.is_dir()
     assert not (temporary / "benchbook-servers-dead").exists()
+    assert not (temporary / "benchbook-run-dead").exists()
     assert (temporary / "something-else").is_dir()
     assert os.geteuid() != 0 or (temporary / "benchbook-servers-theirs").is_dir()
     used.remove()

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,7 @@ import pytest
 
 from benchbook import servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
-from benchbook.servers.address import variable
+from benchbook.servers.address import Answer, variable
 from standing import needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -108,7 +109,29 @@ def test_an_old_version_is_that_version(monkeypatch: pytest.MonkeyPatch) -> None
         monkeypatch.setenv(variable("postgresql@9.6"), running.deployment.node().url)
         missing = servers.find("postgresql@9.6")
     assert isinstance(missing, servers.Missing)
-    assert missing.why.endswith(f"is {running.deployment.node().version}, not 9.6")
+    assert missing.why.endswith(f"is {running.deployment.node().version}: postgresql@9.6 is 9.6")
+
+
+@pytest.mark.parametrize(
+    ("product", "version", "says"),
+    [
+        ("mysql", "5.5.9", r"is 5\.5\.9: mysql is 8\.0\.23 or newer \(mysql@5\.5: BENCHBOOK_MYSQL_5_5_URL\)"),
+        ("postgresql", "9.6.24", r"is 9\.6\.24: postgresql is 10 or newer \(postgresql@9\.6: BENCHBOOK_POSTGRESQL_9"),
+        ("mariadb", "10.4.34", r"is 10\.4\.34: mariadb is 10\.5 or newer"),
+        ("mongodb", "4.2.25", r"is 4\.2\.25: mongodb is 4\.4 or newer"),
+    ],
+)
+def test_a_server_that_is_too_old_is_refused_by_its_version(
+    product: str, version: str, says: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = servers.products.module(product)
+    monkeypatch.setattr(module, "ask", lambda url: Answer(version, "primary", {}))
+    monkeypatch.setenv(variable(product), f"{product}://127.0.0.1:1/old")
+    missing = servers.find(product)
+    assert isinstance(missing, servers.Missing)
+    assert re.search(says, missing.why)
+    monkeypatch.setattr(module, "ask", lambda url: Answer("18.0.0", "primary", {}))
+    assert isinstance(servers.find(product), servers.Found)
 
 
 def test_a_given_server_that_went_away_is_noticed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -37,21 +37,24 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell]) -> int:
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
     from benchbook.runner.slot import BusyError, slot
+    from benchbook.runner.storing import UnwritableError
 
+    stopped: int | None = None
+    why = "stopped"
     try:
         with slot(), _terminable(), Progress(cells, results.seconds()) as progress:
             batch = Batch(cells, progress, asked.timeout or TIMEOUT_S)
             try:
                 batch.run()
             except KeyboardInterrupt as error:
-                stopped: int | None = status.TERMINATED if isinstance(error, _Terminated) else status.INTERRUPTED
-            else:
-                stopped = None
-    except BusyError as error:
+                stopped = status.TERMINATED if isinstance(error, _Terminated) else status.INTERRUPTED
+            except UnwritableError as error:
+                stopped, why = status.FAILED, f"stopped, for {error}"
+    except (BusyError, UnwritableError) as error:
         raise status.UsageError(str(error)) from error
     _tell(asked, cells, batch.summary)
     if stopped is not None:
-        print("stopped: what is finished is kept; the same command goes on from there", file=sys.stderr)
+        print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
     return _status(cells, batch.summary)
 
@@ -72,6 +75,9 @@ def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any) -
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     share = summary.measured_s / summary.wall_s if summary.wall_s else 0.0
     print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was measured work")
+    if summary.ran_out:
+        print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
+        print("\n".join(f"  {described(cell, cells)} (block {cell.block + 1})" for cell in summary.ran_out))
     if summary.skipped:
         print(_skips([failure.reason for failure in summary.skipped]))
     for failure in summary.failed:

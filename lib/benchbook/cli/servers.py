@@ -17,6 +17,8 @@ def main(asked: argparse.Namespace) -> int:
         raise status.UsageError(str(error)) from error
     if product == "none":
         raise status.UsageError(f"{asked.engine} has no server")
+    if asked.topology not in (ways := servers.topologies(product)):
+        raise status.UsageError(f"{product} runs {' or '.join(ways)} here, not {asked.topology}")
     found = servers.find(product, asked.topology)
     if isinstance(found, servers.Missing):
         print(f"benchbook: {found.why}", file=sys.stderr)

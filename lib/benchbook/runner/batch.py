@@ -22,6 +22,7 @@ from benchbook.runner.failures import Failure
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
+from benchbook.runner.storing import storing
 from benchbook.runner.visit import Visit
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RESULT
@@ -40,6 +41,8 @@ class Summary:
         Cells finished in this run.
     failed, skipped
         Cells without values, and why.
+    ran_out
+        Finished cells in which a wait for the replica ran out: their times are censored.
     wall_s, measured_s
         How long the run took, and for how long of it a cell's clock ran.
     """
@@ -47,6 +50,7 @@ class Summary:
     done: int = 0
     failed: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
+    ran_out: list[Cell] = field(default_factory=list)
     wall_s: float = 0.0
     measured_s: float = 0.0
 
@@ -72,7 +76,13 @@ class Batch:
         self.summary = Summary()
 
     def run(self) -> Summary:
-        """Run what is not done; an interrupt passes through once nothing runs any more."""
+        """Run what is not done; an interrupt passes through once nothing runs any more.
+
+        Raises
+        ------
+        UnwritableError
+            When the results' folder takes nothing.
+        """
         start = time.monotonic()
         try:
             self._skip(cell for cell in self._cells if cell.missing)
@@ -86,7 +96,7 @@ class Batch:
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
             reason = cell.missing or ""
-            results.write(columns(cell, self._run_id, "skipped", reason))
+            self._write(columns(cell, self._run_id, "skipped", reason))
             self.summary.skipped.append(Failure(cell, reason))
             self._progress.ended(cell, "skipped")
 
@@ -99,10 +109,12 @@ class Batch:
                 except ServerError as error:
                     self._fail(cell, str(error), {})
                 else:
-                    self._attempt(cell, visit)
+                    if not self._attempt(cell, visit):
+                        visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
         self._progress.visited(cells)
 
-    def _attempt(self, cell: Cell, visit: Visit) -> None:
+    def _attempt(self, cell: Cell, visit: Visit) -> bool:
+        """Run a cell; return whether its servers can be trusted with another."""
         target = visit.folder / "rows.parquet"
         target.unlink(missing_ok=True)
         started_at = datetime.now(UTC)
@@ -112,31 +124,41 @@ class Batch:
         if table is None or lacking:
             dead = visit.broken()
             self._fail(cell, dead or why or f"the notebook ended well but delivered too little: {lacking}", known)
-            return
-        results.write({**columns(cell, self._run_id, "done"), **known}, table)
+            return False
+        self._write({**columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1
-        self.summary.measured_s += outcome.measured_s(outcome.frame(table))
+        rows = outcome.frame(table)
+        self.summary.measured_s += outcome.measured_s(rows)
         self._progress.ended(cell, "done", (known["cell_ended_at"] - started_at).total_seconds())
+        if ran_out := outcome.ran_out(rows):
+            self.summary.ran_out.append(cell)
+        return not ran_out
 
     def _execute(self, cell: Cell, visit: Visit, target: Path) -> str | None:
         kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
         log = kept.with_suffix(".log")
-        kept.parent.mkdir(parents=True, exist_ok=True)
-        log.unlink(missing_ok=True)
+        with storing():
+            kept.parent.mkdir(parents=True, exist_ok=True)
+            log.unlink(missing_ok=True)
         env = {**visit.env, RESULT: str(target)}
         kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
         parameters = cell.parameters.model_dump()
         try:
             return execute(notebook(cell.study), parameters, kernel, kept, broken=visit.died, timeout_s=self._timeout_s)
         finally:
-            with suppress(FileNotFoundError):
+            with storing(), suppress(FileNotFoundError):
                 if not log.stat().st_size:
                     log.unlink()
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
-        results.write({**columns(cell, self._run_id, "failed", reason), **known})
+        self._write({**columns(cell, self._run_id, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
+
+    @staticmethod
+    def _write(cell: dict[str, object], values: pa.Table | None = None) -> None:
+        with storing():
+            results.write(cell, values)
 
 
 def _visited(cell: Cell) -> tuple[int, str, Topology]:

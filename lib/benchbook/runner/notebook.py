@@ -6,6 +6,7 @@ import shutil
 import threading
 import time
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Final
 
@@ -14,6 +15,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from benchbook.runner.kernels import Kernel
+from benchbook.servers.errors import advised
 
 _GLANCE_S: Final = 1.0
 _GRACE_S: Final = 3.0
@@ -89,15 +91,16 @@ def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept:
             shutdown_kernel="immediate",
         )
     except PapermillExecutionError as error:
-        return f"{error.ename}: {_COLOURS.sub('', error.evalue)} (notebook cell {error.cell_index} of {kept.name})"
+        said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
+        return f"{said} (notebook cell {error.cell_index} of {kept.name})"
     except DeadKernelError:
         return f"the kernel died; {_last_words(kernel.log)}"
     except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
-        return f"{type(error).__name__}: {error}"
+        return advised(f"{type(error).__name__}: {error}")
     finally:
         if executed.exists():
-            kept.parent.mkdir(parents=True, exist_ok=True)
-            shutil.move(executed, kept)
+            with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
+                shutil.move(executed, kept)
     return None
 
 

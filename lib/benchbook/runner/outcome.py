@@ -30,6 +30,11 @@ def missing(
     return "all values" if stated.empty else None
 
 
+def ran_out(rows: pd.DataFrame) -> bool:
+    """Return whether a wait for the replica ran out: a time that is censored, not one that was never taken."""
+    return bool((rows["censored"] & rows["value"].notna()).any())
+
+
 def measured_s(rows: pd.DataFrame) -> float:
     """Return for how many seconds a cell's clocks ran, each moment once."""
     times = rows[rows["metric"].isin(TIMES) & rows["value"].notna()]

@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from datetime import datetime
 
 from benchbook import paths
+from benchbook.runner.storing import storing
 
 
 class BusyError(RuntimeError):
@@ -21,17 +22,22 @@ def slot() -> Iterator[None]:
     ------
     BusyError
         When another run holds it: says which.
+    UnwritableError
+        When the folder takes nothing.
     """
     folder = paths.results()
-    folder.mkdir(parents=True, exist_ok=True)
-    with (folder / ".running").open("a+") as file:
+    with storing():
+        folder.mkdir(parents=True, exist_ok=True)
+        lock = (folder / ".running").open("a+")
+    with lock as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
             file.seek(0)
             raise BusyError(f"{file.read() or 'another run'} writes to {folder}: wait for it, or stop it") from None
         file.truncate(0)
-        file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
-        file.flush()
+        with storing():
+            file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
+            file.flush()
         yield
         file.truncate(0)

@@ -13,9 +13,11 @@ from benchbook import measure, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import closure
 from benchbook.runner.kernels import Nursery, nursery
-from benchbook.servers import Running
+from benchbook.servers import Running, ServerError
+from benchbook.servers.errors import advised
+from benchbook.servers.folders import Folder
 
-_LONGEST: Final = 70
+_LONGEST: Final = 66
 """Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
 
@@ -38,13 +40,21 @@ class Visit(AbstractContextManager["Visit"]):
         self.nursery: Nursery | None = None
 
     def __enter__(self) -> Self:
-        self._folder = tempfile.TemporaryDirectory(prefix="benchbook-", dir=_short_folder(), ignore_cleanup_errors=True)
-        self.folder = Path(self._folder.name)
         return self
 
     def __exit__(self, *_: object) -> None:
         self.down()
-        self._folder.cleanup()
+        if "_folder" in vars(self):
+            self._folder.remove()
+
+    @cached_property
+    def _folder(self) -> Folder:
+        return Folder("run", _short_folder())
+
+    @property
+    def folder(self) -> Path:
+        """Where the kernels' sockets and what they deliver lie; the next run sweeps what a killed one left."""
+        return self._folder.path
 
     def down(self) -> None:
         """Stop all that was started; the next `ready` starts it anew."""
@@ -57,16 +67,19 @@ class Visit(AbstractContextManager["Visit"]):
         Raises
         ------
         servers.ServerError
-            When the servers do not start.
+            When the servers do not start, or the temporary folder takes nothing.
         """
         if self._running is not None and not self.broken():
             return
         self.down()
-        with ExitStack() as up:
-            self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
-            self._running = up.enter_context(self._servers())
-            self._announce()
-            self._up = up.pop_all()
+        try:
+            with ExitStack() as up:
+                self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
+                self._running = up.enter_context(self._servers())
+                self._announce()
+                self._up = up.pop_all()
+        except OSError as error:
+            raise ServerError(f"nothing can be started here: {advised(str(error))}") from error
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
@@ -110,7 +123,7 @@ class Visit(AbstractContextManager["Visit"]):
             file.write(self.deployment.to_json())
 
 
-def _short_folder() -> str:
+def _short_folder() -> Path:
     """Return where temporary files go, unless a socket's name would get longer there than the system allows."""
     usual = tempfile.gettempdir()
-    return usual if len(usual) <= _LONGEST else "/tmp"
+    return Path(usual if len(usual) <= _LONGEST else "/tmp")

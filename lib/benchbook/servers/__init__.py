@@ -1,7 +1,7 @@
 """Find, start, pair, watch and stop local servers, or take given addresses: what comes out is a `Deployment`."""
 
 from benchbook.servers.errors import ServerError
-from benchbook.servers.products import PRODUCTS, find, product_of
+from benchbook.servers.products import PRODUCTS, find, product_of, topologies
 from benchbook.servers.programs import Found, Missing
 from benchbook.servers.running import Running, describe, session, start, up
 
@@ -16,5 +16,6 @@ __all__ = [
     "product_of",
     "session",
     "start",
+    "topologies",
     "up",
 ]

@@ -8,8 +8,12 @@ from typing import Final
 _LINES = 8
 _TAIL_B = 65_536
 
+_FULL: Final = (
+    r"No space left on device|Disk quota exceeded|Disk is full writing|[Ee]rr(?:or|code:) 28\b|out of disk space"
+)
+
 _REMEDIES: Final = {
-    r"No space left on device|Disk quota exceeded": "the disk is full: free some of it, or point TMPDIR elsewhere",
+    _FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
     r"error while loading shared libraries: (?P<what>\S+?):": "a library is missing: install what provides {what}",
     r"Address already in use": "every port it tried was taken: start again",
     r"Permission denied": "the server's user must reach its folder and programs: check TMPDIR and their permissions",
@@ -28,22 +32,35 @@ def written(log: Path) -> str:
 
 
 def last_words(text: str) -> str:
-    """Return the last telling lines, indented: of the many in which MongoDB takes its leave, none."""
+    """Return the last telling lines, indented: of MongoDB's leave-taking and MariaDB's good advice, none."""
     lines = text.strip().splitlines()
-    telling = [line for line in lines if '"s":"I"' not in line] or lines
+    errors = [line for line in lines if "[ERROR]" in line]
+    telling = errors or [line for line in lines if '"s":"I"' not in line] or lines
     return "\n".join(f"    {line[:400]}" for line in telling[-_LINES:]) or "    (nothing)"
+
+
+def advised(text: str) -> str:
+    """Return an error's text, with what to do about it where that is known."""
+    advice = _advice(text)
+    return f"{text}: {advice}" if advice else text
 
 
 def remedy(text: str, status: int | None) -> str:
     """Return what to do about a server that wrote `text` and ended with `status`."""
-    for pattern, advice in _REMEDIES.items():
-        if found := re.search(pattern, text):
-            return advice.format(**found.groupdict())
+    if advice := _advice(text):
+        return advice
     if status == -signal.SIGILL:
         return "this processor lacks instructions it needs (MongoDB from 5.0 on: AVX): give an address instead"
     if status == -signal.SIGKILL:
         return "something killed it: see whether memory ran out"
     return "what it said is all that is known"
+
+
+def _advice(text: str) -> str | None:
+    for pattern, advice in _REMEDIES.items():
+        if found := re.search(pattern, text):
+            return advice.format(**found.groupdict())
+    return None
 
 
 def ending(status: int) -> str:

@@ -20,6 +20,7 @@ Command = Callable[[int], Sequence[str | Path]]
 
 _TRIES = 5
 _READY_S = 60.0
+_RUN_S = 180.0
 _STOP_S = 10.0
 _POLL_S = 0.01
 _LOG_B = 1 << 18
@@ -67,11 +68,8 @@ class Server:
             time.sleep(_POLL_S)
 
     def failure(self) -> str | None:
-        """Return how and why the server ended; None while it runs."""
-        status = self.process.poll()
-        if status is None:
-            return None
-        return self.fleet.complaint(f"{self.role} (process {self.process.pid})", status, self.log)
+        """Return how and why the server ended, or waits for room on the disk; None while it runs."""
+        return self.fleet.trouble(f"{self.role} (process {self.process.pid})", self.process, self.log)
 
 
 class Fleet:
@@ -85,6 +83,8 @@ class Fleet:
         Who runs the servers; None: whoever runs this.
     stop_signal, death_signal
         What they are sent to stop, and when their owner dies.
+    waits
+        What they print when they wait, without end, for somebody to free the disk.
     """
 
     def __init__(
@@ -94,11 +94,13 @@ class Fleet:
         user: str | None = None,
         stop_signal: signal.Signals = signal.SIGTERM,
         death_signal: signal.Signals = signal.SIGKILL,
+        waits: str | None = None,
     ) -> None:
         self.product = product
         self.user = user
         self.stop_signal = stop_signal
         self.death_signal = death_signal
+        self.waits = waits
         self.folder = Folder()
         self.servers: list[Server] = []
 
@@ -128,17 +130,21 @@ class Fleet:
         Raises
         ------
         ServerError
-            When it fails.
+            When it fails, or takes too long.
         """
         name = Path(command[0]).name
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)
+        deadline = time.monotonic() + _RUN_S
         try:
-            status = process.wait()
+            while process.poll() != 0:
+                if why := self.trouble(name, process, log):
+                    raise ServerError(why)
+                if time.monotonic() > deadline:
+                    raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
+                time.sleep(_POLL_S)
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
-        if status:
-            raise ServerError(self.complaint(name, status, log))
 
     def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
         """Start a program that prints into a new `log`."""
@@ -157,10 +163,13 @@ class Fleet:
                 death_signal=self.death_signal,
             )
 
-    def complaint(self, what: str, status: int, log: Path) -> str:
-        """Return what is to be said of a program that ended."""
+    def trouble(self, what: str, process: "subprocess.Popen[bytes]", log: Path) -> str | None:
+        """Return what is to be said of a program that ended, or waits for room on the disk; None while it runs."""
+        status = process.poll()
+        if status is None and (self.waits is None or self.waits not in written(log)):
+            return None
         text = written(log)
-        why = f"{ending(status)}: {remedy(text, status)}"
+        why = f"{'waits' if status is None else ending(status)}: {remedy(text, status)}"
         return f"{self.product}'s {what} {why}; in {log.parent} it wrote last:\n{last_words(text)}"
 
     def failure(self, patience_s: float = 0.0) -> str | None:

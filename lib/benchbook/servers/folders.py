@@ -9,19 +9,30 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from typing import Final, Literal
 
 from benchbook.servers.errors import ServerError, remedy
 
-_PREFIX = "benchbook-servers-"
+Kind = Literal["servers", "run"]
+"""Whose folder it is: the servers' of one deployment, or a run's own, for its kernels."""
+
+_MODES: Final[dict[Kind, int]] = {"servers": 0o711, "run": 0o700}
 
 
 class Folder:
     """A locked temporary folder.
 
+    Parameters
+    ----------
+    kind
+        Whose it is. A run's own is closed to others; through that of servers, the user of root's servers must get.
+    parent
+        Where it is made, if not in the system's temporary folder (``TMPDIR`` moves that).
+
     Attributes
     ----------
     path
-        Where it is: in the system's temporary folder (``TMPDIR`` moves that).
+        Where it is.
 
     Raises
     ------
@@ -29,10 +40,11 @@ class Folder:
         When none can be made.
     """
 
-    def __init__(self) -> None:
-        sweep()
+    def __init__(self, kind: Kind = "servers", parent: Path | None = None) -> None:
+        parent = parent or Path(tempfile.gettempdir())
+        sweep(parent)
         try:
-            self.path, self._lock = _create()
+            self.path, self._lock = _create(kind, parent)
         except OSError as error:
             raise ServerError(f"no temporary folder can be made here ({error}): {remedy(str(error), None)}") from error
 
@@ -44,19 +56,19 @@ class Folder:
             self._lock = None
 
 
-def sweep() -> None:
-    """Remove our own folders whose owner is dead."""
-    for folder in Path(tempfile.gettempdir()).glob(f"{_PREFIX}*"):
+def sweep(parent: Path) -> None:
+    """Remove our own folders in `parent` whose owner is dead."""
+    for folder in (found for kind in _MODES for found in parent.glob(f"benchbook-{kind}-*")):
         if (lock := _locked(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
-def _create() -> tuple[Path, int | None]:
+def _create(kind: Kind, parent: Path) -> tuple[Path, int | None]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=_PREFIX))
+        folder = Path(tempfile.mkdtemp(prefix=f"benchbook-{kind}-", dir=parent))
         if (lock := _locked(folder)) is not None and folder.exists():  # else another's sweep came between
-            folder.chmod(0o711)  # the user of a server started by root must get through
+            folder.chmod(_MODES[kind])
             return folder, lock
 
 

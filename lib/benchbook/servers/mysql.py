@@ -27,6 +27,7 @@ from benchbook.servers.users import substitute
 
 _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
+_WAITS: Final = "Waiting for someone to free space"
 _PATIENCE_S: Final = 30.0
 _ANSWER_S: Final = 5
 _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
@@ -64,7 +65,8 @@ class MySQL:
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers; root's run as ``mysql`` or, without that user, as ``nobody``."""
         user = substitute(self.product, "mysql") if os.geteuid() == 0 else None
-        return Fleet(self.product, user=user, stop_signal=signal.SIGKILL)  # SIGTERM takes up to 10 s, to keep the data
+        stop = signal.SIGKILL  # SIGTERM takes up to 10 s, to keep the data
+        return Fleet(self.product, user=user, stop_signal=stop, waits=_WAITS)
 
     def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""

@@ -1,6 +1,7 @@
 """The products, what each one's module offers, and where a product would come from."""
 
 import importlib
+import re
 from functools import cache
 from typing import Final, Protocol, cast
 
@@ -18,6 +19,9 @@ PRODUCTS: Final = (
 """An old version of a product, ``product@version``, is one of its own: a grid may compare the two."""
 BIDIRECTIONAL: Final = ("couchdb",)
 """Products whose two nodes can each replicate from the other."""
+
+_OLDEST: Final = {"mongodb": "4.4", "postgresql": "10", "mysql": "8.0.23", "mariadb": "10.5"}
+"""The version from which on a server knows all that we ask of it: other words for log positions, other functions."""
 
 
 class Product(Protocol):
@@ -61,6 +65,11 @@ def product_of(engine: str) -> str:
     return product
 
 
+def topologies(product: str) -> tuple[Topology, ...]:
+    """Return the topologies that a product's servers can be run in."""
+    return ("single", "replicated", "bidirectional") if product in BIDIRECTIONAL else ("single", "replicated")
+
+
 def find(product: str, topology: Topology = "single") -> Found | Missing:
     """Return where `product` would come from: a given address, else what can be started here; or why it is missing."""
     if product not in PRODUCTS:
@@ -92,12 +101,26 @@ def ask(product: str, role: Role, url: str) -> Answer:
         answer = module(product).ask(url)
     except ConnectionError as error:
         raise ServerError(f"{variable(product, role)} ({shown(url)}) does not answer: {error}") from None
-    version = product.partition("@")[2]
-    if not f"{answer.version}.".startswith(f"{version}." if version else ""):
-        raise ServerError(f"{variable(product, role)} ({shown(url)}) is {answer.version}, not {version}")
+    if why := _misfit(product, answer):
+        raise ServerError(f"{variable(product, role)} ({shown(url)}) is {answer.version}: {why}")
     if answer.role not in (role, None):
         raise ServerError(f"{variable(product, role)} ({shown(url)}) is a {answer.role}, not a {role}")
     return answer
+
+
+def _misfit(product: str, answer: Answer) -> str | None:
+    """Return why a server's version is not one that the product's engines can use; a stand-in counts its own."""
+    name, _, version = product.partition("@")
+    if version:
+        return None if f"{answer.version}.".startswith(f"{version}.") else f"{product} is {version}"
+    if (oldest := _OLDEST.get(product)) is None or answer.stand_in or _numbers(answer.version) >= _numbers(oldest):
+        return None
+    old = [known for known in PRODUCTS if known.startswith(f"{name}@")]
+    return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", version)]
 
 
 _answer = cache(ask)  # answers only: what was raised is asked again

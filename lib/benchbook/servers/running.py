@@ -10,7 +10,7 @@ from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topolog
 from benchbook.servers.address import Answer, given, listener, variable
 from benchbook.servers.errors import ServerError, remedy
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.products import BIDIRECTIONAL, ask, here, module, product_of
+from benchbook.servers.products import ask, here, module, product_of, topologies
 from benchbook.servers.programs import Found, Missing
 
 _LAST_WORDS_S = 2.0
@@ -132,8 +132,7 @@ def _launched(
 
 def _check(product: str, topology: Topology) -> None:
     module(product)
-    ways = ("single", "replicated", *(["bidirectional"] if product in BIDIRECTIONAL else []))
-    if topology not in ways:
+    if topology not in (ways := topologies(product)):
         raise ServerError(f"{product} runs {' or '.join(ways)} here, not {topology!r}")
 
 
