@@ -17,7 +17,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from benchbook import servers
@@ -36,7 +36,10 @@ WAIT_S: Final = 15.0
 GLANCE_S: Final = 0.25
 """How often the primary is asked, in s: it must rest before a cell, and PouchDB make a database unasked."""
 
-DISK_MB: Final = 1024
+DISK_MB: Final = 448
+DISK_N: Final = (6000, 6001, 6002)
+"""Filling the disk takes its time, during which the cell must go on."""
+
 MOMENT: Final = 100
 """Records that the primary holds when the fault comes."""
 
@@ -80,11 +83,11 @@ FAULTS: Final[dict[str, Fault]] = {
 OF_A_PAIR: Final = ("replica-killed", "replica-stopped", "link-stopped")
 
 
-def options(study: str, engine: str) -> list[str]:
+def options(study: str, engine: str, sizes: Sequence[int]) -> list[str]:
     """Return the options of three cells that differ in nothing but a record more."""
     product = servers.product_of(engine)
     of_study = {"topology": topology(product)} if study == "crud" else {"model": "json_text"}
-    n = ",".join(map(str, N))
+    n = ",".join(map(str, sizes))
     return selected(study, engine=engine, n=n, repetitions="1", timeout_s=str(WAIT_S), **of_study)
 
 
@@ -113,7 +116,7 @@ def row(study: str, engine: str, name: str) -> Row:
 
 
 def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
-    asked = options(study, engine)
+    asked = options(study, engine, DISK_N if inject is disk_full else N)
     _, second, third = order(folders, asked)
     run, filler = Run(folders, asked), folders.temporary / "filler"
     try:

@@ -112,6 +112,7 @@ def rows(engine: str) -> Iterator[Row]:
 
 
 def main() -> None:
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # it, too, stops the servers
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("engine", nargs="*", default=WRONG)
     print(HEAD)

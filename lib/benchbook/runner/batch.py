@@ -146,7 +146,7 @@ class Batch:
         try:
             return execute(notebook(cell.study), parameters, kernel, kept, broken=visit.died, timeout_s=self._timeout_s)
         finally:
-            with suppress(FileNotFoundError):
+            with storing(), suppress(FileNotFoundError):
                 if not log.stat().st_size:
                     log.unlink()
 
