@@ -250,48 +250,6 @@ def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(
     assert status == 2 and "file/results cannot be written: " in printed and "Traceback" not in printed, printed
 
 
-def test_servers_that_failed_a_cell_are_not_used_for_the_next(suite: Suite):
-    note = """
-    import json
-    pid = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0]["pid"]
-    (trap.parent / f"server-{n}").write_text(str(pid))
-    """
-    code = "\n".join(line.strip() for line in note.splitlines())
-    for n in (50, 60, 70):
-        suite.lay(n, f"{code}\nif not list(trap.parent.glob('first')): (trap.parent / 'first').touch(); 1 / 0")
-    status, printed = suite.run(engine="mongodb", n="50,60,70")
-    assert status == 1 and states() == ["done", "done", "failed"], printed
-    pids = {file.read_text() for file in suite.traps.glob("server-*")}
-    assert len(pids) == 2
-
-
-def test_results_that_cannot_be_written_end_the_run_and_what_is_finished_stays(suite: Suite, results_folder: Path):
-    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"])
-    block = """
-    folder = pathlib.Path(os.environ["BENCHBOOK_RESULTS"], "crud")
-    folder.rename(folder.with_name("kept"))
-    folder.write_text("in the way")
-    """
-    trap = suite.lay(second.parameters.model_dump()["n"], "\n".join(line.strip() for line in block.splitlines()))
-    status, printed = suite.run(n="50,60,70")
-    assert status == 1 and "Traceback" not in printed, printed
-    assert f"stopped, for {results_folder} cannot be written: " in printed and "what is finished is kept" in printed
-    trap.unlink()
-    (results_folder / "crud").unlink()
-    (results_folder / "kept").rename(results_folder / "crud")
-    status, printed = suite.run(n="50,60,70")
-    assert status == 0 and "2 done, 1 before" in printed, printed
-
-
-def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(
-    suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-):
-    (tmp_path / "file").touch()
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "file" / "results"))
-    status, printed = suite.run()
-    assert status == 2 and "file/results cannot be written: " in printed and "Traceback" not in printed, printed
-
-
 @pytest.mark.parametrize(
     ("signum", "status", "engine"),
     [

@@ -50,7 +50,7 @@ def _stand_ins(merged: Merged) -> str:
     rows = merged.means[merged.means["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
     said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
-    tried = merged.observations.drop(rows.index)["engine"].dropna().unique()
+    tried = merged.means.drop(rows.index)["engine"].dropna().unique()
     if unproven := [engine for engine in sorted(tried) if caveats.untested(engine)]:
         said += f" Their adapters met no real server while they were written: {', '.join(unproven)}."
     return said
