@@ -6,7 +6,7 @@ import pytest
 from benchbook import engines
 from benchbook.engines import arangodb_errors
 from benchbook.engines.arangodb_database import document, own_record
-from benchbook.engines.json_records import Restorer
+from benchbook.engines.restorer import Restorer
 from benchbook.servers import arangodb as server
 from test_engines import TYPED, awkward
 

@@ -1,6 +1,7 @@
 """Adapters: one a database, and one a mode or a mapper of it. They use a `Deployment`; they time nothing."""
 
-from benchbook.engines.base import Counter, Durability, Engine, Options
+from benchbook.engines.base import Engine
+from benchbook.engines.counter import Counter
 from benchbook.engines.errors import (
     DuplicateKeyError,
     EngineError,
@@ -9,6 +10,7 @@ from benchbook.engines.errors import (
     RefusedError,
     UnreachableError,
 )
+from benchbook.engines.options import Durability, Options
 from benchbook.engines.registry import NAMES, load, open
 
 __all__ = [

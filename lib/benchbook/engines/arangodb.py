@@ -15,21 +15,21 @@ from typing import Any, ClassVar, Final
 
 import orjson
 
-from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
+from benchbook.datasets import Schema
+from benchbook.deployment import Role
 from benchbook.engines import arangodb_errors
 from benchbook.engines.arangodb_database import connect, document, logged, own_record, processed
-from benchbook.engines.base import Engine, Options, Record, told
+from benchbook.engines.base import Record
 from benchbook.engines.errors import EngineError
-from benchbook.engines.json_records import Restorer
-from benchbook.engines.question import Question
+from benchbook.engines.polled import Polled
+from benchbook.engines.restorer import Restorer
+from benchbook.engines.told import told
 
 _SYNC: Final[dict[str, bool | None]] = {"default": None, "relaxed": False, "strict": True}
 _BATCH: Final = 1000
-_POLL_S: Final = 0.001
 
 
-class ArangoDB(Engine):
+class ArangoDB(Polled):
     """Verbs are the collection's own, those on all records AQL."""
 
     name = "arangodb"
@@ -43,23 +43,6 @@ class ArangoDB(Engine):
         "bytes_received": "the applier's state counts requests and documents, not bytes",
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
-
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        super().__init__(deployment, options)
-        self._sync = _SYNC[options.durability]
-        self._connect()
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Create the collection and its parents'; their records are inserted in bulk."""
-        for parent in parents:
-            self._begin(parent.schema)
-            self.insert_many(parent.records)
-        self._begin(schema)
-        for field in {field.name for field in schema.fields}.intersection(self.options.index):
-            self._collection.add_index({"type": "persistent", "fields": [field]})
-        self._database.wal.flush(sync=True, garbage_collect=True)
-        self._follow()
 
     @told
     def insert(self, record: Record) -> object:
@@ -78,12 +61,12 @@ class ArangoDB(Engine):
         """Return the documents found."""
         attribute = "_key" if field == self._key else field
         plain = orjson.loads(orjson.dumps(value))
-        return self._asked("primary", "FILTER d.@field == @value RETURN d", field=attribute, value=plain)
+        return self._records("primary", "FILTER d.@field == @value RETURN d", field=attribute, value=plain)
 
     @told
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         """Return the node's documents."""
-        return self._asked(role, "RETURN d")
+        return self._records(role, "RETURN d")
 
     @told
     def update(self, key: str, changes: Record) -> None:
@@ -110,46 +93,38 @@ class ArangoDB(Engine):
         """Return all keys."""
         return list(self._run("primary", "RETURN d._key"))
 
-    @told
-    def position(self) -> int:
-        """Return the primary's last log tick."""
-        return logged(self._database)
-
-    def close(self) -> None:
-        """Close all connections."""
-        for client in self._clients.values():
-            client.close()
-
     def kind(self, error: Exception) -> type[EngineError]:
         """Tell by ArangoDB's error number."""
         return arangodb_errors.kind(error)
 
     @told
-    def _reached(self, position: int, deadline_s: float) -> bool:
-        reached = self._replica.until(lambda tick: tick >= position, deadline_s, _POLL_S)
-        self.wait_resolution_ns = self._replica.resolution_ns
-        return reached
-
-    @told
     def _connect(self) -> None:
-        self._clients, self._databases = {}, {}
+        self._sync = _SYNC[self.options.durability]
+        self._databases = {}
         for node in self.deployment.nodes:
-            self._clients[node.role], self._databases[node.role] = connect(node.url)
+            client, self._databases[node.role] = connect(node.url)
+            self._kept(client)
         self._database = self._databases["primary"]
-        self._replica = Question(lambda: processed(self._databases["replica"]))
 
     def _begin(self, schema: Schema) -> None:
-        """Make a fresh collection the current one."""
         self._name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
-        self._key, self._restore = schema.key, Restorer(schema)
+        self._key, self._restored = schema.key, Restorer(schema)
         self._database.delete_collection(self._name, ignore_missing=True)
         self._collection = self._database.create_collection(self._name)
 
-    def _asked(self, role: Role, query: str, **values: Any) -> list[dict[str, Any]]:
+    def _index(self, field: str) -> None:
+        self._collection.add_index({"type": "persistent", "fields": [field]})
+
+    def _checkpoint(self) -> None:
+        self._database.wal.flush(sync=True, garbage_collect=True)
+
+    def _stands(self, role: Role) -> int:
+        """Return the primary's last log tick, or that up to which the replica has processed it."""
+        return logged(self._database) if role == "primary" else processed(self._databases[role])
+
+    def _records(self, role: Role, query: str, **values: Any) -> list[dict[str, Any]]:
         """Return the records that a query finds among the documents ``d``."""
-        records = [own_record(found, self._key) for found in self._run(role, query, **values)]
-        self._restore(records)
-        return records
+        return self._restored([own_record(found, self._key) for found in self._run(role, query, **values)])
 
     def _changed(self, query: str, **values: Any) -> int:
         wait = "true" if self._sync else "false"

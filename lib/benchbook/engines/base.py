@@ -1,84 +1,18 @@
-"""What every adapter is: a store's verbs on a deployment. No timing, no statistics."""
+"""What every engine is: a store's verbs on a deployment. No timing, no statistics."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import wraps
+from collections.abc import Mapping, Sequence
 from types import TracebackType
-from typing import Any, ClassVar, Concatenate, Final, Literal, ParamSpec, Self, TypeVar
+from typing import Any, ClassVar, Self
 from urllib.parse import urlsplit
 
 from benchbook.datasets import Dataset, Schema
 from benchbook.deployment import Deployment, Role
-from benchbook.engines.errors import EngineError, GapError, MissingRecordError
+from benchbook.engines.counter import Counter
+from benchbook.engines.errors import EngineError, GapError
+from benchbook.engines.options import Options
 
 Record = Mapping[str, Any]
-Durability = Literal["default", "relaxed", "strict"]
-
-P = ParamSpec("P")
-R = TypeVar("R")
-E = TypeVar("E", bound="Engine")
-
-PATIENCE_S: Final = 5
-"""How long a server may take to answer a newcomer, in seconds."""
-
-CATCH_UP_S: Final = 60.0
-"""How long a replica may take to follow `create`, in seconds."""
-
-
-@dataclass(frozen=True)
-class Options:
-    """How an engine keeps its records.
-
-    Parameters
-    ----------
-    durability
-        When a write counts as done; each adapter says what it makes of it.
-    constraints
-        False: foreign key and NOT NULL are left out (the key stays, or an update by key would scan).
-    index
-        Fields with an index, where the schema has them.
-    """
-
-    durability: Durability = "default"
-    constraints: bool = True
-    index: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True)
-class Counter:
-    """A quantity in bytes that only grows; its difference over a window is what counts.
-
-    Parameters
-    ----------
-    metric
-        In the words of the results' schema.
-    read
-        Returns the present value.
-    source
-        Where the number comes from.
-    resolution
-        Its smallest step, in bytes.
-    """
-
-    metric: str
-    read: Callable[[], float]
-    source: str
-    resolution: float
-
-
-def told(verb: Callable[Concatenate[E, P], R]) -> Callable[Concatenate[E, P], R]:
-    """Raise an `EngineError` in place of the driver's exception; costs a call, some 0.1 us."""
-
-    @wraps(verb)
-    def call(engine: E, /, *args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return verb(engine, *args, **kwargs)
-        except engine.raises as error:
-            kind = engine.kind(error)
-            raise kind(f"{engine.where}: {verb.__name__}: {engine.text(error)}") from error
-
-    return call
 
 
 class Engine(ABC):
@@ -207,14 +141,6 @@ class Engine(ABC):
     def _has(self, capability: str) -> None:
         if why := self.gaps.get(capability):
             raise GapError(f"{self.where} has no {capability}: {why}")
-
-    def _follow(self) -> None:
-        if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
-            raise EngineError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
-
-    def _one(self, count: int, key: str) -> None:
-        if count != 1:
-            raise MissingRecordError(f"{self.where}: there is no record {key!r}")
 
     def __enter__(self) -> Self:
         return self

@@ -14,14 +14,16 @@ from typing import Any, ClassVar, Final
 import couchbase
 from couchbase.durability import DurabilityLevel, ServerDurability
 
-from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
+from benchbook.datasets import Schema
+from benchbook.deployment import Role
 from benchbook.engines import couchbase_errors
-from benchbook.engines.base import Options, Record, told
-from benchbook.engines.compared import Compared, Versions
-from benchbook.engines.couchbase_bucket import Bucket, StandInBucket
+from benchbook.engines.base import Record
+from benchbook.engines.couchbase_bucket import Bucket
+from benchbook.engines.couchbase_stand_in import StandInBucket
 from benchbook.engines.errors import DuplicateKeyError, EngineError
-from benchbook.engines.json_records import Restorer
+from benchbook.engines.polled import Compared, Versions
+from benchbook.engines.restorer import Restorer
+from benchbook.engines.told import told
 
 _STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
 
@@ -46,25 +48,6 @@ class Couchbase(Compared):
         "durability": "CouchbaseMock refuses durable writes",
         "passwords": "CouchbaseMock does not verify them",
     }
-
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        super().__init__(deployment, options)
-        self._durability = _STRICT if options.durability == "strict" else {}
-        self._buckets: dict[Role, Bucket] = {}
-        self._connect()
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Delete the schema's documents and its parents', and insert these."""
-        for bucket in self._buckets.values():
-            bucket.prepare()
-            for field in {field.name for field in schema.fields}.intersection(self.options.index):
-                bucket.index(field)
-        for parent in parents:
-            self._begin(parent.schema)
-            self.insert_many(parent.records)
-        self._begin(schema)
-        self._follow()
 
     @told
     def insert(self, record: Record) -> object:
@@ -120,34 +103,32 @@ class Couchbase(Compared):
         """Return all keys."""
         return [key.removeprefix(self._prefix) for key in self._bucket.keys(self._prefix)]
 
-    def close(self) -> None:
-        """Close all connections."""
-        for bucket in self._buckets.values():
-            bucket.close()
-
     def kind(self, error: Exception) -> type[EngineError]:
         """Tell unreachable servers, missing keys and refused documents apart."""
         return couchbase_errors.kind(error)
 
-    def _versions(self, role: Role) -> Versions:
-        return self._buckets[role].versions(self._prefix)
-
     @told
     def _connect(self) -> None:
-        try:
-            for node in self.deployment.nodes:
-                self._buckets[node.role] = (StandInBucket if node.stand_in else Bucket)(node.url, self._durability)
-        except BaseException:
-            self.close()
-            raise
+        self._durability = _STRICT if self.options.durability == "strict" else {}
+        self._buckets: dict[Role, Bucket] = {}
+        for node in self.deployment.nodes:
+            kind = StandInBucket if node.stand_in else Bucket
+            self._buckets[node.role] = self._kept(kind(node.url, self._durability))
         self._bucket = self._buckets["primary"]
         self._documents = self._bucket.documents
 
+    def _prepare(self, schemas: Sequence[Schema]) -> None:
+        for bucket in self._buckets.values():
+            bucket.prepare()
+
     def _begin(self, schema: Schema) -> None:
         """Make a schema's documents the current ones, and delete those that are there."""
-        self._prefix, self._key, self._restore = f"{schema.name}:", schema.key, Restorer(schema)
+        self._prefix, self._key, self._restored = f"{schema.name}:", schema.key, Restorer(schema)
         self.delete_all()
 
-    def _restored(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        self._restore(documents)
-        return documents
+    def _index(self, field: str) -> None:
+        for bucket in self._buckets.values():
+            bucket.index(field)
+
+    def _stands(self, role: Role) -> Versions:
+        return self._buckets[role].versions(self._prefix)

@@ -8,20 +8,17 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import orjson
 from couchbase.auth import PasswordAuthenticator
 from couchbase.cluster import Cluster
-from couchbase.management.views import DesignDocument, DesignDocumentNamespace, View
 from couchbase.n1ql import QueryScanConsistency
-from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions, ViewOptions
+from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions
 from couchbase.serializer import Serializer
 from couchbase.transcoder import JSONTranscoder
-from couchbase.views import ViewScanConsistency
 
-from benchbook.engines.base import PATIENCE_S
+from benchbook.engines.options import PATIENCE_S
 
 Document = dict[str, Any]
 
-_NAME: Final = "benchbook"
+NAME: Final = "benchbook"
 _BATCH: Final = 1000
-_EVERY_KEY: Final = "function (doc, meta) { emit(meta.id, null); }"
 
 
 class _Orjson(Serializer):  # type: ignore[misc]
@@ -54,7 +51,7 @@ class Bucket:
 
     def __init__(self, url: str, durability: Mapping[str, Any]) -> None:
         parts = urlsplit(url)
-        self._name = parts.path.strip("/") or _NAME
+        self._name = parts.path.strip("/") or NAME
         self._options = {"return_exceptions": False, **durability}
         patience = timedelta(seconds=PATIENCE_S)
         options = ClusterOptions(
@@ -69,7 +66,7 @@ class Bucket:
 
     def prepare(self) -> None:
         """Make the primary index, without which nothing is listed or searched."""
-        self._cluster.query(f"CREATE PRIMARY INDEX `{_NAME}` IF NOT EXISTS ON `{self._name}`").execute()
+        self._cluster.query(f"CREATE PRIMARY INDEX `{NAME}` IF NOT EXISTS ON `{self._name}`").execute()
 
     def index(self, field: str) -> None:
         """Index a field, if it is not."""
@@ -127,21 +124,6 @@ class Bucket:
         parameters = [f"{prefix}%", *values]
         options = QueryOptions(positional_parameters=parameters, scan_consistency=QueryScanConsistency.REQUEST_PLUS)
         return list(self._cluster.query(query, options))
-
-
-class StandInBucket(Bucket):
-    """CouchbaseMock's: it knows no queries, but lists its keys in a view."""
-
-    def prepare(self) -> None:
-        """Make the view."""
-        view = DesignDocument(_NAME, {"keys": View(map=_EVERY_KEY)})
-        self._bucket.view_indexes().upsert_design_document(view, DesignDocumentNamespace.PRODUCTION)
-
-    def keys(self, prefix: str) -> list[str]:
-        """Return the keys that begin so."""
-        options = ViewOptions(scan_consistency=ViewScanConsistency.REQUEST_PLUS)
-        rows = self._bucket.view_query(_NAME, "keys", options)
-        return [row.id for row in rows if row.id.startswith(prefix)]
 
 
 def _batches(keys: list[str]) -> Iterator[list[str]]:

@@ -14,21 +14,24 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar
 
-import orjson
 from urllib3 import __version__ as urllib3_version  # type: ignore[attr-defined]
-from urllib3.exceptions import HTTPError
 
 from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
-from benchbook.engines.base import PATIENCE_S, Counter, Engine, Options, Record, told
+from benchbook.deployment import Role
+from benchbook.engines import couchdb_errors
+from benchbook.engines.base import Record
+from benchbook.engines.connected import Connected
 from benchbook.engines.couchdb_database import Database, Document
-from benchbook.engines.couchdb_http import AnswerError, Node
+from benchbook.engines.couchdb_http import Node
 from benchbook.engines.couchdb_replication import Position, Replication
-from benchbook.engines.errors import DuplicateKeyError, EngineError, MissingRecordError, RefusedError, UnreachableError
-from benchbook.engines.json_records import Restorer
+from benchbook.engines.counter import Counter
+from benchbook.engines.errors import EngineError
+from benchbook.engines.options import PATIENCE_S
+from benchbook.engines.restorer import Restorer
+from benchbook.engines.told import told
 
 
-class CouchDB(Engine):
+class CouchDB(Connected):
     """Verbs are requests on one kept connection."""
 
     name = "couchdb"
@@ -36,32 +39,13 @@ class CouchDB(Engine):
     model = "document"
     driver = f"urllib3 {urllib3_version}"
     untested = "CouchDB itself (what ran here was PouchDB's server, its stand-in)"
-    raises: ClassVar[tuple[type[Exception], ...]] = (AnswerError, HTTPError, orjson.JSONEncodeError)
+    raises: ClassVar[tuple[type[Exception], ...]] = couchdb_errors.RAISES
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "CouchDB knows neither foreign key nor NOT NULL",
         "durability": "CouchDB syncs every commit and its stand-in none: there is no choice",
         "large_integers": "JavaScript, in CouchDB's views and its stand-in, rounds integers beyond 2^53",
         "read_only_replica": "every CouchDB node takes writes, whichever it follows",
     }
-
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        super().__init__(deployment, options)
-        self._nodes = {node.role: Node(node.url) for node in deployment.nodes}
-        self._connect()
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Create the database and its parents', replication with each; the parents' records are inserted in bulk."""
-        for parent in parents:
-            self._fresh(parent.schema)
-            self.insert_many(parent.records)
-            self._follow()
-        self._fresh(schema)
-        for field in {field.name for field in schema.fields}.intersection(self.options.index):
-            self._database.index(field)
-        for key, revision in self._database.revisions(designs=True).items():
-            self._wrote({"id": key, "rev": revision})
-        self._follow()
 
     @told
     def insert(self, record: Record) -> None:
@@ -114,28 +98,9 @@ class CouchDB(Engine):
         """Return the documents that were written here and not yet seen on the replica."""
         return self._replication.position()
 
-    @told
-    def counters(self, role: Role) -> list[Counter]:
-        """Return the bytes that the stand-in's pulls received; CouchDB counts none."""
-        if role != "replica" or not self.replicated or not self.deployment.node(role).stand_in:
-            return []
-        node = self._nodes[role]
-        source = "the stand-in's replication sockets (HTTP, headers too)"
-        return [Counter("bytes_received", lambda: float(node.ask("GET", "/_received")["bytes"]), source, 1.0)]
-
-    def close(self) -> None:
-        """Close all connections."""
-        for node in self._nodes.values():
-            node.close()
-
     def kind(self, error: Exception) -> type[EngineError]:
         """Tell unreachable servers, refused, missing and duplicate documents apart."""
-        if isinstance(error, AnswerError):
-            missing = MissingRecordError if error.reason in ("missing", "deleted") else EngineError
-            denied = dict.fromkeys((401, 403), UnreachableError)
-            known = {400: RefusedError, 404: missing, 409: DuplicateKeyError, 413: RefusedError, **denied}
-            return known.get(error.status, EngineError)
-        return RefusedError if isinstance(error, orjson.JSONEncodeError) else UnreachableError
+        return couchdb_errors.kind(error)
 
     @told
     def _reached(self, position: Position, deadline_s: float) -> bool:
@@ -145,20 +110,33 @@ class CouchDB(Engine):
 
     @told
     def _connect(self) -> None:
-        try:
-            for node in self._nodes.values():
-                node.ask("GET", "/", timeout_s=PATIENCE_S)
-        except BaseException:
-            self.close()
-            raise
+        self._nodes = {node.role: self._kept(Node(node.url)) for node in self.deployment.nodes}
+        for node in self._nodes.values():
+            node.ask("GET", "/", timeout_s=PATIENCE_S)
 
-    def _fresh(self, schema: Schema) -> None:
+    def _begin(self, schema: Schema) -> None:
+        """Make a fresh database on every node, replicated anew, the current one."""
         name = f"benchbook-{re.sub('[^a-z0-9]', '_', schema.name.lower())}"
         self._replication = Replication(self._nodes, self.deployment.topology, name)
         self._wrote = self._replication.wrote
         self._databases = {role: Database(node, name) for role, node in self._nodes.items()}
         self._database = self._databases["primary"]
         self._restore = Restorer(schema)
+
+    def _index(self, field: str) -> None:
+        for key, revision in self._database.index(field).items():
+            self._wrote({"id": key, "rev": revision})
+
+    def _fill(self, parent: Dataset) -> None:
+        super()._fill(parent)
+        self._follow()  # each database has a replication of its own
+
+    def _received(self) -> list[Counter]:
+        """Return what the stand-in's pulls received; CouchDB counts nothing."""
+        node = self._nodes["replica"]
+        source = "the stand-in's replication sockets (HTTP, headers too)"
+        counter = Counter("bytes_received", lambda: float(node.ask("GET", "/_received")["bytes"]), source, 1.0)
+        return [counter] if self.deployment.node("replica").stand_in else []
 
     def _write(self, documents: Sequence[Record]) -> int:
         for answer in self._database.write(documents):
@@ -168,5 +146,4 @@ class CouchDB(Engine):
     def _restored(self, documents: list[Document]) -> list[Document]:
         for document in documents:
             del document["_rev"]
-        self._restore(documents)
-        return documents
+        return self._restore(documents)

@@ -57,9 +57,10 @@ class Database:
         rows = self._ask("GET", f"{self._path}/_all_docs?include_docs=true")["rows"]
         return [row["doc"] for row in rows if not _is_design(row)]
 
-    def index(self, field: str) -> None:
-        """Let Mango index a field."""
+    def index(self, field: str) -> dict[str, str]:
+        """Let Mango index a field, and return the revisions of all indexes' documents by their ids."""
         self._ask("POST", f"{self._path}/_index", {"index": {"fields": [_escaped(field)]}})
+        return self.revisions(designs=True)
 
     def find(self, field: str, value: Any) -> list[Document]:
         """Return the documents that Mango finds."""

@@ -8,7 +8,7 @@ from urllib.parse import parse_qs, unquote, urlsplit
 import orjson
 import urllib3
 
-from benchbook.engines.base import PATIENCE_S
+from benchbook.engines.options import PATIENCE_S
 
 _FOREVER: Final = urllib3.Timeout(connect=PATIENCE_S, read=None)
 

@@ -12,9 +12,9 @@ from typing import Any, Final
 from urllib3.exceptions import NewConnectionError, TimeoutError
 
 from benchbook.deployment import Role, Topology
-from benchbook.engines.base import CATCH_UP_S
 from benchbook.engines.couchdb_http import Node
 from benchbook.engines.errors import EngineError
+from benchbook.engines.options import CATCH_UP_S
 
 Position = Collection[str]
 """The documents that were written and not yet seen on the replica, by their ids."""

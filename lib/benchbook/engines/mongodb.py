@@ -6,19 +6,25 @@ replica set, at some 10 % of an insert's time, which would pass for replication'
 """
 
 from collections.abc import Mapping, Sequence
+from datetime import datetime
 from functools import partial
 from typing import Any, ClassVar, Final
 
 import pymongo
 from bson.errors import BSONError
+from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, ConnectionFailure, DocumentTooLarge, OperationFailure, PyMongoError
 
 from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
+from benchbook.deployment import Role
 from benchbook.engines import mongodb_log as log
-from benchbook.engines.base import Counter, Engine, Options, Record, told
+from benchbook.engines.base import Record
+from benchbook.engines.connected import Connected
+from benchbook.engines.counter import Counter
 from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError, UnreachableError
 from benchbook.engines.mongodb_client import Client, client
+from benchbook.engines.restorer import Restorer
+from benchbook.engines.told import told
 
 DATABASE: Final = "benchbook"
 
@@ -26,7 +32,7 @@ _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
 
 
-class MongoDB(Engine):
+class MongoDB(Connected):
     """Verbs are the collection's own, one call each."""
 
     name = "mongodb"
@@ -36,27 +42,6 @@ class MongoDB(Engine):
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
     wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "MongoDB has no foreign keys to leave out"}
-
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        super().__init__(deployment, options)
-        self._clients: dict[Role, Client] = {}
-        self._connect()
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Create the collection and its parents'; their records are inserted in bulk."""
-        if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
-            raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
-        for parent in parents:
-            self._fresh(parent.schema.name).insert_many(parent.records)
-        self._collection = self._fresh(schema.name)
-        names = {field.name for field in schema.fields}
-        for field in names.intersection(self.options.index):
-            self._collection.create_index(field)
-        self._dates = [field.name for field in schema.fields if field.type == "date"]
-        self._follow()
-        for used in self._clients.values():
-            used.admin.command("fsync")
 
     @told
     def insert(self, record: Record) -> object:
@@ -109,19 +94,6 @@ class MongoDB(Engine):
         return log.position(self._clients["primary"])
 
     @told
-    def counters(self, role: Role) -> list[Counter]:
-        """Return the bytes of the oplog that the replica has fetched."""
-        if not self.replicated or role != "replica":
-            return []
-        source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
-        return [Counter("bytes_received", partial(log.received, self._clients[role]), source, 1.0)]
-
-    def close(self) -> None:
-        """Close all connections."""
-        for used in self._clients.values():
-            used.close()
-
-    @told
     def _reached(self, position: log.Position, deadline_s: float) -> bool:
         return log.reaches(self._clients["replica"], position, deadline_s)
 
@@ -139,20 +111,32 @@ class MongoDB(Engine):
 
     @told
     def _connect(self) -> None:
-        try:
-            for node in self.deployment.nodes:
-                self._clients[node.role] = client(node.url, self.options.durability)
-                self._clients[node.role].admin.command("ping")
-        except BaseException:
-            self.close()
-            raise
+        self._clients: dict[Role, Client] = {}
+        for node in self.deployment.nodes:
+            self._clients[node.role] = self._kept(client(node.url, self.options.durability))
+            self._clients[node.role].admin.command("ping")
 
-    def _fresh(self, name: str) -> Any:
+    def _begin(self, schema: Schema) -> None:
+        if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
+            raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
+        self._collection = self._fresh(schema)
+        self._restored = Restorer(schema, {"date": datetime.date})  # BSON knows moments only
+
+    def _index(self, field: str) -> None:
+        self._collection.create_index(field)
+
+    def _fill(self, parent: Dataset) -> None:
+        self._fresh(parent.schema).insert_many(parent.records)
+
+    def _checkpoint(self) -> None:
+        for used in self._clients.values():
+            used.admin.command("fsync")
+
+    def _received(self) -> list[Counter]:
+        source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
+        return [Counter("bytes_received", partial(log.received, self._clients["replica"]), source, 1.0)]
+
+    def _fresh(self, schema: Schema) -> Collection[Any]:
         database = self._clients["primary"][DATABASE]
-        database.drop_collection(name)
-        return database.create_collection(name)
-
-    def _restored(self, documents: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for document in documents if self._dates else ():
-            document.update({name: document[name].date() for name in self._dates})
-        return documents
+        database.drop_collection(schema.name)
+        return database.create_collection(schema.name)

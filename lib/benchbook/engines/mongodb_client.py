@@ -6,7 +6,7 @@ from typing import Any, Final
 import pymongo
 from bson.codec_options import TypeRegistry
 
-from benchbook.engines.base import PATIENCE_S, Durability
+from benchbook.engines.options import PATIENCE_S, Durability
 
 Client = pymongo.MongoClient[dict[str, Any]]
 

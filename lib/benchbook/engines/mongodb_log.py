@@ -9,8 +9,8 @@ from bson import Timestamp
 from pymongo.client_session import ClientSession
 from pymongo.errors import NetworkTimeout, PyMongoError, ServerSelectionTimeoutError
 
-from benchbook.engines.base import PATIENCE_S
 from benchbook.engines.mongodb_client import Client
+from benchbook.engines.options import PATIENCE_S
 
 Position = tuple[Timestamp | None, Mapping[str, Any] | None]
 """The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""

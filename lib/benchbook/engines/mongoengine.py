@@ -14,11 +14,12 @@ from mongoengine.errors import FieldDoesNotExist, MongoEngineException, NotUniqu
 from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 
-from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
-from benchbook.engines.base import Options, Record, told
+from benchbook.datasets import Schema
+from benchbook.deployment import Role
+from benchbook.engines.base import Record
 from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError
 from benchbook.engines.mongodb import DATABASE, MongoDB
+from benchbook.engines.told import told
 
 _FIELDS: Final = {
     "string": fields.StringField,
@@ -53,20 +54,6 @@ class MongoEngine(MongoDB):
     name = "mongodb+mongoengine"
     driver = f"mongoengine {mongoengine.__version__}, {MongoDB.driver}"
     raises = (*MongoDB.raises, MongoEngineException, ValidationError)
-
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        self._alias = f"benchbook-{next(_aliases)}"
-        super().__init__(deployment, options)
-        client = self._clients["primary"]
-        mongoengine.connect(
-            DATABASE, alias=self._alias, mongo_client_class=lambda **_: client, uuidRepresentation="standard"
-        )
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Create the collection as the native adapter does, and the mapped class."""
-        super().create(schema, parents=parents)
-        self._class = self._mapped(schema)
 
     @told
     def insert(self, record: Record) -> object:
@@ -112,11 +99,6 @@ class MongoEngine(MongoDB):
         """Delete all documents through a query set."""
         return int(self._objects.delete())
 
-    def close(self) -> None:
-        """Close all connections; the mapper closes the primary's."""
-        super().close()
-        mongoengine.disconnect(self._alias)
-
     def kind(self, error: Exception) -> type[EngineError]:
         """Tell by the mapper's exception, or by the driver's that caused it."""
         if isinstance(error, NotUniqueError):
@@ -125,6 +107,20 @@ class MongoEngine(MongoDB):
             return RefusedError
         cause = error.__context__
         return super().kind(cause if isinstance(cause, PyMongoError) else error)
+
+    @told
+    def _connect(self) -> None:
+        super()._connect()
+        client = self._clients["primary"]
+        self._alias = f"benchbook-{next(_aliases)}"
+        mongoengine.connect(
+            DATABASE, alias=self._alias, mongo_client_class=lambda **_: client, uuidRepresentation="standard"
+        )
+        self._closing.callback(mongoengine.disconnect, self._alias)  # which closes the primary's client, too
+
+    def _begin(self, schema: Schema) -> None:
+        super()._begin(schema)
+        self._class = self._mapped(schema)
 
     @property
     def _objects(self) -> QuerySet:

@@ -3,16 +3,29 @@
 A moment is therefore kept as whole milliseconds since 1970.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any, ClassVar, Final
 
-from benchbook.datasets import Schema
 from benchbook.engines import mysql_log
-from benchbook.engines.mysql_relational import MySQLTables
+from benchbook.engines.mysql_relational import MySQLRows, MySQLTables
+from benchbook.engines.restorer import Restore
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
+
+
+def _milliseconds(moment: Any) -> Any:
+    """Return a moment's; what is none is left to the server to refuse."""
+    return (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
+
+
+class OldMySQLRows(MySQLRows):
+    """A table of rows."""
+
+    types: ClassVar[Mapping[str, str]] = {**MySQLRows.types, "datetime": "BIGINT"}
+    sent: ClassVar[Mapping[str, Callable[[Any], Any]]] = {"datetime": _milliseconds}
+    received: ClassVar[Restore] = {"datetime": lambda milliseconds: _EPOCH + milliseconds * _MS}
 
 
 class OldMySQLTables(MySQLTables):
@@ -22,27 +35,8 @@ class OldMySQLTables(MySQLTables):
     product = "mysql@5.5"
     collation = "utf8mb4_bin"
     log = mysql_log.MYSQL_5_5
-    columns: ClassVar[Mapping[str, str]] = {**MySQLTables.columns, "datetime": "BIGINT"}
+    table = OldMySQLRows
     lacks: ClassVar[Mapping[str, str]] = {
         **MySQLTables.lacks,
         "trailing_blanks": "its collations pad: a text equals itself with blanks at its end",
     }
-
-    def _connect(self) -> None:
-        super()._connect()
-        for connection in self._connections.values():
-            connection.encoders[datetime] = _milliseconds
-
-    def _table(self, schema: Schema) -> None:
-        super()._table(schema)
-        self._moments = [field.name for field in schema.fields if field.type == "datetime"]
-
-    def _records(self, rows: Sequence[tuple[Any, ...]]) -> list[dict[str, Any]]:
-        records = super()._records(rows)
-        for record in records if self._moments else ():
-            record.update({name: _EPOCH + record[name] * _MS for name in self._moments})
-        return records
-
-
-def _milliseconds(moment: datetime, mapping: object = None) -> str:
-    return str((moment - _EPOCH) // _MS)

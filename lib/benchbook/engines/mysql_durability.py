@@ -5,8 +5,8 @@ from typing import Any, Final
 
 import pymysql
 
-from benchbook.engines.base import PATIENCE_S, Durability
 from benchbook.engines.mysql_session import Connection, limit
+from benchbook.engines.options import PATIENCE_S, Durability
 
 _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
     "default": ("DEFAULT", "DEFAULT"),

@@ -2,6 +2,7 @@
 
 from typing import Final
 
+import orjson
 import pymysql
 
 from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError, UnreachableError
@@ -18,7 +19,7 @@ def kind(error: Exception) -> type[EngineError]:
     code = error.args[0] if error.args else None
     if code == _DUPLICATE:
         return DuplicateKeyError
-    if code in _REFUSED or isinstance(error, pymysql.DataError | pymysql.IntegrityError):
+    if code in _REFUSED or isinstance(error, pymysql.DataError | pymysql.IntegrityError | orjson.JSONEncodeError):
         return RefusedError
     unreachable = code in _UNREACHABLE or isinstance(error, pymysql.InterfaceError)
     return UnreachableError if unreachable else EngineError

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pymysql
 from pymysql.cursors import DictCursor
 
-from benchbook.engines.mysql_session import Connection, limit
+from benchbook.engines.mysql_session import Connection, disconnect, limit
 
 Position = tuple[Any, ...]
 """A set of GTIDs, or a log file's name and an offset."""
@@ -94,8 +94,8 @@ class Replay:
 
     def close(self) -> None:
         """Close the connection."""
-        if self._connection is not None and self._connection.open:
-            self._connection.close()
+        if self._connection is not None:
+            disconnect(self._connection)
         self._connection = None
 
     def _waited(self, position: Position, left_s: float) -> bool:

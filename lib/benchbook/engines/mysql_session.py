@@ -10,9 +10,12 @@ from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions
 
 from benchbook.deployment import login
-from benchbook.engines.base import PATIENCE_S
+from benchbook.engines.options import PATIENCE_S
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
+
+KEY: Final = "VARCHAR(191)"
+"""The longest text that every version indexes."""
 
 _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
 """The default of today's versions; MySQL 5.5 would cut what does not fit, and say nothing."""
@@ -61,6 +64,12 @@ def limit(connection: Connection, timeout_s: float | None) -> None:
     When the time runs out the connection is closed.
     """
     connection._read_timeout = timeout_s  # type: ignore[attr-defined]
+
+
+def disconnect(connection: Connection) -> None:
+    """Close a connection, if PyMySQL has not closed it itself: it refuses to do that twice."""
+    if connection.open:
+        connection.close()
 
 
 def quoted(name: str) -> str:

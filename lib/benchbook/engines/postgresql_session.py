@@ -1,13 +1,13 @@
-"""A session with a PostgreSQL node, and SQL with names that the data gives."""
+"""A session with a PostgreSQL node, and names and texts of the data as SQL."""
 
-from typing import Any, LiteralString
+from typing import Any
 
 import orjson
 import psycopg
 from psycopg import sql
 from psycopg.types.json import set_json_dumps, set_json_loads
 
-from benchbook.engines.base import PATIENCE_S
+from benchbook.engines.options import PATIENCE_S
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
@@ -23,8 +23,11 @@ def connect(url: str) -> Connection:
     return connection
 
 
-def statement(template: LiteralString, *names: str, **texts: str) -> bytes:
-    """Return an SQL statement with quoted names and texts, their ``%`` doubled: psycopg takes one for a placeholder."""
-    quoted = [sql.Identifier(name.replace("%", "%%")) for name in names]
-    literals = {key: sql.Literal(text.replace("%", "%%")) for key, text in texts.items()}
-    return sql.SQL(template).format(*quoted, **literals).as_bytes()
+def quoted(name: str) -> str:
+    """Return a name as SQL, its ``%`` doubled: psycopg takes one for a placeholder."""
+    return sql.Identifier(name.replace("%", "%%")).as_string()
+
+
+def literal(text: str) -> str:
+    """Return a text as SQL, its ``%`` doubled."""
+    return sql.Literal(text.replace("%", "%%")).as_string()

@@ -5,8 +5,9 @@ from difflib import get_close_matches
 from typing import Final
 
 from benchbook.deployment import Deployment
-from benchbook.engines.base import Durability, Engine, Options
+from benchbook.engines.base import Engine
 from benchbook.engines.errors import EngineError
+from benchbook.engines.options import Durability, Options
 
 _ADAPTERS: Final = {
     "mongodb": ("mongodb", "MongoDB"),

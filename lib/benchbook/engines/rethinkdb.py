@@ -13,14 +13,16 @@ from typing import Any, ClassVar, Final
 import rethinkdb
 from rethinkdb import r
 
-from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role
+from benchbook.datasets import Schema
+from benchbook.deployment import Role
 from benchbook.engines import rethinkdb_errors
-from benchbook.engines.base import Options, Record, told
-from benchbook.engines.compared import Compared, Versions
+from benchbook.engines.base import Record
 from benchbook.engines.errors import EngineError
+from benchbook.engines.polled import Compared, Versions
+from benchbook.engines.restorer import Restorer
 from benchbook.engines.rethinkdb_cluster import connect, fresh
-from benchbook.engines.rethinkdb_values import encoded, restorer
+from benchbook.engines.rethinkdb_values import RESTORE, encoded
+from benchbook.engines.told import told
 
 _BATCH: Final = 200  # documents in one insert, as RethinkDB's own advice has it
 _DURABILITY: Final = {"default": {}, "relaxed": {"durability": "soft"}, "strict": {"durability": "hard"}}
@@ -45,24 +47,6 @@ class RethinkDB(Compared):
         "durability": "reqlite keeps everything in memory: there is no choice",
     }
 
-    def __init__(self, deployment: Deployment, options: Options) -> None:
-        super().__init__(deployment, options)
-        self._connections: dict[Role, Any] = {}
-        self._connect()
-
-    @told
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Create the table and its parents'; on a pair, placed on both servers."""
-        for parent in parents:
-            self._begin(parent.schema)
-            self.insert_many(parent.records)
-        self._begin(schema)
-        for field in {field.name for field in schema.fields}.intersection(self.options.index):
-            self._table.index_create(field).run(self._link)
-            self._table.index_wait(field).run(self._link)
-        self._table.sync().run(self._link)
-        self._follow()
-
     @told
     def insert(self, record: Record) -> None:
         """Insert one document."""
@@ -85,12 +69,12 @@ class RethinkDB(Compared):
             query = self._table.get_all(wanted, index=field)
         else:
             query = self._table.filter({field: wanted})
-        return self._restored(query.run(self._link, time_format="raw"))
+        return self._restored(list(query.run(self._link, time_format="raw")))
 
     @told
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         """Return the node's documents."""
-        return self._restored(self._tables[role].run(self._connections[role], time_format="raw"))
+        return self._restored(list(self._tables[role].run(self._connections[role], time_format="raw")))
 
     @told
     def update(self, key: str, changes: Record) -> None:
@@ -119,11 +103,6 @@ class RethinkDB(Compared):
         """Return all keys."""
         return list(self._table[self._key].run(self._link))
 
-    def close(self) -> None:
-        """Close all connections, without waiting for writes that nobody sent unacknowledged."""
-        for connection in self._connections.values():
-            connection.close(noreply_wait=False)
-
     def kind(self, error: Exception) -> type[EngineError]:
         """Tell unreachable servers and refused documents apart."""
         return rethinkdb_errors.kind(error)
@@ -132,26 +111,31 @@ class RethinkDB(Compared):
         """Return the driver's exception in one line, without the query that it repeats."""
         return rethinkdb_errors.text(error)
 
-    def _versions(self, role: Role) -> Versions:
-        """Return each document's SHA-1 (as a UUID), made by the server of its JSON."""
-        pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
-        return dict(pairs.run(self._connections[role]))
-
     @told
     def _connect(self) -> None:
-        try:
-            self._connections.update({node.role: connect(node.url) for node in self.deployment.nodes})
-        except BaseException:
-            self.close()
-            raise
+        self._connections: dict[Role, Any] = {}
+        for node in self.deployment.nodes:
+            self._connections[node.role] = connection = connect(node.url)
+            self._closing.callback(connection.close, noreply_wait=False)  # nothing is sent unacknowledged
         self._link = self._connections["primary"]
         self._durability = _DURABILITY[self.options.durability]
 
     def _begin(self, schema: Schema) -> None:
-        """Make a fresh table the current one."""
         self._tables, self._key = fresh(self._connections, schema), schema.key
         self._table = self._tables["primary"]
-        self._restored = restorer(schema)
+        self._restored = Restorer(schema, RESTORE)
+
+    def _index(self, field: str) -> None:
+        self._table.index_create(field).run(self._link)
+        self._table.index_wait(field).run(self._link)
+
+    def _checkpoint(self) -> None:
+        self._table.sync().run(self._link)
+
+    def _stands(self, role: Role) -> Versions:
+        """Return each document's SHA-1 (as a UUID), made by the server of its JSON."""
+        pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
+        return dict(pairs.run(self._connections[role]))
 
     def _written(self, query: Any) -> dict[str, Any]:
         """Run a write and return what it counted."""

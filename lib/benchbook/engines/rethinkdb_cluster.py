@@ -9,7 +9,7 @@ from rethinkdb import r
 
 from benchbook.datasets import Schema
 from benchbook.deployment import Role
-from benchbook.engines.base import PATIENCE_S
+from benchbook.engines.options import PATIENCE_S
 
 DATABASE: Final = "benchbook"
 

@@ -1,11 +1,11 @@
 """Records as RethinkDB holds them: its numbers are doubles, and of dates it knows moments only."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final
 
-from benchbook.datasets import Schema
 from benchbook.engines.base import Record
+from benchbook.engines.restorer import JSON, Restore
 
 _EXACT: Final = 2**53
 
@@ -32,21 +32,4 @@ def _moment(raw: Mapping[str, Any]) -> datetime:
     return _EPOCH + timedelta(milliseconds=round(raw["epoch_time"] * 1000))
 
 
-_RESTORE: Final[Mapping[str, Callable[[Any], Any]]] = {
-    "float": float,
-    "date": date.fromisoformat,
-    "datetime": _moment,
-}
-
-
-def restorer(schema: Schema) -> Callable[[Iterable[dict[str, Any]]], list[dict[str, Any]]]:
-    """Return what turns documents back into a schema's records."""
-    fields = [(field.name, _RESTORE[field.type]) for field in schema.fields if field.type in _RESTORE]
-
-    def restored(documents: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
-        records = list(documents)
-        for record in records if fields else ():
-            record.update({name: restore(record[name]) for name, restore in fields})
-        return records
-
-    return restored
+RESTORE: Final[Restore] = {**JSON, "datetime": _moment}

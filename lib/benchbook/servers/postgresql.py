@@ -33,21 +33,18 @@ _SETTINGS: Final = (
 )
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for PostgreSQL's servers."""
+def fleet(product: str = "postgresql") -> Fleet:
+    """Return an empty fleet for servers of PostgreSQL, of whichever version."""
     user = substitute("PostgreSQL", "postgres") if os.geteuid() == 0 else None
     # SIGINT disconnects clients, SIGTERM would wait for them; SIGQUIT takes the server's children along.
-    return Fleet("postgresql", user=user, stop_signal=signal.SIGINT, death_signal=signal.SIGQUIT)
+    return Fleet(product, user=user, stop_signal=signal.SIGINT, death_signal=signal.SIGQUIT)
 
 
 def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     programs = reachable(found, fleet.user)
     password = secrets.token_urlsafe(24)
-    data = fleet.subfolder("primary")
-    secret = fleet.secret("password", password)
-    flags = ("-U", USER, "-A", "scram-sha-256", "-E", "UTF8", "--no-locale", "--no-sync")
-    fleet.run([programs["initdb"], "-D", data, "--pwfile", secret, *flags])
+    data = initialised(fleet, programs, password, "-A", "scram-sha-256", "--no-sync")
     primary = serve(fleet, programs, "primary", data)
     urls: dict[Role, str] = {"primary": address(primary, password)}
     if topology == "replicated":
@@ -74,6 +71,14 @@ def ask(url: str) -> Answer:
     except psycopg.Error as error:
         raise ConnectionError(" ".join(str(error).split())) from None
     return Answer(settings.pop("server_version").split()[0], "replica" if replays else "primary", settings)
+
+
+def initialised(fleet: Fleet, programs: dict[str, Path], password: str, *flags: str) -> Path:
+    """Return the primary's new data folder; its superuser has that password."""
+    data = fleet.subfolder("primary")
+    secret = fleet.secret("password", password)
+    fleet.run([programs["initdb"], "-D", data, "--pwfile", secret, "-U", USER, "-E", "UTF8", "--no-locale", *flags])
+    return data
 
 
 def serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path) -> Server:

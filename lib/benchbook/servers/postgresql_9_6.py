@@ -3,20 +3,18 @@
 The standby's data folder is a copy of the primary's before that serves, told to follow by ``recovery.conf``.
 """
 
-import os
 import secrets
-import signal
 from contextlib import closing
 from pathlib import Path
 
 import psycopg
 
 from benchbook.deployment import Role, Topology
+from benchbook.servers import postgresql
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.postgresql import SLOT, USER, address, ask, await_streaming, serve
+from benchbook.servers.postgresql import SLOT, USER, address, ask, await_streaming, initialised, serve
 from benchbook.servers.programs import Found
 from benchbook.servers.reachable import reachable
-from benchbook.servers.users import substitute
 
 __all__ = ["ask", "fleet", "launch"]
 
@@ -26,18 +24,14 @@ _PAIR = "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nho
 
 def fleet() -> Fleet:
     """Return an empty fleet for its servers."""
-    user = substitute("PostgreSQL", "postgres") if os.geteuid() == 0 else None
-    return Fleet("postgresql@9.6", user=user, stop_signal=signal.SIGINT, death_signal=signal.SIGQUIT)
+    return postgresql.fleet("postgresql@9.6")
 
 
 def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     programs = reachable(found, fleet.user)
     password = secrets.token_urlsafe(24)
-    data = fleet.subfolder("primary")
-    secret = fleet.secret("password", password)
-    flags = ("-U", USER, "-A", "md5", "-E", "UTF8", "--no-locale", "--nosync")
-    fleet.run([programs["initdb"], "-D", data, "--pwfile", secret, *flags])
+    data = initialised(fleet, programs, password, "-A", "md5", "--nosync")
     if topology == "replicated":
         _append(data / "postgresql.conf", _PAIR)
         _append(data / "pg_hba.conf", f"host replication {USER} 127.0.0.1/32 md5\n")
