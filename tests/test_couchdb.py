@@ -4,6 +4,7 @@ import json
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -74,6 +75,24 @@ def test_after_every_wait_both_nodes_state_the_same_revisions(
         assert engine.wait_for(engine.position(), PATIENCE_S)
         assert before != revisions(pair, "primary") == revisions(pair, "replica")
         assert engine.wait_resolution_ns > 0
+
+
+def test_a_wait_sees_the_one_document_among_many_that_is_missing(
+    opened: Callable[..., engines.Engine], pair: Deployment
+) -> None:
+    engine = opened("replicated")
+    there = node(pair, "replica").ask("GET", PULL)
+    node(pair, "replica").ask("DELETE", f"{PULL}?rev={there['_rev']}")
+    many = [{**COMMENTS.records[0], "_id": f"another {number:03}"} for number in range(250)]
+    engine.insert_many(many)
+    rows = node(pair, "primary").ask("GET", f"{DATABASE}/_all_docs?include_docs=true")["rows"]
+    documents = [row["doc"] for row in rows if row["id"].startswith("another")]
+    by_hand = partial(node(pair, "replica").ask, "POST", f"{DATABASE}/_bulk_docs")
+    by_hand({"docs": [*documents[:120], *documents[121:]], "new_edits": False})
+    assert engine.wait_for(engine.position(), 1) is False
+    by_hand({"docs": [documents[120]], "new_edits": False})
+    assert engine.wait_for(engine.position(), 30)
+    assert revisions(pair, "primary") == revisions(pair, "replica")
 
 
 def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable[..., engines.Engine]) -> None:

@@ -13,6 +13,7 @@ from typing import Any, ClassVar, Final
 
 import couchbase
 from couchbase.durability import DurabilityLevel, ServerDurability
+from couchbase.exceptions import DocumentNotFoundException
 
 from benchbook.datasets import Schema
 from benchbook.deployment import Role
@@ -65,11 +66,13 @@ class Couchbase(Compared):
     @told
     def find(self, field: str, value: Any) -> Sequence[Record]:
         """Return the documents found: by the key, or by a query."""
-        if field == self._key:
-            found = self._documents.get_multi([self._prefix + value]).results
-            return self._restored([one.content_as[dict] for one in found.values()])
-        self._has("find")
-        return self._restored(self._bucket.find(self._prefix, field, value))
+        if field != self._key:
+            self._has("find")
+            return self._restored(self._bucket.find(self._prefix, field, value))
+        try:
+            return self._restored([self._documents.get(self._prefix + value).content_as[dict]])
+        except DocumentNotFoundException:
+            return []
 
     @told
     def read_all(self, role: Role = "primary") -> Sequence[Record]:

@@ -124,8 +124,7 @@ class CouchDB(Connected):
         self._restore = Restorer(schema)
 
     def _index(self, field: str) -> None:
-        for key, revision in self._database.index(field).items():
-            self._wrote({"id": key, "rev": revision})
+        self._wrote(*({"id": key, "rev": revision} for key, revision in self._database.index(field).items()))
 
     def _fill(self, parent: Dataset) -> None:
         super()._fill(parent)
@@ -139,8 +138,7 @@ class CouchDB(Connected):
         return [counter] if self.deployment.node("replica").stand_in else []
 
     def _write(self, documents: Sequence[Record]) -> int:
-        for answer in self._database.write(documents):
-            self._wrote(answer)
+        self._wrote(*self._database.write(documents))
         return len(documents)
 
     def _restored(self, documents: list[Document]) -> list[Document]:

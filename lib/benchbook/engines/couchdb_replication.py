@@ -6,7 +6,9 @@ it, it says itself (``_revs_diff``, as replication asks it). Sequence numbers te
 """
 
 import time
+from collections import deque
 from collections.abc import Collection, Mapping, Sequence
+from itertools import islice
 from typing import Any, Final
 
 from urllib3.exceptions import NewConnectionError, TimeoutError
@@ -26,6 +28,8 @@ _WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
 """From where to where each topology's pulls go."""
 
 _POLL_S: Final = 0.01
+_PART: Final = 100
+"""Documents that the replica is asked for at once: as many as PouchDB replicates at once."""
 
 
 class Replication:
@@ -43,7 +47,8 @@ class Replication:
     Attributes
     ----------
     resolution_ns
-        By how much the end of the last `reached` may have come late.
+        By how much the end of the last `reached` may have come late: the time since the last question whose answer
+        was that something is missing.
     """
 
     def __init__(self, nodes: Mapping[Role, Node], topology: Topology, database: str) -> None:
@@ -60,45 +65,51 @@ class Replication:
             _start_pull(nodes[source], nodes[target], database)
             _await_pull(nodes[source], nodes[target], f"/{database}/_design/from-{source}")
 
-    def wrote(self, answer: Mapping[str, Any]) -> None:
-        """Note what the primary answered to a document's writing."""
-        self._due[answer["id"]] = answer["rev"]
+    def wrote(self, *answers: Mapping[str, Any]) -> None:
+        """Note what the primary answered to documents' writing."""
+        for answer in answers:
+            self._due[answer["id"]] = answer["rev"]
 
     def position(self) -> Position:
         """Return what was written and not yet seen on the replica."""
         return tuple(self._due)
 
     def reached(self, position: Position, deadline_s: float) -> bool:
-        """Poll the replica until it has each document's newest revision; False when the time ran out.
+        """Ask the replica until it has each document's newest revision; False when the time ran out.
 
-        As long as it lacks the last one written, only that is asked for: asking for all is work for the replica. It had
-        all at the earliest when the poll before the last was sent (or the first, when that one found all).
+        Asking is work for the replica, so that it is asked for a part of them once it has the last of that part, in the
+        order of writing: nearly all are seen while the others are still on their way, and the end does not come later
+        the more there are.
         """
         deadline = time.monotonic() + deadline_s
-        due = {one: self._due[one] for one in position if one in self._due}
-        sent = time.perf_counter_ns()
-        while True:
-            earlier, sent = sent, time.perf_counter_ns()
-            try:
-                if not self._lacks(dict([*due.items()][-1:]), deadline) and not (due := self._lacks(due, deadline)):
-                    break
-            except NewConnectionError:
-                raise
-            except TimeoutError:
-                return False
-            time.sleep(_POLL_S)
-        self.resolution_ns = float(time.perf_counter_ns() - earlier)
-        for one in position:
-            self._due.pop(one, None)
+        waiting = deque(one for one in position if one in self._due)
+        lacking_ns = time.perf_counter_ns()
+        try:
+            while waiting:
+                sent_ns = time.perf_counter_ns()
+                *earlier, last = islice(waiting, _PART)
+                if self._lacks([last], deadline) or self._lacks(earlier, deadline):
+                    lacking_ns = sent_ns
+                    time.sleep(_POLL_S)
+                else:
+                    self._saw([waiting.popleft() for _ in (*earlier, last)])
+        except NewConnectionError:
+            raise
+        except TimeoutError:
+            return False
+        self.resolution_ns = float(time.perf_counter_ns() - lacking_ns)
         return True
 
-    def _lacks(self, due: Mapping[str, str], deadline: float) -> dict[str, str]:
-        """Return those revisions that the replica does not have, as it answers before `deadline` (s, monotonic)."""
+    def _lacks(self, keys: Sequence[str], deadline: float) -> bool:
+        """Return whether a revision is missing on the replica, as it answers before `deadline` (s, monotonic)."""
         if (left := deadline - time.monotonic()) <= 0:
             raise TimeoutError
-        asked = {one: [revision] for one, revision in due.items()}
-        answer = self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left)
-        return {one: due[one] for one in answer}
+        asked = {one: [self._due[one]] for one in keys}
+        return bool(asked and self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left))
+
+    def _saw(self, keys: Sequence[str]) -> None:
+        for one in keys:
+            del self._due[one]
 
 
 def _start_pull(source: Node, target: Node, database: str) -> None:

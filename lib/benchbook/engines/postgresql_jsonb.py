@@ -17,7 +17,6 @@ class JsonbTable(Documents):
     types = ("text", "jsonb")
     merged = "doc || %s"
     quoted = staticmethod(quoted)
-    ready = staticmethod(str.encode)  # else psycopg encodes it, and hashes it anew, at every execution
     encoded = staticmethod(Jsonb)
 
     @staticmethod

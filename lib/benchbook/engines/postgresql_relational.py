@@ -20,7 +20,6 @@ class PostgreSQLRows(Rows):
         "boolean": "boolean",
     }
     quoted = staticmethod(quoted)
-    ready = staticmethod(str.encode)  # else psycopg encodes it, and hashes it anew, at every execution
 
     def index(self, field: str) -> str:
         """Return the statement that indexes a column."""

@@ -1,6 +1,6 @@
 """Records back from what a store keeps of them, in place: the types that it does not tell, by the schema."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from datetime import date, datetime
 from typing import Any, Final, TypeVar
 
@@ -12,7 +12,7 @@ Restore = Mapping[str, Callable[[Any], Any]]
 JSON: Final[Restore] = {"float": float, "date": date.fromisoformat, "datetime": datetime.fromisoformat}
 """JSON has no dates, and a store may write a large float as a whole number."""
 
-Records = TypeVar("Records", bound=Iterable[dict[str, Any]])
+Records = TypeVar("Records", bound=Collection[dict[str, Any]])
 
 
 class Restorer:
@@ -31,6 +31,7 @@ class Restorer:
 
     def __call__(self, records: Records) -> Records:
         """Give records their fields' types, in place, and return them; free where they have them all."""
-        for record in records if self._fields else ():
-            record.update({name: restore(record[name]) for name, restore in self._fields})
+        for name, restore in self._fields:
+            for record in records:
+                record[name] = restore(record[name])
         return records

@@ -10,18 +10,21 @@ from benchbook.engines.restorer import JSON, Restore
 _EXACT: Final = 2**53
 
 
-def encoded(record: Record) -> dict[str, Any]:
-    """Return a record with its dates as text.
+def encoded(record: Record) -> Record:
+    """Return a record with its dates as text: itself, when it has none.
 
     Raises
     ------
     OverflowError
         When a double cannot hold a whole number exactly: RethinkDB would round it.
     """
+    dates = {}
     for name, value in record.items():
-        if type(value) is int and not -_EXACT <= value <= _EXACT:
+        if type(value) is date:
+            dates[name] = value.isoformat()
+        elif type(value) is int and not -_EXACT <= value <= _EXACT:
             raise OverflowError(f"{name}: {value} has more digits than a double holds")
-    return {name: value.isoformat() if type(value) is date else value for name, value in record.items()}
+    return {**record, **dates} if dates else record
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

@@ -90,13 +90,13 @@ class SQL(Connected):
     def _index(self, field: str) -> None:
         self._run(self._current.index(field))
 
-    def _run(self, statement: Any, values: Sequence[Any] = ()) -> int:
+    def _run(self, statement: str, values: Sequence[Any] = ()) -> int:
         """Execute a statement and return how many rows it reached."""
         self._cursor.execute(statement, values)
         count: int = self._cursor.rowcount
         return count
 
-    def _rows(self, query: Any, values: Sequence[Any] = (), role: Role = "primary") -> Sequence[tuple[Any, ...]]:
+    def _rows(self, query: str, values: Sequence[Any] = (), role: Role = "primary") -> Sequence[tuple[Any, ...]]:
         """Execute a query on a node and return all rows; without values too, doubled ``%`` are single again."""
         cursor = self._cursors[role]
         cursor.execute(query, values)

@@ -32,8 +32,8 @@ class Documents(Table):
 
     def __init__(self, schema: Schema, options: Options) -> None:
         super().__init__(schema, options, ["_id", "doc"], ["doc"])
-        self._update_all = self.ready(f"UPDATE {self.name} SET doc = {self.merged}")
-        self._update = self.ready(f"UPDATE {self.name} SET doc = {self.merged}{self.one}")
+        self._update_all = f"UPDATE {self.name} SET doc = {self.merged}"
+        self._update = f"UPDATE {self.name} SET doc = {self.merged}{self.one}"
         self._restored = Restorer(schema)
 
     def definitions(self) -> list[str]:
@@ -51,11 +51,11 @@ class Documents(Table):
         """Return the documents of rows as the driver gives them."""
         return [orjson.loads(text) for (text,) in rows]
 
-    def update(self, changes: Record) -> Any:
+    def update(self, changes: Record) -> str:
         """Return the statement that merges changes into one document."""
         return self._update
 
-    def update_all(self, changes: Record) -> Any:
+    def update_all(self, changes: Record) -> str:
         """Return the statement that merges changes into all documents."""
         return self._update_all
 

@@ -61,11 +61,11 @@ class Rows(Table):
         """Return a column's type."""
         return self.types[field.type]
 
-    def update(self, changes: Record) -> Any:
+    def update(self, changes: Record) -> str:
         """Return the statement that sets columns of one row."""
         return self._set(tuple(changes), self.one)
 
-    def update_all(self, changes: Record) -> Any:
+    def update_all(self, changes: Record) -> str:
         """Return the statement that sets columns of all rows."""
         return self._set(tuple(changes), "")
 
@@ -88,6 +88,6 @@ class Rows(Table):
     def _encoded(self, record: Record) -> Record:
         return {name: self._sent[name](value) if name in self._sent else value for name, value in record.items()}
 
-    def _setting(self, fields: tuple[str, ...], which: str) -> Any:
+    def _setting(self, fields: tuple[str, ...], which: str) -> str:
         changes = ", ".join(f"{self.quoted(field)} = %s" for field in fields)
-        return self.ready(f"UPDATE {self.name} SET {changes}{which}")
+        return f"UPDATE {self.name} SET {changes}{which}"

@@ -16,7 +16,7 @@ Row = tuple[Any, ...]
 
 
 class Table(ABC):
-    """Statements as the driver takes them fastest, made once.
+    """Its statements, made once.
 
     Parameters
     ----------
@@ -46,25 +46,19 @@ class Table(ABC):
         self.schema, self.options = schema, options
         self.name = self.placed(schema.name)
         marks = ", ".join(["%s"] * len(columns))
-        select = f"SELECT {self._listed(read)} FROM {self.name}"
         self.one = f" WHERE {self.quoted(schema.key)} = %s"
-        self.create = self.ready(f"CREATE TABLE {self.name} ({', '.join(self.definitions())}){self.ending}")
-        self.insert = self.ready(f"INSERT INTO {self.name} ({self._listed(columns)}) VALUES ({marks})")
-        self.select = self.ready(select)
-        self.find = cache(lambda field: self.ready(f"{select} WHERE {self.sought_in(field)} = %s"))
-        self.ids = self.ready(f"SELECT {self.quoted(schema.key)} FROM {self.name}")
-        self.delete = self.ready(f"DELETE FROM {self.name}{self.one}")
-        self.delete_all = self.ready(f"DELETE FROM {self.name}")
+        self.create = f"CREATE TABLE {self.name} ({', '.join(self.definitions())}){self.ending}"
+        self.insert = f"INSERT INTO {self.name} ({self._listed(columns)}) VALUES ({marks})"
+        self.select = f"SELECT {self._listed(read)} FROM {self.name}"
+        self.find = cache(lambda field: f"{self.select} WHERE {self.sought_in(field)} = %s")
+        self.ids = f"SELECT {self.quoted(schema.key)} FROM {self.name}"
+        self.delete = f"DELETE FROM {self.name}{self.one}"
+        self.delete_all = f"DELETE FROM {self.name}"
 
     @staticmethod
     @abstractmethod
     def quoted(name: str) -> str:
         """Return a name as the product's SQL has it, and as its driver leaves it alone."""
-
-    @staticmethod
-    def ready(statement: str, /) -> Any:
-        """Return a statement as the driver takes it fastest."""
-        return statement
 
     @classmethod
     def placed(cls, table: str) -> str:
@@ -80,11 +74,11 @@ class Table(ABC):
         """Return the statement that indexes a field."""
 
     @abstractmethod
-    def update(self, changes: Record) -> Any:
+    def update(self, changes: Record) -> str:
         """Return the statement that changes one row: its values are those of `changed`, and the key."""
 
     @abstractmethod
-    def update_all(self, changes: Record) -> Any:
+    def update_all(self, changes: Record) -> str:
         """Return the statement that changes all rows: its values are those of `changed`."""
 
     @abstractmethod
