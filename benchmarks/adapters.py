@@ -1,0 +1,171 @@
+"""What an adapter's `insert`, `insert_many` and `find` cost over the same written bare on its driver: at most 3 %.
+
+Both work on the same store of the same live server in short blocks that take turns, on 1 KB comments, kept as the
+adapter keeps them; `find` goes by an index. Writes wait for the disk as little as the engine lets one choose, so that
+the adapter's share is as large as it gets. Before the clock starts, what either stored is read by the other, and must
+be equal. Run it on an idle machine: ``python benchmarks/adapters.py [ENGINE...]``, half a minute an engine.
+"""
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from itertools import cycle
+from time import monotonic, perf_counter_ns
+from typing import Any, Final, Self, get_args
+
+import paired
+from bare import BARE, Bare, opened
+from benchbook import datasets, engines, servers
+from benchbook.deployment import Deployment
+from benchbook.studies.store import each
+
+GOAL: Final = 1.03
+"""Largest ratio, adapter's over bare."""
+
+DATA: Final = datasets.comments(8000, 20150501, per_article=10)
+SIZES: Final = {"insert": 100, "insert_many": 500, "find": 50}
+"""Records that a block inserts, or values that it looks for."""
+
+WARM: Final = 4
+"""Pairs that do not count."""
+
+
+def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
+    return [items[start : start + size] for start in range(0, len(items), size)]
+
+
+def found(engine: engines.Engine, field: str, values: Sequence[str]) -> list[Sequence[Any]]:
+    find = engine.find
+    return [find(field, value) for value in values]
+
+
+def clocked(action: Callable[[Sequence[Any]], object]) -> paired.Arm:
+    """Return an action that says how long it took, in ns."""
+
+    def arm(items: Sequence[Any]) -> int:
+        started = perf_counter_ns()
+        action(items)
+        return perf_counter_ns() - started
+
+    return arm
+
+
+@dataclass(frozen=True)
+class Contest:
+    """An adapter, and what is written bare; a third session empties the store, so that both have done the same."""
+
+    adapter: engines.Engine
+    emptier: engines.Engine
+    bare: Bare
+
+    @classmethod
+    def opened(cls, name: str, deployment: Deployment, durability: str, closing: ExitStack) -> Self:
+        """Open all three, each with an index on what is looked for."""
+        index = () if BARE[name].seeks == "_id" else (BARE[name].seeks,)
+        settings: dict[str, Any] = {"durability": durability, "index": index}
+        open_ = partial(engines.open, name, deployment, **settings)
+        adapter, emptier = closing.enter_context(open_()), closing.enter_context(open_())
+        adapter.create(DATA.schema, parents=DATA.parents)
+        return cls(adapter, emptier, closing.enter_context(opened(name, deployment, durability)))
+
+    def empty(self) -> None:
+        """Make the store anew."""
+        self.emptier.create(DATA.schema, parents=DATA.parents)
+
+    def arms(self, verb: str) -> tuple[paired.Arm, paired.Arm]:
+        """Return the adapter's and the bare way."""
+        actions: dict[str, Callable[[Sequence[Any]], object]] = {
+            "insert": partial(each, self.adapter.insert),
+            "insert_many": self.adapter.insert_many,
+            "find": partial(found, self.adapter, self.bare.seeks),
+        }
+        return clocked(actions[verb]), clocked(getattr(self.bare, verb))
+
+    def work(self, verb: str) -> Iterator[tuple[Sequence[Any], Sequence[Any]]]:
+        """Yield pairs of blocks without end: both look for the same, but insert records of their own."""
+        if verb == "find":
+            self.empty()
+            self.emptier.insert_many(DATA.records)
+            values = list(dict.fromkeys(record[self.bare.seeks] for record in DATA.records))
+            yield from ((block, block) for block in cycle(blocks(values, SIZES[verb])))
+        while True:
+            self.empty()
+            waiting = iter(blocks(DATA.records, SIZES[verb]))
+            yield from zip(waiting, waiting, strict=True)
+
+    def check(self) -> None:
+        """Raise unless each reads what both have stored as the other does: all, and as it was."""
+        self.empty()
+        first, second, third, last = blocks(DATA.records[:80], 20)
+        self.bare.insert(first)
+        self.bare.insert_many(second)
+        each(self.adapter.insert, third)
+        self.adapter.insert_many(last)
+        stored = {record["_id"]: record for record in DATA.records[:80]}
+        values = list(dict.fromkeys(record[self.bare.seeks] for record in stored.values()))
+        for answers in (found(self.adapter, self.bare.seeks, values), self.bare.find(values)):
+            if {one["_id"]: one for answer in answers for one in map(self.bare.plain, answer)} != stored:
+                raise AssertionError(f"{self.adapter.name}: what was read is not what was stored")
+
+
+def compared(contest: Contest, verb: str, seconds: float) -> paired.Times:
+    """Return the times of as many pairs as there is time for."""
+    times: paired.Times = []
+    begun = monotonic()
+    for number, pair in enumerate(contest.work(verb)):
+        times += paired.taken(*contest.arms(verb), iter(pair), 1, swapped=number % 2 == 1)
+        if number > WARM and monotonic() - begun > seconds:
+            break
+    return times[WARM:]
+
+
+def least(name: str, deployment: Deployment) -> str:
+    """Return the durability that waits for the disk the least."""
+    adapter = engines.load(name)
+    fixed = {**adapter.lacks, **(adapter.stand_in_lacks if deployment.node().stand_in else {})}
+    return "default" if "durability" in fixed else "relaxed"
+
+
+def measured(name: str, seconds: float, durability: str | None) -> Iterator[paired.Ratio]:
+    """Compare an engine's verbs, say what came of it, and yield the ratios."""
+    with ExitStack() as closing:
+        deployment = closing.enter_context(servers.session(name, "single"))
+        durability = durability or least(name, deployment)
+        contest = Contest.opened(name, deployment, durability, closing)
+        contest.check()
+        node = deployment.node()
+        print(f"{name} ({deployment.product} {node.version}, {contest.adapter.driver}), durability {durability}:")
+        for verb, size in SIZES.items():
+            times = compared(contest, verb, seconds)
+            ratio = paired.ratio(times)
+            adapter, bare = (block / size / 1000 for block in paired.medians_ns(times))
+            print(
+                f"  {verb}: {adapter:.1f} us, bare {bare:.1f}; {ratio}; goal {GOAL} {ratio.verdict(GOAL)}", flush=True
+            )
+            yield ratio
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("engines", nargs="*", help=f"of {', '.join(BARE)} (default: all that are here)")
+    parser.add_argument("--seconds", type=float, default=10.0, help="for each verb of an engine")
+    parser.add_argument("--durability", choices=get_args(engines.Durability), help="default: the least there is")
+    parser.add_argument("--check", action="store_true", help="exit with 1 when a goal is missed")
+    options = parser.parse_args()
+    if unknown := set(options.engines) - set(BARE):
+        parser.error(f"no such engine: {', '.join(unknown)}")
+    missed = False
+    for name in options.engines or BARE:
+        if isinstance(lacking := servers.find(servers.product_of(name)), servers.Missing):
+            print(f"{name}: {lacking.why}")
+            continue
+        for ratio in measured(name, options.seconds, options.durability):
+            missed |= ratio.verdict(GOAL) == "missed"
+    return int(options.check and missed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
