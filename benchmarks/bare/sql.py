@@ -22,8 +22,26 @@ FIND_ROWS: Final = f"SELECT {', '.join(COLUMNS)} FROM comments WHERE article_id 
 INSERT_DOCUMENT: Final = "INSERT INTO comments (_id, doc) VALUES (%s, %s)"
 
 
-class PsycopgRows(Bare):
+class Rows(Bare):
     """Rows are made dictionaries."""
+
+    cursor: Any
+
+    def insert(self, records: Records) -> None:
+        cursor = self.cursor
+        for record in records:
+            cursor.execute(INSERT_ROW, tuple(record.values()))
+
+    def find(self, values: Sequence[str]) -> list[list[Record]]:
+        cursor, found = self.cursor, []
+        for value in values:
+            cursor.execute(FIND_ROWS, (value,))
+            found.append([dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()])
+        return found
+
+
+class PsycopgRows(Rows):
+    """Bulk inserts are one pipeline."""
 
     COMMIT: Final = {
         "default": (),
@@ -37,21 +55,9 @@ class PsycopgRows(Bare):
             self.connection.execute(setting)
         self.cursor = self.connection.cursor()
 
-    def insert(self, records: Records) -> None:
-        cursor = self.cursor
-        for record in records:
-            cursor.execute(INSERT_ROW, tuple(record.values()))
-
     def insert_many(self, records: Records) -> None:
         with self.connection.transaction():
             self.cursor.executemany(INSERT_ROW, [tuple(record.values()) for record in records])
-
-    def find(self, values: Sequence[str]) -> list[list[Record]]:
-        cursor, found = self.cursor, []
-        for value in values:
-            cursor.execute(FIND_ROWS, (value,))
-            found.append([dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()])
-        return found
 
 
 class PsycopgDocuments(PsycopgRows):
@@ -84,7 +90,7 @@ class PsycopgDocuments(PsycopgRows):
         return found
 
 
-class PyMySQLRows(Bare):
+class PyMySQLRows(Rows):
     """Moments are read as such, in UTC, without PyMySQL's regular expression."""
 
     def connect(self) -> None:
@@ -99,20 +105,8 @@ class PyMySQLRows(Bare):
         self.connection = self.closing.enter_context(closing(connection))
         self.cursor = self.connection.cursor()
 
-    def insert(self, records: Records) -> None:
-        cursor = self.cursor
-        for record in records:
-            cursor.execute(INSERT_ROW, tuple(record.values()))
-
     def insert_many(self, records: Records) -> None:
         self.committed(INSERT_ROW, [tuple(record.values()) for record in records])
-
-    def find(self, values: Sequence[str]) -> list[list[Record]]:
-        cursor, found = self.cursor, []
-        for value in values:
-            cursor.execute(FIND_ROWS, (value,))
-            found.append([dict(zip(COLUMNS, row, strict=True)) for row in cursor.fetchall()])
-        return found
 
     def committed(self, statement: str, rows: list[Any]) -> None:
         self.connection.begin()
