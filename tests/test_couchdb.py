@@ -91,7 +91,7 @@ def test_a_wait_sees_the_one_document_among_many_that_is_missing(
     by_hand({"docs": [*documents[:120], *documents[121:]], "new_edits": False})
     assert engine.wait_for(engine.position(), 1) is False
     by_hand({"docs": [documents[120]], "new_edits": False})
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     assert revisions(pair, "primary") == revisions(pair, "replica")
 
 

@@ -79,20 +79,23 @@ class Replication:
 
         Asking is work for the replica, so that it is asked for a part of them once it has the last of that part, in the
         order of writing: nearly all are seen while the others are still on their way, and the end does not come later
-        the more there are.
+        the more there are. When there is nothing to wait for it is asked all the same: one that is gone must show.
         """
         deadline = time.monotonic() + deadline_s
         waiting = deque(one for one in position if one in self._due)
         lacking_ns = time.perf_counter_ns()
         try:
-            while waiting:
+            while True:
                 sent_ns = time.perf_counter_ns()
-                *earlier, last = islice(waiting, _PART)
-                if self._lacks([last], deadline) or self._lacks(earlier, deadline):
+                part = list(islice(waiting, _PART))
+                if self._lacks(part[-1:], deadline) or (len(part) > 1 and self._lacks(part[:-1], deadline)):
                     lacking_ns = sent_ns
                     time.sleep(_POLL_S)
-                else:
-                    self._saw([waiting.popleft() for _ in (*earlier, last)])
+                    continue
+                for _ in part:
+                    del self._due[waiting.popleft()]
+                if not waiting:
+                    break
         except NewConnectionError:
             raise
         except TimeoutError:
@@ -105,11 +108,7 @@ class Replication:
         if (left := deadline - time.monotonic()) <= 0:
             raise TimeoutError
         asked = {one: [self._due[one]] for one in keys}
-        return bool(asked and self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left))
-
-    def _saw(self, keys: Sequence[str]) -> None:
-        for one in keys:
-            del self._due[one]
+        return bool(self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left))
 
 
 def _start_pull(source: Node, target: Node, database: str) -> None:
