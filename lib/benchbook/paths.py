@@ -1,7 +1,11 @@
 """The one place that knows where things lie."""
 
 import os
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
+
+_HERE = Path(__file__).resolve()
 
 
 def root() -> Path:
@@ -14,11 +18,19 @@ def root() -> Path:
     """
     if home := os.environ.get("BENCHBOOK_HOME"):
         return Path(home)
-    for start in (Path.cwd(), Path(__file__).resolve()):
-        for folder in (start, *start.parents):
-            if (folder / "papermill_params").is_dir():
-                return folder
+    for start in (Path.cwd(), _HERE):
+        with suppress(FileNotFoundError):
+            return _checkout(start)
     raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
+
+
+@cache
+def _checkout(start: Path) -> Path:
+    """Return the nearest checkout at or above `start`: asked for thousands of times while a report is made."""
+    for folder in (start, *start.parents):
+        if (folder / "papermill_params").is_dir():
+            return folder
+    raise FileNotFoundError(start)
 
 
 def notebooks() -> Path:

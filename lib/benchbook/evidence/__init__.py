@@ -6,6 +6,7 @@ from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
+from benchbook.evidence.stored import stored_means
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
 from benchbook.evidence.trust import untrusted
 from benchbook.evidence.verdicts import judged, verdicts
@@ -27,6 +28,7 @@ __all__ = [
     "number",
     "published",
     "sentences",
+    "stored_means",
     "student_as_published",
     "student_here",
     "untrusted",

@@ -9,8 +9,12 @@ from benchbook.stats import fences
 UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec"]
 """What one block's mean covers: all its repetitions of one quantity."""
 
-_FINISHED: Final = "done"
-_NOT_CARRIED: Final = {"repetition", "value", "count", "censored", "resolution", "started_at", "environment"}
+ROWS: Final = "rows"
+EARLIEST: Final = "started_at"
+LATEST: Final = "last_started_at"
+FINISHED: Final = "done"
+NOT_CARRIED: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
+"""Columns that differ from repetition to repetition."""
 
 
 def block_means(observations: pd.DataFrame) -> pd.DataFrame:
@@ -22,12 +26,16 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`.
+        Rows as in `benchbook.results.schema.OBSERVATIONS`; or block means, which are returned as they are, so that
+        whatever takes observations takes `stored_means` too.
 
     Returns
     -------
     pandas.DataFrame
         The columns of the cell, ``operation, role, metric, unit, source``, and
+
+        - ``rows``: number of repetitions, with and without a value; ``started_at``, ``last_started_at``: when the first
+          and the last of them began;
 
         - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
           is no time;
@@ -38,10 +46,12 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``outliers``: how many of them lie beyond Tukey's fences;
         - ``value_without``: the mean without those.
     """
+    if "measured" in observations:
+        return observations
     rows = observations.assign(censored=observations["censored"].fillna(False).astype(bool))
     wanted = rows["value"].notna() | rows["censored"]  # a value still owed when a replica was lost has no number
     if "state" in rows:
-        wanted &= rows["state"].isna() | (rows["state"] == _FINISHED)
+        wanted &= rows["state"].isna() | (rows["state"] == FINISHED)
     rows = rows[wanted].reset_index(drop=True)
     keys = [key for key in UNIT if key in rows]
     unit = rows.groupby(keys, dropna=False, sort=False, observed=True).ngroup()
@@ -52,7 +62,7 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
 def _carried(rows: pd.DataFrame, unit: "pd.Series[int]") -> pd.DataFrame:
     """Return the columns that are the same in all rows of a unit."""
     first = ~unit.duplicated()
-    kept = rows.loc[first, [column for column in rows.columns if column not in _NOT_CARRIED]]
+    kept = rows.loc[first, [column for column in rows.columns if column not in NOT_CARRIED]]
     return kept.set_index(unit[first])
 
 
@@ -70,6 +80,10 @@ def _summary(rows: pd.DataFrame, unit: "pd.Series[int]") -> pd.DataFrame:
             "value_without": inside.groupby(unit).mean(),
         }
     )
+    if EARLIEST in rows:
+        started = rows[EARLIEST].groupby(unit)
+        summary = summary.assign(**{EARLIEST: started.min(), LATEST: started.max()})
+    summary.insert(0, ROWS, grouped.size())
     summary.insert(0, "value", summary["at_least"].mask(summary["censored"]))
     summary["value_without"] = summary["value_without"].mask(summary["censored"])
     return summary

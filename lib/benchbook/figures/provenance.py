@@ -31,10 +31,16 @@ def versions(observations: pd.DataFrame) -> dict[str, str]:
     return {str(engine): str(text) for engine, text in found.items()}
 
 
+def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
+    """Return when the first and the last value's measuring began; nothing without values."""
+    first = observations["started_at"].dropna()
+    last = observations["last_started_at"].dropna() if "last_started_at" in observations else first
+    return [first.min(), last.max()] if len(first) else []
+
+
 def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:
     """Return what is written beside each figure; it depends on the observations only, never on when it was drawn."""
     where = environments(observations)
-    started = observations["started_at"].dropna()
     return {
         "profile": profile,
         "host_cpu": distinct(where, "cpu"),
@@ -42,8 +48,8 @@ def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:
         "kernel": distinct(where, "kernel"),
         "python": distinct(where, "python"),
         "file_system": distinct(where, "file_system"),
-        "measured": [f"{moment:%Y-%m-%d}" for moment in (started.min(), started.max())] if len(started) else [],
+        "measured": [f"{moment:%Y-%m-%d}" for moment in span(observations)],
         "engine_versions": versions(observations),
         "blocks": sorted({int(block) for block in observations["block"].dropna()}),
-        "values": len(observations),
+        "values": int(observations["rows"].sum()) if "rows" in observations else len(observations),
     }

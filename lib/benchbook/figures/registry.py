@@ -43,7 +43,7 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
     Parameters
     ----------
     observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`; studies may be missing.
+        Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means; studies may be missing.
     folder
         Where the files go, named as in `FIGURES` and `TABLES`.
     profile
@@ -55,7 +55,8 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
         What was written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    ordered = observations.sort_values(list(_ORDER), ignore_index=True)  # so that equal data gives equal bytes
+    order = [name for name in _ORDER if name in observations]
+    ordered = observations.sort_values(order, ignore_index=True)  # so that equal data gives equal bytes
     sources = (ordered, evidence.published(), folder, profile)
     with ProcessPoolExecutor(_WORKERS, get_context("spawn"), _share, sources) as pool:
         return [path for paths in pool.map(_write, [*FIGURES, *TABLES]) for path in paths]

@@ -9,7 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence, figures, grid, paths, results, studies
-from benchbook.figures.provenance import distinct, environments
+from benchbook.figures.provenance import distinct, environments, span
 
 TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
 
@@ -29,20 +29,20 @@ class Merged:
         Its name.
     cells
         As `benchbook.grid.plan` lists them.
-    observations
-        Every value of the finished ones.
+    means
+        The block means of the finished ones, as `benchbook.evidence.stored_means` returns them.
     folder
         Where its figures go.
     """
 
     profile: str
     cells: list[grid.Cell]
-    observations: pd.DataFrame
+    means: pd.DataFrame
     folder: Path
 
     def of(self, study: str) -> pd.DataFrame:
-        """Return one study's observations."""
-        return self.observations[self.observations["study"] == study]
+        """Return one study's block means."""
+        return self.means[self.means["study"] == study]
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
@@ -52,11 +52,11 @@ class Merged:
 
     def draw(self) -> int:
         """Draw every figure and set every table; return how many files were written."""
-        return len(figures.draw_all(self.observations, self.folder, self.profile))
+        return len(figures.draw_all(self.means, self.folder, self.profile))
 
 
 def merge(profile: str) -> Merged:
-    """Return the cells of a profile and their observations.
+    """Return the cells of a profile and their block means.
 
     Raises
     ------
@@ -64,13 +64,13 @@ def merge(profile: str) -> Merged:
         When a grid is wrong or has no such profile.
     """
     cells = grid.plan(profile=profile)
-    return Merged(profile, cells, results.observations(cell.key for cell in cells), paths.figures(profile))
+    return Merged(profile, cells, evidence.stored_means(cell.key for cell in cells), paths.figures(profile))
 
 
 def ran(merged: Merged) -> pd.DataFrame:
     """Return how many cells of each study are done, failed, skipped and not run, and how many values they gave."""
     counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
-    values = merged.observations["study"].value_counts()
+    values = merged.means.groupby("study")["rows"].sum()
     rows = [
         {
             "Study": study,
@@ -153,7 +153,7 @@ def _listed(levels: list[Any]) -> str:
 
 def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
     """Return where timed repetitions lie beyond Tukey's fences, with the block's mean with and without them, in ms."""
-    means = evidence.block_means(merged.observations)
+    means = merged.means
     found = means[(means["outliers"] > 0) & means["metric"].isin(TIMES)]
     change = (found["value_without"] / found["value"] - 1).abs().rename("change")
     found = found.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
@@ -166,7 +166,7 @@ def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
 def servers(merged: Merged) -> pd.DataFrame:
     """Return the settings that each product's primary ran with, a row a product and number of nodes."""
     rows: dict[tuple[str, int, str], None] = {}
-    for one in environments(merged.observations):
+    for one in environments(merged.means):
         told = one.get("servers") or {}
         if nodes := told.get("nodes"):
             primary = _flat(told.get("settings", {}).get("primary", {}))
@@ -188,8 +188,8 @@ def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
 
 def machine(merged: Merged) -> pd.DataFrame:
     """Return what was measured on: a row a fact."""
-    where = environments(merged.observations)
-    every = [json.loads(text) for text in merged.observations["environment"].dropna().unique()]
+    where = environments(merged.means)
+    every = [json.loads(text) for text in merged.means["environment"].dropna().unique()]
     rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
     loads = [one["load"][0] for one in every if one.get("load")]
     facts = {name: distinct(where, key) for key, name in FACTS.items()}
@@ -199,8 +199,8 @@ def machine(merged: Merged) -> pd.DataFrame:
     facts["Libraries"] = ", ".join(
         sorted({f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()})
     )
-    started = merged.observations["started_at"].dropna()
-    facts["Measured"] = f"{started.min():%Y-%m-%d %H:%M} to {started.max():%Y-%m-%d %H:%M} UTC" if len(started) else ""
+    measured = span(merged.means)
+    facts["Measured"] = " to ".join(f"{moment:%Y-%m-%d %H:%M}" for moment in measured) + " UTC" if measured else ""
     return pd.DataFrame([(name, text) for name, text in facts.items() if text], columns=["This machine", ""])
 
 

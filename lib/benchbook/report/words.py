@@ -17,7 +17,7 @@ def headline(merged: Merged) -> str:
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     said = [
         f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
-        f"{len(merged.observations):,} values."
+        f"{merged.means['rows'].sum():,} values."
     ]
     if without:
         said.append(f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone.")
@@ -25,7 +25,7 @@ def headline(merged: Merged) -> str:
 
 
 def _stand_ins(merged: Merged) -> str:
-    rows = merged.observations[merged.observations["stand_in"].fillna(False).astype(bool)]
+    rows = merged.means[merged.means["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
     return f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
 
@@ -74,12 +74,12 @@ def trust(controls: pd.DataFrame) -> str:
 
 def durability(merged: Merged) -> str:
     """Return which durability the stores ran with, and whether the disk allows a word on it."""
-    levels = sorted(set(merged.observations["durability"].dropna()))
+    levels = sorted(set(merged.means["durability"].dropna()))
     if not levels:
         return "No store ran."
     said = (
         f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
         "MongoDB's default does not wait for the disk, PostgreSQL's does."
     )
-    in_memory = any(one.get("file_system_in_memory") for one in environments(merged.observations))
+    in_memory = any(one.get("file_system_in_memory") for one in environments(merged.means))
     return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")

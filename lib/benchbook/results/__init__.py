@@ -7,7 +7,7 @@ from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES, Metric
 from benchbook.results.store import STATES, State, joined, path, states, write
 
 if TYPE_CHECKING:
-    from benchbook.results.merge import connect, frame, observations, seconds
+    from benchbook.results.merge import connect, finished, frame, observations, seconds
 
 __all__ = [
     "CELLS",
@@ -18,6 +18,7 @@ __all__ = [
     "Metric",
     "State",
     "connect",
+    "finished",
     "frame",
     "joined",
     "observations",
@@ -32,7 +33,7 @@ __all__ = [
 
 def __getattr__(name: str) -> Any:
     """Import what reads back only when asked: a cell's kernel writes and never reads."""
-    if name in ("connect", "frame", "observations", "seconds"):
+    if name in ("connect", "finished", "frame", "observations", "seconds"):
         from benchbook.results import merge
 
         return getattr(merge, name)

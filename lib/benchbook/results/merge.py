@@ -1,6 +1,7 @@
 """Everything that runs wrote, as SQL views over one scan of the files."""
 
 from collections.abc import Iterable
+from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -23,6 +24,19 @@ def table() -> "pa.Table | ds.Dataset":
     return ds.dataset(files, schema=OBSERVATIONS, format="parquet") if files else OBSERVATIONS.empty_table()
 
 
+def finished(identities: Iterable[str] | None = None) -> list[Path]:
+    """Return the files of the finished cells of those identities, of all with None: their names say what they hold.
+
+    Parameters
+    ----------
+    identities
+        ``identity`` for all blocks of a cell, ``identity.block`` for one.
+    """
+    chosen = None if identities is None else set(identities)
+    files = (file for file in sorted(paths.results().glob("*/[!.]*.parquet")) if file.stem.count(".") == 1)
+    return [file for file in files if chosen is None or {file.stem, file.stem.partition(".")[0]} & chosen]
+
+
 def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 
@@ -37,6 +51,7 @@ def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
     import duckdb
 
     connection = duckdb.connect()
+    connection.execute("SET TimeZone = 'UTC'")  # else times are told in the machine's zone
     connection.register("all_observations", table())
     chosen = None if identities is None else sorted(set(identities))
     connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))

@@ -1,0 +1,153 @@
+"""What merging and judging costs, and how it grows: block means of every stored value, comparisons, controls.
+
+``python benchmarks/merge.py [ROWS...]`` writes results of the real schema for the cells of profile `night` that can run
+here, with as many repetitions as make that many rows, and reads them back as the report does: in a fresh process, whose
+peak memory is printed too. 100 million rows take 2 GB of temporary disk; run it on an idle machine.
+"""
+
+import argparse
+import json
+import os
+import resource
+import subprocess
+import sys
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ProcessPoolExecutor
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from math import ceil, log
+from time import perf_counter
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from benchbook import grid, results, studies
+
+SIZES: Final = (1_000_000, 3_000_000, 10_000_000, 30_000_000, 100_000_000)
+GOALS_S: Final = {10_000_000: 5.0, 100_000_000: 60.0}
+GOAL_GIB: Final = 4.0
+START: Final = datetime(2026, 1, 2, tzinfo=UTC)
+ENVIRONMENT: Final = json.dumps({"cpu": "synthetic", "cores": 2, "libraries": {"pymongo": "4.20.0"}, "load": [0.1] * 3})
+
+Quantity = tuple[str, str, str, str | None]  # operation, role, metric, format
+
+
+def quantities(cell: grid.Cell) -> list[Quantity]:
+    """Return what one repetition of a cell delivers."""
+    formats = ("json", "xml") if getattr(cell.parameters, "format", None) == "both" else (None,)
+    owed = sorted(studies.load(cell.study).expected(cell.parameters))
+    return [(*one, kind) for one, kind in product(owed, formats)]
+
+
+def synthesise(cell: grid.Cell, repetitions: int) -> int:
+    """Write one cell's file: log-normal values, one in a hundred far out, one wait in a thousand that ran out."""
+    owed = quantities(cell)
+    rows = len(owed) * repetitions
+    chance = np.random.default_rng([int(cell.identity, 16), cell.block])
+    means = 10.0 ** np.array([5 + sum(map(ord, metric)) % 4 for _, _, metric, _ in owed])
+    drift = 1 + 0.05 * chance.standard_normal()
+    value = np.tile(means * drift, repetitions) * np.exp(0.1 * chance.standard_normal(rows))
+    value[chance.random(rows) < 0.01] *= 5
+    waits = np.tile([metric in ("catch_up_time", "elapsed_time") for _, _, metric, _ in owed], repetitions)
+    named: dict[str, Any] = {
+        "repetition": np.repeat(np.arange(repetitions, dtype=np.int32), len(owed)),
+        "value": value,
+        "count": np.full(rows, getattr(cell.parameters, "n", 1)),
+        "censored": waits & (chance.random(rows) < 0.001),
+        "resolution": np.ones(rows),
+        "started_at": np.datetime64(START.replace(tzinfo=None), "us") + np.arange(rows) * np.timedelta64(1, "s"),
+    }
+    for place, name in enumerate(("operation", "role", "metric", "format")):
+        named[name] = [one[place] for one in owed] * repetitions
+    named["unit"] = [results.UNITS[metric] for _, _, metric, _ in owed] * repetitions  # type: ignore[index]
+    named["source"] = ["perf_counter_ns"] * rows
+    kept = [field for field in results.OBSERVATIONS if field.name in named]
+    table = pa.table([pa.array(named[field.name], field.type) for field in kept], schema=pa.schema(kept))
+    results.write(_columns(cell, repetitions), table)
+    return rows
+
+
+def _columns(cell: grid.Cell, repetitions: int) -> dict[str, Any]:
+    named = cell.parameters.model_dump(mode="json")
+    known = {name: named[name] for name in ("n", "engine", "topology", "model", "driver", "codec") if named.get(name)}
+    known |= {name: named[name] for name in ("transport", "durability") if named.get(name)}
+    times = {"cell_started_at": START, "cell_ended_at": START + timedelta(minutes=1)}
+    return known | times | {
+        "study": cell.study, "cell_id": cell.identity, "block": cell.block, "position": cell.position, "state": "done",
+        "run_id": "synthetic", "host": "synthetic", "lane": "python", "arm": cell.arm, "engine_version": "1.0",
+        "stand_in": False, "dataset": "synthetic", "dataset_sha256": "0" * 64, "repetitions": repetitions,
+        "parameters": cell.kind[1], "environment": ENVIRONMENT, "code_hash": "0" * 16,
+    }  # fmt: skip
+
+
+def written(cells: Sequence[grid.Cell], rows: int) -> int:
+    """Write the cells' files with at least that many rows together; return how many they have."""
+    repetitions = ceil(rows / sum(len(quantities(cell)) for cell in cells))
+    with ProcessPoolExecutor() as pool:
+        return sum(pool.map(synthesise, cells, [repetitions] * len(cells), chunksize=16))
+
+
+def judge() -> dict[str, float]:
+    """Merge and judge what lies in the results' folder, as the report does; return how long each step took, in s."""
+    took: dict[str, float] = {}
+    begun = perf_counter()
+
+    def step(name: str) -> None:
+        nonlocal begun
+        now = perf_counter()
+        took[name], begun = now - begun, now
+
+    from benchbook import evidence
+
+    step("imports")
+    means = evidence.stored_means()
+    step("block means")
+    found = evidence.comparisons(means)
+    step("comparisons")
+    evidence.controls(means)
+    step("controls")
+    counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(found))}
+    return took | counts | {"peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
+
+
+def measured(folder: str) -> dict[str, float]:
+    """Return what `judge` says in a fresh process, and its whole wall time."""
+    begun = perf_counter()
+    said = subprocess.run(
+        [sys.executable, __file__, "--judge"],
+        env=os.environ | {"BENCHBOOK_RESULTS": folder},
+        check=True,
+        stdout=subprocess.PIPE,
+    )
+    return {**json.loads(said.stdout), "all": perf_counter() - begun}
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("rows", nargs="*", type=int, default=SIZES)
+    parser.add_argument("--profile", default="night", help="whose cells are synthesised")
+    parser.add_argument("--judge", action="store_true", help=argparse.SUPPRESS)
+    asked = parser.parse_args()
+    if asked.judge:
+        print(json.dumps(judge()))
+        return 0
+    cells = [cell for cell in grid.plan(profile=asked.profile) if cell.missing is None]
+    figures: list[dict[str, float]] = []
+    for rows in asked.rows:
+        with tempfile.TemporaryDirectory() as folder:
+            os.environ["BENCHBOOK_RESULTS"] = folder
+            written(cells, rows)
+            figures.append(measured(folder))
+        print(json.dumps({"asked": rows, "files": len(cells)} | {k: round(v, 3) for k, v in figures[-1].items()}))
+    if len(figures) > 1:
+        first, last = figures[0], figures[-1]
+        power = log(last["all"] / first["all"]) / log(last["rows"] / first["rows"])
+        print(json.dumps({"grows_as_rows_to_the_power": round(power, 2)}))
+    slow = any(one["all"] > GOALS_S.get(rows, one["all"]) for rows, one in zip(asked.rows, figures, strict=True))
+    return int(slow or any(one["peak_gib"] > GOAL_GIB for one in figures))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

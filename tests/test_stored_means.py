@@ -1,0 +1,142 @@
+"""DuckDB's block means of stored files are those of pandas over every row, and stand in for the rows everywhere."""
+
+import json
+from datetime import UTC, datetime, timedelta
+from itertools import product
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+import constructed
+from benchbook import evidence, figures, results
+from benchbook.evidence import stored
+from benchbook.figures import points
+from benchbook.figures.provenance import provenance
+
+SORTED = ["study", "cell_id", "block", "operation", "role", "metric", "format", "codec"]
+START = datetime(2026, 1, 2, tzinfo=UTC)
+pytestmark = pytest.mark.usefixtures("results_folder")
+
+numbers = st.one_of(
+    st.floats(-1e12, 1e12, allow_subnormal=False),
+    st.integers(-3, 3).map(float),  # ties, and values on the fences
+    st.just(float("nan")),
+    st.none(),
+)
+repetitions = st.lists(st.tuples(numbers, st.sampled_from([False, False, False, True, None])), min_size=1, max_size=12)
+cells = st.lists(st.lists(repetitions, min_size=1, max_size=3), min_size=1, max_size=4)
+
+
+def rows(quantities: list[list[tuple[float | None, bool | None]]]) -> pd.DataFrame:
+    """Return what a study delivers: a quantity for each list, of two formats in turns, one of them without a codec."""
+    return pd.DataFrame(
+        {
+            "repetition": repetition, "operation": "insert", "role": "client", "unit": "ns", "count": 10 + repetition,
+            "metric": ("wall_time", "cpu_user", "elapsed_time")[place], "format": ("json", "xml", None)[place],
+            "codec": (None, "lxml", None)[place], "value": value, "censored": censored, "resolution": 1.0,
+            "source": "clock" if value is not None else "not measured: the replica was lost",
+            "started_at": START + timedelta(seconds=repetition),
+        }
+        for place, listed in enumerate(quantities)
+        for repetition, (value, censored) in enumerate(listed)
+    )  # fmt: skip
+
+
+def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done") -> None:
+    columns = {"study": "crud", "cell_id": cell_id, "block": block, "state": state, "parameters": '{"n": 10}'}
+    columns |= {"engine": "mongodb", "n": 10, "environment": json.dumps({"cpu": "Test", "load": [block]})}
+    results.write(columns, values)
+
+
+def of_every_row() -> pd.DataFrame:
+    """Return the reference: pandas, from all single values."""
+    means = evidence.block_means(results.observations())
+    return means.sort_values(SORTED, ignore_index=True)
+
+
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(drawn=cells, batch=st.sampled_from([1, 2**25]))
+def test_the_means_are_those_of_every_row(
+    drawn: list[list[list[tuple[float | None, bool | None]]]],
+    batch: int,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("drawn")))
+        patch.setattr(stored, "BATCH", batch)
+        for place, quantities in enumerate(drawn):
+            written(f"cell{place // 2}", place % 2, rows(quantities))
+        expected, found = of_every_row(), evidence.stored_means()
+    assert set(found) == set(expected)
+    pd.testing.assert_frame_equal(found, expected[found.columns], rtol=1e-9, atol=1e-6, check_dtype=not expected.empty)
+
+
+def test_outliers_are_left_out_of_one_mean_only():
+    written("abc", 0, rows([[(value, False) for value in (10.0, 11, 10, 11, 10, 100)]]))
+    (mean,) = evidence.stored_means().to_dict("records")
+    assert (mean["measured"], mean["rows"], mean["outliers"]) == (6, 6, 1)
+    assert (mean["value"], mean["value_without"]) == pytest.approx((152 / 6, 10.4))
+    assert mean["last_started_at"] - mean["started_at"] == timedelta(seconds=5)
+
+
+def test_only_finished_cells_of_the_identities_asked_for_have_means():
+    for cell_id, block, state in product(("abc", "def"), (0, 1), ("done",)):
+        written(cell_id, block, rows([[(1.0, False)]]), state)
+    written("ghi", 0, rows([[(1.0, False)]]), "failed")
+    assert sorted(evidence.stored_means()["cell_id"]) == ["abc", "abc", "def", "def"]
+    chosen = evidence.stored_means(["abc", "def.1", "ghi"])
+    assert list(zip(chosen["cell_id"], chosen["block"], strict=True)) == [("abc", 0), ("abc", 1), ("def", 1)]
+    assert evidence.stored_means([]).empty
+
+
+def test_nothing_run_has_typed_means_and_no_comparison():
+    means = evidence.stored_means()
+    assert means.empty and {"value", "censored", "rows", "environment"} <= set(means)
+    assert evidence.comparisons(means).empty
+
+
+@pytest.fixture
+def observed(results_folder: Path) -> pd.DataFrame:
+    """Return constructed rows of all five studies, which lie in the results' folder too."""
+    every = constructed.observations()
+    twin = every[every["study"] == "crud"].copy()
+    twin["cell_id"] += "b"
+    twin["parameters"] = twin["parameters"].str.replace('"arm": "a"', '"arm": "b"')
+    every = pd.concat([every, twin.assign(arm="b")], ignore_index=True)
+    for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
+        results.write({"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values)
+    return every
+
+
+def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: pd.DataFrame):
+    means = evidence.stored_means()
+    keys = ["study", "comparison", "operation", "role", "metric", "factors", "side_a", "side_b"]
+    for judge in (evidence.comparisons, evidence.controls):
+        expected, found = (
+            judge(one).drop(columns="settings").sort_values(keys, ignore_index=True) for one in (observed, means)
+        )
+        assert len(expected) > 10
+        pd.testing.assert_frame_equal(found, expected, rtol=1e-9)
+
+
+@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
+def test_figures_draw_the_same_from_stored_means_as_from_every_row(study: str, observed: pd.DataFrame):
+    means, published = evidence.stored_means(), evidence.published()
+    marks = ["cell_id", "block", "operation", "role", "format", "codec"]
+    drawn = [*marks, "n", "censored", *evidence.measures(means).query("study == @study")["metric"].unique()]
+    expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (observed, means))
+    pd.testing.assert_frame_equal(found.reset_index(drop=True), expected.reset_index(drop=True), rtol=1e-9)
+    name = next(one for one in figures.TABLES if one.startswith(study))
+    pd.testing.assert_frame_equal(*(figures.TABLES[name](one, published).frame for one in (observed, means)))
+    assert provenance(observed, "night") == provenance(means, "night")
+
+
+def test_few_values_have_no_fence_and_a_censored_mean_has_no_value():
+    written("abc", 0, rows([[(1.0, False), (2.0, False), (1000.0, True)]]))
+    (mean,) = evidence.stored_means().to_dict("records")
+    assert mean["outliers"] == 0 and mean["censored"] and np.isnan(mean["value"]) and np.isnan(mean["value_without"])
+    assert mean["at_least"] == pytest.approx(1003 / 3)
