@@ -151,7 +151,7 @@ def test_servers_stay_up_until_they_are_stopped():
         assert process.stdout is not None
         address = process.stdout.readline()
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=20)
+        process.communicate(timeout=60)
     found = re.match(r"export BENCHBOOK_POSTGRESQL_URL='(\S+)'  # .*process (\d+)", address)
     assert found and process.returncode == 0
     with pytest.raises(ProcessLookupError):

@@ -14,6 +14,7 @@ from benchbook.deployment import Deployment, Role
 from benchbook.engines.couchdb_http import Node
 from benchbook.servers import absent, address
 from standing import needed
+from waiting import PATIENCE_S, comes_true
 
 COMMENTS = datasets.comments(60, 1, per_article=10)
 DATABASE = "/benchbook-comments"
@@ -36,7 +37,7 @@ def opened(pair: Deployment) -> Iterator[Callable[..., engines.Engine]]:
             found = stack.enter_context(engines.open("couchdb", replace(pair, topology=topology)))
             found.create(COMMENTS.schema, parents=COMMENTS.parents)
             found.insert_many(COMMENTS.records)
-            assert found.wait_for(found.position(), 30)
+            assert found.wait_for(found.position(), PATIENCE_S)
             return found
 
         yield engine
@@ -50,15 +51,6 @@ def revisions(pair: Deployment, role: Role) -> dict[str, tuple[str, bool]]:
     """Return every document's winning revision and whether it is deleted, read anew."""
     changes = node(pair, role).ask("GET", f"{DATABASE}/_changes")["results"]
     return {one["id"]: (one["changes"][0]["rev"], one.get("deleted", False)) for one in changes}
-
-
-def comes_true(engine: engines.Engine, condition: Callable[[], bool]) -> bool:
-    """Return whether a condition holds after so many waits."""
-    for _ in range(500):
-        if condition():
-            return True
-        engine.wait_for(engine.position(), 1)
-    return False
 
 
 @pytest.mark.parametrize("topology", ["replicated", "bidirectional"])
@@ -79,7 +71,7 @@ def test_after_every_wait_both_nodes_state_the_same_revisions(
     for write in writes:
         before = revisions(pair, "primary")
         write()
-        assert engine.wait_for(engine.position(), 30)
+        assert engine.wait_for(engine.position(), PATIENCE_S)
         assert before != revisions(pair, "primary") == revisions(pair, "replica")
         assert engine.wait_resolution_ns > 0
 
@@ -90,8 +82,8 @@ def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable
     position = engine.position()
     engine.update_all({"content": "newer"})
     engine.delete_all()
-    assert engine.wait_for(engine.position(), 30)
-    assert engine.wait_for(position, 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
+    assert engine.wait_for(position, PATIENCE_S)
 
 
 def test_one_way_is_one_way_even_where_both_ways_were_before(
@@ -101,7 +93,7 @@ def test_one_way_is_one_way_even_where_both_ways_were_before(
     engine = opened("replicated")
     node(pair, "replica").ask("PUT", f"{DATABASE}/own", {"content": "the replica's"})
     engine.insert({**COMMENTS.records[0], "_id": "later"})
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     assert {"own", "later"} <= revisions(pair, "replica").keys()
     assert "own" not in revisions(pair, "primary")
 
@@ -112,18 +104,21 @@ def test_both_ways_what_either_node_takes_reaches_the_other(
     engine = opened("bidirectional")
     node(pair, "replica").ask("PUT", f"{DATABASE}/own", {"content": "the replica's"})
     engine.insert({**COMMENTS.records[0], "_id": "later"})
-    assert engine.wait_for(engine.position(), 30)
-    assert comes_true(engine, lambda: revisions(pair, "primary") == revisions(pair, "replica"))
+    assert engine.wait_for(engine.position(), PATIENCE_S)
+    assert comes_true(lambda: revisions(pair, "primary") == revisions(pair, "replica"))
     assert {"own", "later"} <= revisions(pair, "primary").keys()
 
 
 def test_both_ways_a_conflict_ends_with_one_winner_on_both_nodes(
     opened: Callable[..., engines.Engine], pair: Deployment
 ) -> None:
-    engine = opened("bidirectional")
-    pulls = {role: node(pair, role).ask("GET", PULL) for role in ("primary", "replica")}
+    opened("bidirectional")
+    for role in (
+        "primary",
+        "replica",
+    ):  # both before either writes: a pull would bring the other's
+        cut_off(pair, role)
     for role in ("primary", "replica"):
-        node(pair, role).ask("DELETE", f"{PULL}?rev={pulls[role]['_rev']}")
         node(pair, role).ask("PUT", f"{DATABASE}/one", {"content": role})
     assert revisions(pair, "primary")["one"] != revisions(pair, "replica")["one"]
     for source, target in (("primary", "replica"), ("replica", "primary")):
@@ -135,8 +130,13 @@ def test_both_ways_a_conflict_ends_with_one_winner_on_both_nodes(
         both = [{one["id"]: sorted(leaf["rev"] for leaf in one["changes"]) for one in results} for results in told]
         return both[0] == both[1] and len(both[0]["one"]) == 2
 
-    assert comes_true(engine, settled)
+    assert comes_true(settled)
     assert node(pair, "primary").ask("GET", f"{DATABASE}/one") == node(pair, "replica").ask("GET", f"{DATABASE}/one")
+
+
+def cut_off(pair: Deployment, target: Role) -> None:
+    there = node(pair, target).ask("GET", PULL)
+    node(pair, target).ask("DELETE", f"{PULL}?rev={there['_rev']}")
 
 
 def follow(pair: Deployment, source: Role, target: Role) -> None:
@@ -148,14 +148,13 @@ def test_a_replica_that_is_cut_off_stays_behind_and_catches_up_when_it_follows_a
     opened: Callable[..., engines.Engine], pair: Deployment
 ) -> None:
     engine = opened("replicated")
-    there = node(pair, "replica").ask("GET", PULL)
-    node(pair, "replica").ask("DELETE", f"{PULL}?rev={there['_rev']}")
+    cut_off(pair, "replica")
     before = revisions(pair, "replica")
     engine.update_all({"content": "new"})
     assert engine.wait_for(engine.position(), 0.5) is False
     assert revisions(pair, "replica") == before
     follow(pair, "primary", "replica")
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     assert revisions(pair, "primary") == revisions(pair, "replica")
 
 
@@ -166,7 +165,7 @@ def test_dropping_and_making_a_followed_database_again_and_again_ends_no_server(
     for _ in range(20):
         engine.create(COMMENTS.schema, parents=COMMENTS.parents)
         engine.insert_many(COMMENTS.records)
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     assert revisions(pair, "primary") == revisions(pair, "replica")
 
 

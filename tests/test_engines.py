@@ -8,7 +8,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, closing, contextmanager
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import partial
@@ -30,6 +30,7 @@ from benchbook.deployment import NONE, Deployment, Node, Topology, login
 from benchbook.engines import Engine, couchdb_http, mongodb_client, mongodb_log
 from benchbook.engines.postgresql_log import record_end
 from standing import needed
+from waiting import PATIENCE_S, comes_true
 
 Record = Mapping[str, Any]
 Deployed = Callable[[str, Topology], Deployment]
@@ -163,7 +164,7 @@ def assert_contents(engine: Engine, records: Sequence[Record]) -> None:
     """Assert that every node holds these records and no others, the replica as soon as it has caught up."""
     assert by_key(engine.read_all()) == by_key(records)
     if engine.replicated:
-        assert engine.wait_for(engine.position(), 30)
+        assert engine.wait_for(engine.position(), PATIENCE_S)
         assert by_key(engine.read_all("replica")) == by_key(records)
 
 
@@ -426,10 +427,8 @@ def test_an_index_is_there_when_asked_for_and_find_uses_it(deployed: Deployed, c
             assert len(engine.find("article_id", data.records[0]["article_id"])) == 10
             there = bool(index) or "reference_without_index" in engine.gaps
         if there or not case[0].endswith("+json"):  # without an index there is no column to explain
-            deadline = time.monotonic() + 2  # PostgreSQL counts at the end of a session, the old one some time later
-            while (uses := list(uses_of_index(deployed(*case)).values())) == [0] and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert uses == [1] * there
+            # PostgreSQL counts at the end of a session, the old one some time later
+            assert comes_true(lambda wanted=[1] * there: [*uses_of_index(deployed(*case)).values()] == wanted)
 
 
 class Listener(CommandListener):
@@ -526,7 +525,7 @@ def test_the_replica_counts_the_bytes_that_it_receives(engine: Engine) -> None:
     assert counter.metric == "bytes_received"
     before = counter.read()
     engine.insert_many(COMMENTS.records)
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     content = sum(len(str(value)) for record in COMMENTS.records for value in record.values())
     assert content < counter.read() - before < 10 * content
     assert engine.counters("primary") == []
@@ -542,11 +541,13 @@ def stopped(pid: int | None) -> Iterator[None]:
     processes = every_process(pid)
     try:
         for process in processes:
-            process.suspend()
+            with suppress(psutil.NoSuchProcess):
+                process.suspend()
         yield
     finally:
         for process in processes:
-            process.resume()
+            with suppress(psutil.NoSuchProcess):
+                process.resume()
 
 
 DURABLE: list[tuple[str, str, Topology]] = [
@@ -563,15 +564,15 @@ def test_a_wait_ends_when_the_replica_has_it_or_the_time_runs_out(
 ) -> None:
     engine = opened(durability=durability)
     records = filled(engine, COMMENTS)
-    assert engine.wait_for(engine.position(), 30)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
     with stopped(deployed(*case).node("replica").pid):
         engine.update_all(changed(COMMENTS))
         position = engine.position()
         for _ in range(2):
             started = time.monotonic()
             assert engine.wait_for(position, 0.2) is False
-            assert 0.2 <= time.monotonic() - started < 1
-    assert engine.wait_for(position, 30)
+            assert time.monotonic() - started >= 0.2
+    assert engine.wait_for(position, PATIENCE_S)
     assert by_key(engine.read_all("replica")) == by_key([{**record, **changed(COMMENTS)} for record in records])
     assert 0 < engine.wait_resolution_ns < (50e6 if engine.product == "couchdb" else 1e6)
 
@@ -588,7 +589,7 @@ def test_after_a_wait_the_replica_holds_the_last_write_every_time(engine: Engine
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     for number, record in enumerate(COMMENTS.records, 1):
         engine.insert(record)
-        assert engine.wait_for(engine.position(), 30)
+        assert engine.wait_for(engine.position(), PATIENCE_S)
         assert len(engine.read_all("replica")) == number
 
 
@@ -630,7 +631,8 @@ def test_a_wrong_password_is_told_and_not_shown(deployed: Deployed, engine: Engi
 
 def kill(pid: int | None) -> None:
     for process in every_process(pid):
-        process.kill()
+        with suppress(psutil.NoSuchProcess):  # a child that ended with its parent
+            process.kill()
 
 
 @pytest.mark.parametrize("name", REAL)
@@ -643,7 +645,7 @@ def test_killed_servers_are_told_promptly(name: str, monkeypatch: pytest.MonkeyP
         with engines.open(name, deployment) as engine:
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)
             kill(deployment.node("replica").pid)
-            assert_told_promptly(lambda: engine.wait_for(engine.position(), 60))
+            assert_told_promptly(lambda: engine.wait_for(engine.position(), PATIENCE_S))
             killer = threading.Timer(0.2, kill, [deployment.node().pid])
             killer.start()
             assert_told_promptly(lambda: [engine.insert({**COMMENTS.records[0], "_id": str(i)}) for i in range(10**7)])
@@ -676,7 +678,7 @@ def assert_told_promptly(action: Callable[[], object]) -> None:
     started = time.monotonic()
     with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:\d+: "):
         action()
-    assert time.monotonic() - started < 6
+    assert time.monotonic() - started < PATIENCE_S  # a driver's own patience is minutes, or none
 
 
 @pytest.mark.parametrize("name", ["postgresql+jsonb", "noop"])

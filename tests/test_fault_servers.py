@@ -3,7 +3,6 @@
 import os
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +17,7 @@ from benchbook import servers
 from benchbook.deployment import Deployment, Topology
 from benchbook.engines.couchdb_http import AnswerError, Node
 from standing import WHEELS
+from waiting import comes_true
 
 SIZE_MB = 64
 
@@ -48,7 +48,7 @@ def write_until_it_fails(deployment: Deployment) -> None:
     """Insert, acknowledged by the disk, until the server cannot."""
     url, page = deployment.node().url, "x" * 100_000
     if deployment.product == "mongodb":
-        with pymongo.MongoClient[dict[str, Any]](url, timeoutMS=10_000) as client:
+        with pymongo.MongoClient[dict[str, Any]](url, timeoutMS=60_000) as client:
             pages = client.test.get_collection("pages", write_concern=pymongo.WriteConcern(w=1, j=True))
             while True:
                 pages.insert_one({"page": os.urandom(50_000)})
@@ -76,7 +76,7 @@ def test_a_full_disk_is_named_when_servers_do_not_start(
     ):
         pass
     assert [path.name for path in small_disk.iterdir()] == ["filler"]
-    assert psutil.Process().children() == before
+    assert set(psutil.Process().children()) <= set(before)
 
 
 def test_a_replica_that_does_not_fit_takes_the_primary_along(small_disk: Path) -> None:
@@ -84,7 +84,7 @@ def test_a_replica_that_does_not_fit_takes_the_primary_along(small_disk: Path) -
     with pytest.raises(servers.ServerError, match=r"(?s)pg_basebackup .*the disk is full"):
         servers.start("postgresql", "replicated")
     assert list(small_disk.iterdir()) == []
-    assert psutil.Process().children() == before
+    assert set(psutil.Process().children()) <= set(before)
 
 
 @pytest.mark.parametrize("product", WHEELS)
@@ -94,11 +94,8 @@ def test_a_disk_that_fills_later_is_the_reason_that_the_server_gives(product: st
         with pytest.raises((pymongo.errors.PyMongoError, psycopg.Error, AnswerError, HTTPError)):
             write_until_it_fails(running.deployment)
         if product == "mongodb":  # it ends itself; the others refuse the write and live
-            deadline = time.monotonic() + 10
-            while (report := running.alive()) is None and time.monotonic() < deadline:
-                time.sleep(0.05)
-            assert report is not None
-            assert "the disk is full" in report
+            assert comes_true(lambda: running.alive() is not None)
+            assert "the disk is full" in (running.alive() or "")
         else:
             assert running.alive() is None
     assert [path.name for path in small_disk.iterdir()] == ["filler"]

@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from waiting import comes_true
+
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
@@ -43,12 +45,11 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
 
 def wait_for_address(server: "subprocess.Popen[bytes]", log: Path) -> str:
     """Return the address with its token as soon as the log has it."""
-    for _ in range(300):
-        if found := re.search(r"http://127\.0\.0\.1:\d+/lab\S*\?token=\w+", log.read_text()):
-            return found[0]
-        assert server.poll() is None, log.read_text()
-        time.sleep(0.1)
-    raise AssertionError(log.read_text())
+    pattern = re.compile(r"http://127\.0\.0\.1:\d+/lab\S*\?token=\w+")
+    comes_true(lambda: server.poll() is not None or pattern.search(log.read_text()))
+    found = pattern.search(log.read_text())
+    assert found, log.read_text()
+    return found[0]
 
 
 @pytest.fixture(scope="module")
@@ -76,9 +77,10 @@ def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
 def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int) -> list[dict[str, Any]]:
     """Click it; return the code cells once all ran or one failed, none when the page lost a cell on the way."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
+    page.set_default_timeout(60_000)
     page.goto(address.replace("/lab?", f"/lab/workspaces/{notebook.stem}-{attempt}/tree/{notebook.name}?"))
-    page.locator(".jp-Notebook .jp-Cell").first.wait_for(timeout=60_000)
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for(timeout=60_000)
+    page.locator(".jp-Notebook .jp-Cell").first.wait_for()
+    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-item[data-command='runmenu:restart-and-run-all']").click()
     page.locator(".jp-Dialog .jp-mod-accept").click()
@@ -88,9 +90,10 @@ def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int
 
 
 def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
-    """Save until the file says that every code cell ran or one failed; return its code cells, none after 60 s."""
+    """Save until the file says that every code cell ran or one failed; return its code cells, none after 80 s."""
     notebook = json.loads(saved.read_text())
-    for _ in range(120):
+    deadline = time.monotonic() + 80  # three attempts end before a test is given up
+    while time.monotonic() < deadline:
         time.sleep(0.5)
         page.keyboard.press("Control+s")
         with suppress(json.JSONDecodeError):  # while it is being written

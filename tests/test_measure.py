@@ -161,7 +161,7 @@ def test_the_clients_own_cpu_and_memory_are_seen():
     seen = {reading.metric: reading for reading in readings}
     assert set(seen) == {"wall_time", "memory_change", "cpu_user", "cpu_system"}
     assert 45_000_000 < seen["memory_change"].value < 60_000_000
-    assert 0 < cpu(readings, "client") <= 2 * seen["wall_time"].value + 10 * MS
+    assert 0 < cpu(readings, "client") <= (os.cpu_count() or 1) * seen["wall_time"].value + 10 * MS
     assert seen["cpu_user"].source == "getrusage"
 
 
@@ -170,7 +170,7 @@ def test_the_machine_is_at_least_as_busy_as_one_of_its_processes():
         _, readings = measure.timed(lambda: worker.do("burn", 0.2), measure.machine_meters())
     seen = {reading.metric: reading.value for reading in readings if reading.role == "machine"}
     assert set(seen) == {"cpu_user", "cpu_system", "cpu_capacity", "memory_used", "memory_total"}
-    assert 150 * MS < seen["cpu_user"] + seen["cpu_system"] <= seen["cpu_capacity"] + 50 * MS
+    assert 150 * MS < seen["cpu_user"] + seen["cpu_system"] < 2 * seen["cpu_capacity"]  # read one after the other
     assert 0 < seen["memory_used"] <= seen["memory_total"] == psutil.virtual_memory().total
 
 

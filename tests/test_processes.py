@@ -5,13 +5,13 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import psutil
 import pytest
 
 from benchbook import processes
+from waiting import comes_true
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal; others have a keeper")
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a child as another user")
@@ -24,7 +24,7 @@ import signal, subprocess, time
 from benchbook import processes
 {spawning}
 print(child.pid, flush=True)
-time.sleep(60)
+time.sleep(600)
 """
     with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True) as owner:
         assert owner.stdout is not None
@@ -34,44 +34,46 @@ time.sleep(60)
     return pid
 
 
-def ends(pid: int, within_s: float = 5.0) -> bool:
-    deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
-        if not psutil.pid_exists(pid) or psutil.Process(pid).status() == psutil.STATUS_ZOMBIE:
-            return True
-        time.sleep(0.01)
-    return False
+def gone(pid: int) -> bool:
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True
+
+
+def ends(pid: int) -> bool:
+    return comes_true(lambda: gone(pid))
 
 
 @LINUX
 def test_a_child_dies_with_an_owner_that_was_killed() -> None:
-    assert ends(child_of_killed_owner('child = processes.spawn(["sleep", "60"])'))
+    assert ends(child_of_killed_owner('child = processes.spawn(["sleep", "600"])'))
 
 
 @LINUX
 @ROOT
 def test_a_child_of_another_user_dies_with_an_owner_that_was_killed() -> None:
-    assert ends(child_of_killed_owner('child = processes.spawn(["sleep", "60"], user="nobody", cwd="/")'))
+    assert ends(child_of_killed_owner('child = processes.spawn(["sleep", "600"], user="nobody", cwd="/")'))
 
 
 def test_where_there_is_no_parent_death_signal_a_keeper_ends_the_child() -> None:
-    pid = child_of_killed_owner('child = subprocess.Popen(["sleep", "60"]); processes.keep(child.pid, signal.SIGKILL)')
+    pid = child_of_killed_owner('child = subprocess.Popen(["sleep", "600"]); processes.keep(child.pid, signal.SIGKILL)')
     assert ends(pid)
 
 
 def test_a_keeper_leaves_when_its_child_is_stopped() -> None:
-    child = subprocess.Popen(["sleep", "60"])
+    child = subprocess.Popen(["sleep", "600"])
     processes.keep(child.pid, signal.SIGKILL)
     keepers = [process for process in psutil.Process().children() if str(child.pid) in process.cmdline()]
     assert len(keepers) == 1
     processes.stop(child, signal.SIGTERM)
-    assert not keepers[0].is_running()
+    assert gone(keepers[0].pid)
 
 
 @LINUX
 @ROOT
 def test_a_child_of_another_user_has_none_of_our_groups() -> None:
-    child = processes.spawn(["sleep", "60"], user="nobody", cwd=Path("/"))
+    child = processes.spawn(["sleep", "600"], user="nobody", cwd=Path("/"))
     try:
         process = psutil.Process(child.pid)
         assert process.username() == "nobody"
@@ -98,7 +100,7 @@ def test_only_the_main_thread_may_spawn() -> None:
 
 
 def test_an_interrupt_from_the_terminal_does_not_reach_a_child() -> None:
-    child = processes.spawn(["sleep", "60"])
+    child = processes.spawn(["sleep", "600"])
     try:
         assert os.getsid(child.pid) == child.pid
     finally:
@@ -106,7 +108,7 @@ def test_an_interrupt_from_the_terminal_does_not_reach_a_child() -> None:
 
 
 def test_stop_returns_the_status_and_reaps() -> None:
-    child = processes.spawn(["sleep", "60"])
+    child = processes.spawn(["sleep", "600"])
     assert processes.stop(child, signal.SIGTERM) == -signal.SIGTERM
     assert not psutil.pid_exists(child.pid)
     assert processes.stop(child) == -signal.SIGTERM
@@ -116,7 +118,5 @@ def test_a_child_that_will_not_stop_is_killed() -> None:
     child = processes.spawn(["sh", "-c", "trap '' TERM; echo deaf; while :; do sleep 1; done"], stdout=subprocess.PIPE)
     assert child.stdout is not None
     assert child.stdout.readline() == b"deaf\n"
-    started = time.monotonic()
     assert processes.stop(child, signal.SIGTERM, patience_s=0.2) == -signal.SIGKILL
-    assert time.monotonic() - started < 5
     child.stdout.close()

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from benchbook.engines.question import Question
+from waiting import PATIENCE_S
 
 
 def counting() -> Iterator[int]:
@@ -16,14 +17,14 @@ def counting() -> Iterator[int]:
 def test_it_is_asked_until_the_answer_satisfies() -> None:
     answers = counting()
     question = Question(lambda: next(answers))
-    assert question.until(lambda answer: answer == 5, 10, 0.001)
+    assert question.until(lambda answer: answer == 5, PATIENCE_S, 0.001)
     assert next(answers) == 6
 
 
 def test_the_time_runs_out_between_answers() -> None:
     started = time.monotonic()
     assert not Question(lambda: 0).until(lambda answer: answer == 1, 0.1, 0.001)
-    assert 0.09 <= time.monotonic() - started < 1
+    assert time.monotonic() - started >= 0.09
 
 
 def test_the_time_runs_out_without_an_answer_and_the_late_one_counts() -> None:
@@ -38,9 +39,9 @@ def test_the_time_runs_out_without_an_answer_and_the_late_one_counts() -> None:
     for _ in range(2):
         started = time.monotonic()
         assert not question.until(lambda answer: True, 0.05, 0.001)
-        assert 0.05 <= time.monotonic() - started < 1
+        assert time.monotonic() - started >= 0.05
     let_go.set()
-    assert question.until(lambda answer: answer == 7, 10, 0.001)
+    assert question.until(lambda answer: answer == 7, PATIENCE_S, 0.001)
     assert len(asked) == 1
 
 
@@ -56,18 +57,18 @@ def test_what_the_question_raises_is_raised_and_it_can_be_asked_again(error: Exc
 
     question = Question(ask)
     with pytest.raises(type(error), match=str(error)):
-        question.until(lambda answer: True, 1, 0.001)
-    assert question.until(lambda answer: answer == 1, 1, 0.001)
+        question.until(lambda answer: True, PATIENCE_S, 0.001)
+    assert question.until(lambda answer: answer == 1, PATIENCE_S, 0.001)
 
 
 def test_its_resolution_covers_the_last_answer_that_did_not_satisfy() -> None:
-    changed = time.perf_counter_ns() + 50_000_000
-    question = Question(lambda: time.perf_counter_ns())
-    assert question.until(lambda now: now >= changed, 10, 0.01)
+    answers = counting()
+    question = Question(lambda: next(answers))
+    assert question.until(lambda answer: answer == 2, PATIENCE_S, 0.01)
     assert question.resolution_ns >= 10e6
 
 
 def test_a_first_answer_that_satisfies_may_have_been_true_all_along() -> None:
     question = Question(lambda: 1)
-    assert question.until(lambda answer: True, 1, 0.001, since_ns=time.perf_counter_ns() - 1_000_000_000)
+    assert question.until(lambda answer: True, PATIENCE_S, 0.001, since_ns=time.perf_counter_ns() - 1_000_000_000)
     assert question.resolution_ns >= 1e9

@@ -9,7 +9,6 @@ import shlex
 import signal
 import subprocess
 import sys
-import time
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
@@ -22,6 +21,7 @@ from benchbook.runner import outcome
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import Asked, again
 from benchbook.runner.kernels import Nursery
+from waiting import PATIENCE_S, comes_true
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 TRAP = """\
@@ -87,23 +87,18 @@ def reasons() -> list[str]:
         return list(results.frame(connection, "SELECT reason FROM cells WHERE state != 'done'")["reason"])
 
 
-def gone(pid: int, patience_s: float = 10.0) -> bool:
-    deadline = time.monotonic() + patience_s
-    while time.monotonic() < deadline:
+def gone(pid: int) -> bool:
+    def ended() -> bool:
         try:
-            if Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z":
-                return True
+            return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
         except OSError:
             return True
-        time.sleep(0.05)
-    return False
+
+    return comes_true(ended)
 
 
-def awaited(path: Path, patience_s: float = 60.0) -> str:
-    deadline = time.monotonic() + patience_s
-    while not (path.exists() and path.read_text()):
-        assert time.monotonic() < deadline, f"{path} did not come"
-        time.sleep(0.05)
+def awaited(path: Path) -> str:
+    assert comes_true(path.exists), f"{path} did not come"
     return path.read_text()
 
 
@@ -148,8 +143,8 @@ def test_cells_carry_what_they_were_run_with_and_on(suite: Suite):
 
 def test_a_cell_that_takes_too_long_is_given_up_and_its_kernel_is_gone(suite: Suite):
     suite.lay(50, SLEEP)
-    status, printed = suite.run("--timeout", "3")
-    assert status == 1 and "given up after 3 s" in printed, printed
+    status, printed = suite.run("--timeout", "8")
+    assert status == 1 and "given up after 8 s" in printed, printed
     assert gone(int((suite.traps / "pids").read_text()))
 
 
@@ -192,7 +187,7 @@ def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     with suite.start(engine=engine, n="50,60") as process:
         pids = [int(pid) for pid in awaited(suite.traps / "pids").split()]
         process.send_signal(signum)
-        printed = process.communicate(timeout=30)[0]
+        printed = process.communicate(timeout=PATIENCE_S)[0]
     assert process.returncode == status, printed
     assert all(gone(pid) for pid in pids) and states() == ["done"]
     trap.unlink()

@@ -15,6 +15,7 @@ from benchbook.engines import Engine
 from benchbook.studies import crud
 from benchbook.studies.contents import WrongContentsError
 from standing import announce, outputs, tamper
+from waiting import PATIENCE_S
 
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
 STORES = ("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json", "mariadb+relational", "couchdb")
@@ -159,7 +160,8 @@ def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
             insert(record)
 
         def waiting(position: object, deadline_s: float) -> bool:
-            caught_up = wait_for(position, deadline_s)
+            ends = for_good or done == ["stopped"]  # else what must come may take its time, whatever the cell allows
+            caught_up = wait_for(position, deadline_s if ends else PATIENCE_S)
             if done == ["stopped"] and not for_good:
                 done.append("goes on")
                 go_on(pid)
@@ -191,7 +193,7 @@ def go_on(pid: int) -> None:
 def test_a_replica_that_is_cut_off_is_censored(
     engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=2.0)
+    parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
     with servers.start(*crud.deployment(parameters)) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
@@ -202,7 +204,7 @@ def test_a_replica_that_is_cut_off_is_censored(
         assert outputs(frame, repetition) == crud.expected(parameters)
     first = frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].set_index("metric")
     assert first["censored"].to_dict() == {"wall_time": False, "catch_up_time": True, "elapsed_time": True}
-    assert 2e9 <= first.loc["catch_up_time", "value"] < 4e9
+    assert first.loc["catch_up_time", "value"] >= 1e9
     rest = frame.drop(frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].index)
     assert rest["censored"].all() == for_good
     assert rest["value"].isna().all() == for_good

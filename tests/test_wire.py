@@ -1,6 +1,7 @@
 """The wire, on real sockets to a server in a process of its own."""
 
 import json
+import os
 import socket
 import struct
 from collections.abc import Iterator
@@ -23,7 +24,7 @@ def server() -> Iterator[wire.Server]:
 
 
 def client(server: wire.Server, codec: str = "orjson", transport: wire.Transport = "framed") -> wire.Client:
-    return wire.Client(server.port, codec, PEOPLE.schema, transport, patience_s=10)
+    return wire.Client(server.port, codec, PEOPLE.schema, transport, patience_s=60)
 
 
 def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
@@ -54,7 +55,7 @@ def test_the_server_logs_its_own_clock_cpu_and_memory(server):
     assert {reading.role for reading in report.readings} == {"server"}
     assert set(seen) == {"wall_time", "cpu_user", "cpu_system", "memory_rss"}
     cpu = seen["cpu_user"].value + seen["cpu_system"].value
-    assert 0 < cpu <= seen["wall_time"].value + 20_000_000
+    assert 0 < cpu <= (os.cpu_count() or 1) * seen["wall_time"].value + 20_000_000
     assert seen["memory_rss"].value == pytest.approx(psutil.Process(server.pid).memory_info().rss, rel=0.2)
     assert report.digest == 0
 
@@ -106,7 +107,7 @@ def test_a_frame_of_exactly_the_limit_is_taken(server):
 
 def start(server: wire.Server) -> tuple[socket.socket, int]:
     """Start a trial by hand; return its control connection and number."""
-    connection = socket.create_connection(("127.0.0.1", server.port), 10)
+    connection = socket.create_connection(("127.0.0.1", server.port), 60)
     schema = {"name": "people", "fields": [(each.name, each.type) for each in PEOPLE.schema.fields]}
     connection.sendall(message(START, codec="orjson", schema=schema, acknowledge=False, check=False))
     kind, payload = reply(connection)
@@ -132,7 +133,7 @@ def test_a_control_connection_that_is_cut_inside_an_object_leaves_the_server_ali
 def test_a_joined_connection_that_is_cut_inside_an_object_is_told_at_the_end(server):
     control, number = start(server)
     with control:
-        with socket.create_connection(("127.0.0.1", server.port), 10) as joined:
+        with socket.create_connection(("127.0.0.1", server.port), 60) as joined:
             joined.sendall(message(JOIN, trial=number) + frame(OBJECT, encoded()[0]))
             joined.sendall(HEADER.pack(OBJECT, 100) + b"half")
             joined.shutdown(socket.SHUT_WR)
@@ -148,12 +149,12 @@ def test_a_joined_connection_that_is_cut_inside_an_object_is_told_at_the_end(ser
 
 def test_an_end_signal_waits_for_objects_on_other_connections(server):
     control, number = start(server)
-    with control, socket.create_connection(("127.0.0.1", server.port), 10) as joined:
+    with control, socket.create_connection(("127.0.0.1", server.port), 60) as joined:
         control.sendall(message(END, objects=1))
         control.settimeout(0.3)
         with pytest.raises(TimeoutError):
             control.recv(1)
-        control.settimeout(10)
+        control.settimeout(60)
         joined.sendall(message(JOIN, trial=number) + frame(OBJECT, encoded()[0]))
         joined.close()
         assert fields(reply(control)[1])["objects"] == 1
@@ -173,7 +174,7 @@ def test_an_end_signal_waits_for_objects_on_other_connections(server):
     ],
 )
 def test_nonsense_is_refused_with_a_reason_and_the_server_lives(server, said, why):
-    with socket.create_connection(("127.0.0.1", server.port), 10) as connection:
+    with socket.create_connection(("127.0.0.1", server.port), 60) as connection:
         connection.sendall(said)
         kind, payload = reply(connection)
     assert kind == ERROR

@@ -45,7 +45,9 @@ app.route('/_replicator/:id')
   .delete(({ params: { id } }, response) => {
     const pull = pulls.get(id)
     if (!pulls.delete(id)) return response.status(404).json({ error: 'not_found', reason: 'missing' })
-    pull.once('complete', () => response.json({ ok: true })).cancel()
+    const ended = () => response.json({ ok: true }) // at once, where its database was dropped or refused it before
+    pull.cancel()
+    pull.then(ended, ended)
   })
 app.use(server(Local, {
   mode: 'minimumForPouchDB', overrideMode: { include: ['routes/find'], exclude: ['compression'] }

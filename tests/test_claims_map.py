@@ -1,0 +1,105 @@
+"""The map from the papers' comparative sentences to claims: complete in both directions, and in the papers' order.
+
+The sentences' words are not here, so a sha cannot be recomputed: each file's head says how a holder of the text does.
+"""
+
+import itertools
+import re
+from collections import Counter
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from benchbook import paths
+from benchbook.evidence.published import STUDIES
+
+FILES = sorted((paths.root() / "data" / "claims").glob("*.yaml"))
+WANTED = 60
+SECTION = re.compile(r"\w+( \w+)*")
+
+every_file = pytest.mark.parametrize("file", FILES, ids=lambda file: file.stem)
+
+
+@cache
+def read(file: Path) -> dict[str, Any]:
+    """Return a file as plain YAML: this map is checked apart from the reader that everything else uses."""
+    found: dict[str, Any] = yaml.safe_load(file.read_text())
+    return found
+
+
+def of_sections(file: Path) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Return the sentences of each unbroken run of one section."""
+    runs = itertools.groupby(read(file)["sentences"], key=lambda one: one["section"])
+    return [(section, list(run)) for section, run in runs]
+
+
+def place(sentence: dict[str, Any]) -> str:
+    return f"{sentence['section']} {sentence['sentence']}"
+
+
+@every_file
+def test_a_file_is_named_after_its_study(file: Path) -> None:
+    assert file.stem in STUDIES
+    assert read(file)["study"] == file.stem
+
+
+def test_five_papers_make_sixty_claims_or_more() -> None:
+    if missing := set(STUDIES) - {file.stem for file in FILES}:
+        pytest.skip(f"no data/claims of {', '.join(sorted(missing))} yet")
+    assert sum(len(read(file)["claims"]) for file in FILES) >= WANTED
+
+
+@every_file
+def test_every_sentence_has_claims_or_says_why_it_has_none(file: Path) -> None:
+    for sentence in read(file)["sentences"]:
+        assert ("claims" in sentence) != ("none" in sentence), place(sentence)
+        assert sentence.get("claims") or str(sentence.get("none", "")).strip(), place(sentence)
+
+
+@every_file
+def test_a_sentence_names_claims_of_its_own_file_once_each(file: Path) -> None:
+    known = {claim["id"] for claim in read(file)["claims"]}
+    for sentence in read(file)["sentences"]:
+        named = sentence.get("claims", [])
+        assert not set(named) - known, place(sentence)
+        assert len(named) == len(set(named)), place(sentence)
+
+
+@every_file
+def test_every_claim_is_made_by_a_sentence(file: Path) -> None:
+    cited = {name for sentence in read(file)["sentences"] for name in sentence.get("claims", [])}
+    assert [claim["id"] for claim in read(file)["claims"] if claim["id"] not in cited] == []
+
+
+def test_an_id_names_its_study_and_stands_for_one_claim() -> None:
+    ids = [(file.stem, claim["id"]) for file in FILES for claim in read(file)["claims"]]
+    assert [name for study, name in ids if name.partition(".")[0] != study] == []
+    assert [name for name, count in Counter(name for _, name in ids).items() if count > 1] == []
+
+
+@every_file
+def test_no_two_claims_say_the_same(file: Path) -> None:
+    said = Counter(claim["says"] for claim in read(file)["claims"])
+    assert [words for words, count in said.items() if count > 1] == []
+
+
+@every_file
+def test_sentences_stand_in_the_papers_order(file: Path) -> None:
+    sections = of_sections(file)
+    names = [section for section, _ in sections]
+    assert len(names) == len(set(names)), "a section that is left is not taken up again"
+    for section, sentences in sections:
+        assert SECTION.fullmatch(section) and section == section.lower(), section
+        numbers = [sentence["sentence"] for sentence in sentences]
+        assert numbers[0] >= 1 and all(a < b for a, b in itertools.pairwise(numbers)), section
+
+
+@every_file
+def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) -> None:
+    for section, sentences in of_sections(file):
+        shas = [sentence["sha"] for sentence in sentences]
+        assert all(isinstance(sha, str) and re.fullmatch("[0-9a-f]{8}", sha) for sha in shas), section
+        assert len(shas) == len(set(shas)), section

@@ -1,0 +1,20 @@
+"""Waiting in tests: on a condition, for as long as a slow and busy machine may take, never a number of polls."""
+
+import time
+from collections.abc import Callable
+from typing import Final
+
+PATIENCE_S: Final = 60.0
+"""How long a test waits for what must come; only a test that fails waits as long."""
+
+_PAUSE_S: Final = 0.02
+
+
+def comes_true(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
+    """Return whether a condition holds before the time runs out; it is asked once more at the end."""
+    deadline = time.monotonic() + within_s
+    while time.monotonic() < deadline:
+        if condition():
+            return True
+        time.sleep(_PAUSE_S)
+    return bool(condition())
