@@ -1,5 +1,6 @@
 """The whole chain, from repetitions to verdicts, on runs whose truth is known: 2,000 machines in each frame."""
 
+import gc
 from typing import Any
 
 import numpy as np
@@ -63,12 +64,10 @@ def test_an_effect_as_large_as_promised_detectable_is_found_with_80_percent_powe
 
 
 def test_sides_that_differ_by_the_margin_are_seldom_called_equivalent() -> None:
-    table = judged(ratio("equal"), two(1.1), machine=simulated.Machine(noise=0.02), seed=4)
-    level = float((table["verdict"] == "reproduced").mean())
+    means = evidence.measures(simulated.observations(two(1.1), machine=simulated.Machine(noise=0.02), seed=4))
+    level = float((evidence.verdicts(means, [ratio("equal")])["verdict"] == "reproduced").mean())
     assert 0.01 <= level <= 0.025 + 0.01  # of the 95 % interval: half the level of the two one-sided tests at 5 %
-    assert (
-        judged(ratio("more"), two(1.1), machine=simulated.Machine(noise=0.02), seed=4)["verdict"] == "equivalent"
-    ).mean() == level
+    assert (evidence.verdicts(means, [ratio("more")])["verdict"] == "equivalent").mean() == level
 
 
 def test_identical_sides_that_hardly_vary_are_called_equivalent() -> None:
@@ -109,12 +108,14 @@ def test_a_ranking_is_seldom_seen_where_there_is_none_and_often_where_there_is_o
     assert (clear["verdict"] == "reproduced").mean() > 0.9
 
 
-def test_five_quantities_of_identical_arms_condemn_five_percent_of_sound_runs() -> None:
-    """Uncorrected tests would condemn some 20 %."""
+def test_four_quantities_of_identical_arms_condemn_five_percent_of_sound_runs() -> None:
+    """Uncorrected tests would condemn some 18 %."""
     times = {(B, 1000, "a"): 1e6, (B, 1000, "b"): 1e6}
     operations = ("insert", "update", "select", "delete")
-    rows = simulated.observations(times, machines=400, operations=operations, seed=11)
+    rows = simulated.observations(times, machines=200, operations=operations, seed=11)
+    gc.freeze()  # statsmodels collects garbage at each correction: let it pass over all that is there already
     table = evidence.controls(rows)
-    assert len(table) == 400 * len(operations)
-    assert table.groupby("host")["untrusted"].any().mean() <= 0.05 + 0.025
-    assert (table["p"] < 0.05).groupby(table["host"]).any().mean() > 0.1
+    gc.unfreeze()
+    assert len(table) == 200 * len(operations)
+    assert table.groupby("host")["untrusted"].any().mean() <= 0.05 + 0.045
+    assert (table["p"] < 0.05).groupby(table["host"]).any().mean() > 0.11

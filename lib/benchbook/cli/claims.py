@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import grid, results
+from benchbook import grid
 from benchbook.cli import status, tables
 from benchbook.strict import InputError
 
@@ -24,7 +24,7 @@ def main(asked: argparse.Namespace) -> int:
         claims = evidence.claims()
     except InputError as error:
         raise status.UsageError(str(error)) from error
-    means = evidence.measures(results.observations(cell.key for cell in cells))
+    means = evidence.measures(evidence.stored_means(cell.key for cell in cells))
     rows = _one_a_claim(evidence.verdicts(means, claims))
     if asked.json:
         print(tables.as_json(rows))

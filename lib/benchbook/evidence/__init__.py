@@ -4,12 +4,15 @@ from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
+from benchbook.evidence.drift import drift, drift_words
+from benchbook.evidence.harness import harness_cost, harness_words
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.stored import stored_means
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
 from benchbook.evidence.trust import untrusted
 from benchbook.evidence.verdicts import judged, verdicts
+from benchbook.evidence.warmups import warmups
 
 __all__ = [
     "DERIVED",
@@ -23,6 +26,10 @@ __all__ = [
     "comparisons",
     "controls",
     "derive",
+    "drift",
+    "drift_words",
+    "harness_cost",
+    "harness_words",
     "judged",
     "measures",
     "number",
@@ -33,4 +40,5 @@ __all__ = [
     "student_here",
     "untrusted",
     "verdicts",
+    "warmups",
 ]

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import reduce
+from functools import cache, reduce
 from math import exp, inf, log, nan
 from typing import Any, Final
 
@@ -119,6 +119,7 @@ def share(leads: Sequence[Terms], sides: Mapping[str, Side]) -> float:
     return float((_weights(len(shared)) @ (values @ signs) > 0).all(axis=1).mean())
 
 
+@cache
 def _weights(blocks: int) -> NDArray[np.float64]:
     """Return how often each resample draws each block; shape (`RESAMPLES`, blocks)."""
     generator = np.random.Generator(np.random.PCG64(20150501))

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from math import inf
 from typing import Any, Final
 
-from benchbook.evidence.claims import Rank, Tested, Untestable, text
+from benchbook.evidence.claims import Rank, Settings, Tested, Untestable, text
 from benchbook.evidence.effects import UNPAIRED, Effect
 from benchbook.evidence.sides import Side
 from benchbook.evidence.words import figures
@@ -36,12 +36,11 @@ def contrast(claim: Tested, found: Effect, held: float, size: float, left_out: S
 
 def stood(claim: Tested, sides: Mapping[str, Side]) -> str:
     """Return which of the alternatives that the claim allows stood on each side."""
-    allowed: list[str] = [name for name, value in claim.at.items() if isinstance(value, tuple)]
-    for settings in (getattr(claim, "a", {}), getattr(claim, "b", {})):
-        allowed += [name for name, value in settings.items() if isinstance(value, tuple)]
     parts = []
     for name, side in sides.items():
-        chosen = [f"{key}={text(side.settings[key])}" for key in dict.fromkeys(allowed) if key in side.settings]
+        own: Settings = getattr(claim, name.partition(" ")[0], {})
+        open_ = [key for key, value in {**claim.at, **own}.items() if isinstance(value, tuple)]
+        chosen = [f"{key}={text(side.settings[key])}" for key in open_ if key in side.settings]
         parts += [f"{name}: {', '.join(chosen)}"] if chosen else []
     return "; ".join(parts)
 

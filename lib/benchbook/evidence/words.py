@@ -4,6 +4,9 @@ from collections.abc import Mapping
 from typing import Any, Final
 
 ALPHA: Final = 0.05
+MARGIN: Final = 1.1
+"""The ratio up to which two sides are called equivalent, where no claim fixes another."""
+
 CONSTANT: Final = "cannot test: the values do not vary"
 
 _TIME: Final = "took {} times as long as"
@@ -68,11 +71,18 @@ def _finding(row: Mapping[str, Any]) -> str:
         return f"{_compared(row)}; {_blocks(row)}, so no test"
     if row["reason"]:
         return f"{row['a']} against {row['b']}: {row['reason']}"
+    if equivalent(row["low"], row["high"]):
+        return f"equivalent within ±{MARGIN - 1:.0%}: {_compared(row)}; {_power(row)}"
     if not row["p"] < ALPHA:
-        return f"no difference shown: {_compared(row)}; {_power(row)}"
+        return f"no difference shown, nor that there is none: {_compared(row)}; {_power(row)}"
     if not row["p_holm"] < ALPHA:
         return f"{_compared(row)}, which does not stand when corrected for {row['tests']} tests; {_power(row)}"
     return f"{_compared(row)}; {_power(row)}"
+
+
+def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
+    """Return whether an interval of a ratio lies inside the margin: the only ground to say that nothing differs."""
+    return 1 / margin <= low and high <= margin
 
 
 def _compared(row: Mapping[str, Any]) -> str:

@@ -2,9 +2,9 @@
 
 import json
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 from matplotlib.figure import Figure
@@ -30,6 +30,23 @@ class Exhibit:
     frame: pd.DataFrame
     notes: tuple[str, ...] = ()
     figure: Figure | None = None
+
+
+UNTRUSTED: Final = "untrusted run: identical arms differed here (A/A), so that other differences may be as empty"
+
+
+def doubted(exhibit: Exhibit) -> Exhibit:
+    """Return the exhibit marked as of an untrusted run: in its title, its notes and across its drawing."""
+    if exhibit.figure is not None:
+        from benchbook.figures import style
+
+        exhibit.figure.text(
+            0.99, 0.995, "UNTRUSTED RUN", ha="right", va="top", fontsize=9, fontweight="bold", color=style.VERMILION
+        )
+        exhibit.figure.text(
+            0.5, 0.5, "untrusted", ha="center", va="center", fontsize=60, color=style.VERMILION, alpha=0.12, rotation=25
+        )
+    return replace(exhibit, title=f"{exhibit.title} (untrusted run)", notes=(UNTRUSTED, *exhibit.notes))
 
 
 Maker = Callable[[pd.DataFrame, pd.DataFrame], Exhibit]

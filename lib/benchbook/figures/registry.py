@@ -21,7 +21,7 @@ from benchbook.figures import (
     tcp_tables,
     verdicts,
 )
-from benchbook.figures.exhibit import Maker, save
+from benchbook.figures.exhibit import Maker, doubted, save
 from benchbook.figures.provenance import provenance
 
 FIGURES: Final[dict[str, Maker]] = {
@@ -72,13 +72,16 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
     folder.mkdir(parents=True, exist_ok=True)
     order = [name for name in _ORDER if name in observations]
     ordered = observations.sort_values(order, ignore_index=True)  # so that equal data gives equal bytes
-    sources = (ordered, evidence.published(), folder, profile)
+    untrusted = frozenset(study for study, _ in evidence.untrusted(evidence.measures(ordered)))
+    sources = (ordered, evidence.published(), folder, profile, untrusted)
     with ProcessPoolExecutor(_WORKERS, get_context("spawn"), _share, sources) as pool:
         return [path for paths in pool.map(_write, [*FIGURES, *TABLES]) for path in paths]
 
 
-def _share(observations: pd.DataFrame, published: pd.DataFrame, folder: Path, profile: str) -> None:
-    _shared.update(observations=observations, published=published, folder=folder, profile=profile)
+def _share(
+    observations: pd.DataFrame, published: pd.DataFrame, folder: Path, profile: str, untrusted: frozenset[str]
+) -> None:
+    _shared.update(observations=observations, published=published, folder=folder, profile=profile, untrusted=untrusted)
 
 
 def _write(name: str) -> list[Path]:
@@ -86,4 +89,7 @@ def _write(name: str) -> list[Path]:
     make = FIGURES.get(name) or TABLES[name]
     mine = observations[observations["study"] == name.partition("_")[0]]
     about = provenance(mine if "_" in name else observations, _shared["profile"])
-    return save(make(observations, _shared["published"]), _shared["folder"] / name, about)
+    exhibit = make(observations, _shared["published"])
+    if _shared["untrusted"] & ({name.partition("_")[0]} if "_" in name else set(evidence.STUDIES)):
+        exhibit = doubted(exhibit)
+    return save(exhibit, _shared["folder"] / name, about)

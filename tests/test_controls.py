@@ -1,0 +1,132 @@
+"""Whether a run can be trusted, and what its machine did beside the work."""
+
+import json
+from math import isnan
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import evidence
+from benchbook.evidence import words
+from benchbook.figures import registry
+
+
+@pytest.fixture(scope="module")
+def rows() -> pd.DataFrame:
+    return constructed.observations()
+
+
+def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFrame:
+    """Return the rows and an identical second arm of the study's, which takes `factor` times as long."""
+    own = rows[rows["study"] == study]
+    second = own.assign(
+        arm="b",
+        cell_id=own["cell_id"] + "b",
+        parameters=[json.dumps(json.loads(text) | {"arm": "b"}) for text in own["parameters"]],
+        value=own["value"] * factor * np.exp(0.001 * np.sin(own["block"] + own["repetition"])),
+    )
+    return pd.concat([rows, second], ignore_index=True)
+
+
+def test_identical_arms_that_differ_make_the_studys_run_on_that_host_untrusted(rows: pd.DataFrame) -> None:
+    assert evidence.untrusted(evidence.measures(rows)) == frozenset()
+    sound, doubtful = (evidence.measures(with_second_arm(rows, "bookstore", factor)) for factor in (1.0, 1.5))
+    assert evidence.untrusted(sound) == frozenset()
+    assert evidence.untrusted(doubtful) == {("bookstore", "testhost")}
+
+
+def test_arms_are_corrected_over_the_whole_run_not_over_each_study(rows: pd.DataFrame) -> None:
+    both = with_second_arm(with_second_arm(rows, "bookstore", 1.02), "tcp", 1.0)
+    alone, together = (
+        evidence.controls(table).query("study == 'bookstore'")
+        for table in (with_second_arm(rows, "bookstore", 1.02), both)
+    )
+    assert together["p"].tolist() == pytest.approx(alone["p"].tolist(), nan_ok=True)
+    least = together["p"].idxmin()
+    assert together["p_holm"][least] > alone["p_holm"][alone["p"].idxmin()]
+
+
+def test_figures_and_tables_of_an_untrusted_run_are_marked_and_no_others(
+    rows: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of all figures and tables those of two studies and that of all: enough, for one place marks them."""
+    chosen = ("overview", "bookstore_", "drivers_")
+    for kind in ("FIGURES", "TABLES"):
+        some = {name: make for name, make in getattr(registry, kind).items() if name.startswith(chosen)}
+        firsts = {name.partition("_")[0]: name for name in reversed(some)}
+        monkeypatch.setattr(registry, kind, {name: some[name] for name in firsts.values()})
+    two = rows[rows["study"].isin(["bookstore", "drivers"])]
+    registry.draw_all(with_second_arm(two, "bookstore", 1.5), tmp_path, "quick")
+    drawn = [*registry.FIGURES, *registry.TABLES]
+    assert len(drawn) == 5
+    for name in drawn:
+        about = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
+        marked = not name.startswith("drivers_")
+        assert about["title"].endswith(" (untrusted run)") == marked
+        assert any(note.startswith("untrusted run") for note in about["notes"]) == marked
+        if name in registry.FIGURES:
+            assert ("UNTRUSTED RUN" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")) == marked
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "p", "said"),
+    [
+        (0.97, 1.05, 0.6, "equivalent within ±10%: XML took 1.02 (0.97 to 1.05) times as long as JSON"),
+        (1.02, 1.08, 0.001, "equivalent within ±10%"),
+        (0.7, 1.5, 0.6, "no difference shown, nor that there is none: XML took"),
+        (1.3, 1.5, 0.001, "XML took 1.02 (1.30 to 1.50) times"),
+    ],
+)
+def test_that_nothing_differs_is_said_only_of_what_is_equivalent(low: float, high: float, p: float, said: str) -> None:
+    row = {
+        "reason": "", "ratio": 1.02, "low": low, "high": high, "p": p, "p_holm": p, "tests": 1, "a": "XML", "b": "JSON",
+        "metric": "wall_time", "n_a": 6, "n_b": 6, "detectable_ratio": 1.1, "published_ratio": float("nan"),
+        "stand_in": False,
+    }  # fmt: skip
+    assert words.sentence(row).startswith(said)
+
+
+def test_drift_tells_the_load_and_how_far_the_blocks_moved(rows: pd.DataFrame) -> None:
+    crud = rows[rows["study"] == "crud"]
+    loads = pd.Series({0: 0.1, 1: 0.3, 2: 2.5})
+    environment = [json.dumps({"load": [loads[block], 0, 0], "governor": "powersave"}) for block in crud["block"]]
+    slowed = crud.assign(environment=environment, value=crud["value"] * np.where(crud["block"] == 2, 1.5, 1.0))
+    found = evidence.drift(evidence.measures(slowed)).iloc[0]
+    assert (found["load_low"], found["load_median"], found["load_high"]) == (0.1, 0.3, 2.5)
+    assert found["moved"] == pytest.approx(1.5, rel=0.05)
+    said = evidence.drift_words(evidence.drift(evidence.measures(slowed)))
+    assert "The load as a cell began was 0.10 to 2.50" in said
+    assert "powersave" in said
+    assert "it drifted, which pairing by block takes out" in said
+
+
+def test_one_block_has_not_moved_and_nothing_has_no_drift(rows: pd.DataFrame) -> None:
+    assert isnan(evidence.drift(evidence.measures(rows[rows["block"] == 0]))["moved"].iloc[0])
+    assert "Nothing ran" in evidence.drift_words(evidence.drift(evidence.measures(rows.iloc[:0])))
+
+
+def test_the_harness_costs_what_an_engine_takes_that_stores_nothing(rows: pd.DataFrame) -> None:
+    found = evidence.harness_cost(evidence.measures(rows)).set_index(["engine", "operation"])
+    means = evidence.measures(rows).query("study == 'crud' and metric == 'wall_time' and topology == 'single'")
+    geometric = np.log(means["value"]).groupby([means["engine"], means["operation"]]).mean()
+    expected = np.exp(geometric["noop", "insert"] - geometric["mongodb", "insert"])
+    assert found["share"]["mongodb", "insert"] == pytest.approx(expected)
+    said = evidence.harness_words(evidence.harness_cost(evidence.measures(rows)))
+    assert said.startswith("An engine that stores nothing took ")
+    assert "not known" in evidence.harness_words(evidence.harness_cost(evidence.measures(rows.iloc[:0])))
+
+
+def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFrame) -> None:
+    one = rows[(rows["study"] == "bookstore") & (rows["metric"] == "wall_time") & (rows["repetition"] == 0)]
+    noise = np.random.default_rng(3)
+    many = pd.concat([one.assign(repetition=repetition) for repetition in range(30)], ignore_index=True)
+    many["value"] = 1e6 * np.exp(0.02 * noise.standard_normal(len(many))) * np.where(many["repetition"] == 0, 4.0, 1.0)
+    found = evidence.warmups(many)
+    assert len(found) == one.groupby(["cell_id", "operation"]).ngroups
+    assert set(found["shape"]) == {"cold start"}
+    assert set(found["start"]) == {1.0}
+    assert found["cold_over_steady"].to_numpy() == pytest.approx(4.0, rel=0.1)
+    assert evidence.warmups(rows).empty  # two repetitions settle nowhere

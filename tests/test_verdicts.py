@@ -1,0 +1,374 @@
+"""From observations to verdicts: each verdict, and what may not lead to one, on small frames of known answers."""
+
+import json
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from benchbook import cli, evidence
+from benchbook.evidence.claim_sides import printed_ratio
+from benchbook.evidence.claims import CLAIM, Claim
+from benchbook.evidence.effects import Effect
+from benchbook.evidence.judging import VERDICTS, judge, together
+from benchbook.results import OBSERVATIONS, typed
+
+ROOT = Path(__file__).parents[1]
+TIME = {"operation": "insert", "role": "client", "metric": "elapsed_time"}
+A, B, C = "postgresql+relational", "mongodb", "postgresql+jsonb"
+STEADY = [0.99, 1.0, 1.01, 1.0]
+
+
+def claim(**parts: Any) -> Claim:
+    common = {"id": "crud.it", "says": "It is so.", "where": "Table II", "quantity": TIME, "why_margin": "so"}
+    return CLAIM.validate_python({**common, "margin": 1.1, **parts}, strict=False)
+
+
+def ratio(claimed: str = "more", **parts: Any) -> Claim:
+    return claim(**{"compare": "ratio", "a": {"engine": A}, "b": {"engine": B}, "claimed": claimed, **parts})
+
+
+def measured(times: list[float], *, metric: str = "wall_time", **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations, a repetition a block; what is no parameter of the study stays out of them."""
+    about = {"engine": A, "topology": "single", "n": 1000, "lane": "python", "arm": "a", **columns}
+    told = {"stand_in", "host", "operation", "role", "censored", "unit", "blocks"}
+    parameters = {name: value for name, value in about.items() if name not in told}
+    rows = [
+        {
+            **{"study": "crud", "host": "h", "operation": "insert", "role": "client", "stand_in": False},
+            **{"censored": False, "unit": "ns", **{name: about[name] for name in about if name in OBSERVATIONS.names}},
+            **{"cell_id": json.dumps(about, default=str), "parameters": json.dumps(parameters), "count": about["n"]},
+            **{"block": block, "repetition": 0, "metric": metric, "value": float(value), "state": "done"},
+        }
+        for block, value in zip(about.get("blocks", range(len(times))), times, strict=True)
+    ]
+    table: pd.DataFrame = typed(pd.DataFrame(rows).drop(columns="blocks", errors="ignore"), OBSERVATIONS).to_pandas()
+    return table
+
+
+def verdict(stated: Claim, *rows: pd.DataFrame) -> pd.Series:
+    table = evidence.verdicts(evidence.measures(pd.concat(rows)), [stated])
+    assert len(table) == 1
+    return table.iloc[0]
+
+
+def pair(factor: float, **columns: Any) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return two engines of which the first takes `factor` times as long, within one percent."""
+    mood = np.array([1.0, 1.3, 0.8, 1.1])
+    a = measured(list(1e6 * factor * mood * STEADY), **{"engine": A, **columns})
+    return a, measured(list(1e6 * mood), **{**columns, "engine": B})
+
+
+@pytest.mark.parametrize(
+    ("interval", "claimed", "size", "expected"),
+    [
+        ((1.4, 1.3, 1.5), "more", None, "reproduced"),
+        ((1.4, 1.3, 1.5), "more", (1.6, 1.6), "reproduced"),  # within 1.25 of the interval's end
+        ((1.4, 1.3, 1.5), "more", (1.0, 1.05), "reproduced"),  # as far as its rounding allows
+        ((1.4, 1.3, 1.5), "more", (2.0, 2.1), "direction only"),
+        ((1.2, 1.05, 1.4), "more", None, "direction only"),
+        ((1.03, 0.98, 1.08), "more", None, "equivalent"),
+        ((1.05, 1.02, 1.09), "more", None, "equivalent"),
+        ((1.2, 0.9, 1.6), "more", None, "inconclusive"),
+        ((0.8, 0.7, 0.88), "more", None, "contradicted"),
+        ((0.85, 0.75, 0.97), "more", None, "contradicted"),
+        ((0.95, 0.9, 0.99), "more", None, "inconclusive"),  # less, but not by as much as matters
+        ((1.6, 1.2, inf), "more", (40.0, 40.0), "reproduced"),
+        ((0.7, 0.0, 0.8), "more", None, "contradicted"),
+        ((1.0, 0.95, 1.05), "equal", (3.0, 3.0), "reproduced"),
+        ((1.3, 1.2, 1.4), "equal", None, "contradicted"),
+        ((1.0, 0.8, 1.2), "equal", None, "inconclusive"),
+        ((1.3, 1.2, inf), "equal", None, "contradicted"),
+        ((nan, nan, nan), "more", None, "inconclusive"),
+    ],
+)
+def test_a_verdict_follows_from_the_interval_and_the_margin(
+    interval: tuple[float, float, float],
+    claimed: Any,
+    size: tuple[float, float] | None,
+    expected: str,
+) -> None:
+    estimate, low, high = interval
+    assert judge(Effect(estimate, low, high), claimed, 1.1, size) == expected
+    if claimed == "more" and low:  # less is its mirror image
+        mirrored = size and (1 / size[1], 1 / size[0])
+        assert judge(Effect(1 / estimate, 1 / high, 1 / low), "less", 1.1, mirrored) == expected
+
+
+def test_only_an_interval_inside_the_margin_says_that_there_is_no_difference() -> None:
+    wide = [Effect(1.0, low, 1.3) for low in (0.5, 0.9, 0.99)]
+    assert {judge(one, claimed, 1.1) for one in wide for claimed in ("more", "less", "equal")} == {"inconclusive"}
+
+
+@pytest.mark.parametrize(
+    ("difference", "claimed", "expected"),
+    [
+        ((1, 3), "more", "direction only"),
+        ((1, 3), "less", "contradicted"),
+        ((-1, 3), "more", "inconclusive"),
+        ((-1, 3), "equal", "inconclusive"),
+        ((0, 0), "equal", "reproduced"),
+    ],
+)
+def test_where_no_ratio_can_be_had_the_difference_tells_the_direction(
+    difference: tuple[float, float], claimed: Any, expected: str
+) -> None:
+    assert judge(Effect(difference=difference), claimed, 1.1) == expected
+
+
+@pytest.mark.parametrize(
+    ("parts", "whole", "most"),
+    [
+        (["reproduced"] * 3, "reproduced", "reproduced"),
+        (["reproduced", "direction only"], "direction only", "direction only"),
+        (["reproduced", "reproduced", "inconclusive"], "inconclusive", "reproduced"),
+        (["reproduced", "direction only", "contradicted"], "inconclusive", "direction only"),
+        (["reproduced", "contradicted"], "inconclusive", "inconclusive"),
+        (["contradicted", "direction only"], "contradicted", "contradicted"),
+        (["contradicted", "inconclusive"], "contradicted", "contradicted"),
+        (["equivalent", "reproduced"], "inconclusive", "inconclusive"),
+        (["equivalent", "equivalent"], "equivalent", "equivalent"),
+        (["reproduced", "not testable here"], "reproduced", "reproduced"),
+        (["not testable here"], "not testable here", "not testable here"),
+    ],
+)
+def test_a_claim_holds_only_if_its_contrasts_do(parts: list[Any], whole: str, most: str) -> None:
+    assert together(parts) == whole
+    assert together(parts, most=True) == most
+
+
+@pytest.mark.parametrize(
+    ("factor", "claimed", "expected"),
+    [
+        (1.5, "more", "reproduced"),
+        (1 / 1.5, "less", "reproduced"),
+        (1.0, "equal", "reproduced"),
+        (1.0, "more", "equivalent"),
+        (1 / 1.5, "more", "contradicted"),
+        (1.11, "more", "direction only"),
+    ],
+)
+def test_blocks_that_share_their_mood_lead_to_each_verdict(factor: float, claimed: str, expected: str) -> None:
+    found = verdict(ratio(claimed), *pair(factor))
+    assert found["verdict"] == expected
+    assert found["ratio"] == pytest.approx(factor, rel=0.01)
+    assert (found["host"], found["lane"], found["blocks"]) == ("h", "python", 4)
+    assert "in 4 blocks" in found["why"]
+
+
+def test_one_block_is_inconclusive_and_says_that_it_cannot_test() -> None:
+    found = verdict(ratio(), *(rows[rows["block"] == 0] for rows in pair(3.0)))
+    assert found["verdict"] == "inconclusive"
+    assert "cannot test" in found["why"]
+
+
+def test_sides_of_different_blocks_are_compared_unpaired() -> None:
+    a, b = measured([3e6, 3.1e6, 2.9e6]), measured([1e6, 1.1e6, 0.9e6], engine=B, blocks=[3, 4, 5])
+    found = verdict(ratio(), a, b)
+    assert found["verdict"] == "reproduced"
+    assert "unpaired" in found["why"]
+
+
+def test_values_that_never_vary_have_an_exact_ratio() -> None:
+    size = {"operation": "insert", "role": "client", "metric": "size"}
+    sizes = [measured([value] * 3, engine=engine, metric="size") for engine, value in ((A, 180.0), (B, 120.0))]
+    found = verdict(ratio(quantity=size), *sizes)
+    assert (found["verdict"], found["low"], found["high"]) == ("reproduced", pytest.approx(1.5), pytest.approx(1.5))
+    equal = [measured([120.0] * 3, engine=engine, metric="size") for engine in (A, B)]
+    assert verdict(ratio("equal", quantity=size), *equal)["verdict"] == "reproduced"
+
+
+def test_a_stand_in_never_supports_a_verdict() -> None:
+    couch = measured([9e6, 9.1e6, 9.2e6], engine="couchdb", stand_in=True)
+    found = verdict(ratio(a={"engine": "couchdb"}), couch, pair(1)[1])
+    assert (found["verdict"], found["why"]) == ("not testable here", "of couchdb only a stand-in ran")
+
+
+def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
+    found = verdict(ratio(a={"engine": "arangodb"}), measured([9e6] * 3, engine="arangodb"), pair(1)[1])
+    assert found["verdict"] == "not testable here"
+    assert "the adapter of arangodb is untested" in found["why"]
+
+
+def test_a_wait_that_ran_out_is_a_bound() -> None:
+    a, b = pair(1.5)
+    a.loc[a["block"] == 1, "censored"] = True
+    more, less = verdict(ratio("more"), a, b), verdict(ratio("less"), a, b)
+    assert (more["verdict"], less["verdict"], more["high"]) == ("reproduced", "contradicted", inf)
+    assert "the ratio is larger" in more["why"]
+    b.loc[b["block"] == 1, "censored"] = True
+    assert verdict(ratio("more"), a, b)["verdict"] == "inconclusive"
+    a["censored"] = False
+    below = verdict(ratio("more"), a, b)
+    assert (below["verdict"], below["low"]) == ("inconclusive", 0)
+
+
+def test_memory_that_was_freed_has_a_direction_and_no_ratio() -> None:
+    quantity = {"operation": "insert", "role": "client", "metric": "memory_change_kb"}
+    rows = [
+        measured(values, metric="memory_change", unit="B", engine=engine)
+        for engine, values in ((A, [5e6, 5.1e6, 5.2e6]), (B, [-1e6, 0, 1e5]))
+    ]
+    found = verdict(ratio(quantity=quantity), *rows)
+    assert found["verdict"] == "direction only"
+    assert "no ratio: a mean is zero or negative" in found["why"]
+
+
+def test_levels_that_did_not_run_are_said_and_the_others_are_judged() -> None:
+    each = ratio(each={"n": [1000, 10000, 100000]})
+    found = verdict(each, *pair(1.5), *pair(1.6, n=10000))
+    assert (found["verdict"], found["judged"], found["contrasts"]) == ("reproduced", 2, 3)
+    assert "reproduced in 2 of 2 contrasts" in found["why"]
+    assert "did not run: n=100000" in found["why"]
+    assert verdict(each, *pair(1.5, n=7))["why"] == "did not run: all 3 contrasts"
+
+
+def test_the_more_contrasts_a_claim_has_the_wider_are_its_intervals() -> None:
+    rows = [*pair(1.5), *pair(1.5, n=10000)]
+    table = evidence.judged(evidence.measures(pd.concat(rows)), [ratio(each={"n": [1000, 10000]}), ratio()])
+    assert table["confidence"].tolist() == pytest.approx([0.975, 0.975, 0.95])
+    assert table["high"].iloc[0] > table["high"].iloc[2]
+
+
+def test_nothing_of_a_study_is_not_testable_and_neither_is_what_no_observation_answers() -> None:
+    nothing = pair(1.0)[0].iloc[:0]
+    assert verdict(ratio(), nothing)["why"] == "nothing of crud ran here"
+    design = CLAIM.validate_python(
+        {"id": "crud.d", "says": "s", "where": "w", "compare": "untestable", "why": "one machine"}, strict=False
+    )
+    assert verdict(design, *pair(1.0))[["verdict", "why"]].tolist() == ["not testable here", "one machine"]
+
+
+def test_what_is_not_named_stands_at_its_default_and_alike_on_both_sides() -> None:
+    strict = pair(9.0, durability="strict")
+    found = verdict(ratio(), *pair(1.5, durability="default"), *strict)
+    assert found["ratio"] == pytest.approx(1.5, rel=0.01)
+    assert verdict(ratio(), *strict)["ratio"] == pytest.approx(9.0, rel=0.01)
+    apart = verdict(ratio(), pair(1.5, durability="strict")[0], pair(1.5, durability="default")[1])
+    assert apart["verdict"] == "not testable here"
+
+
+def test_second_arms_are_no_side_of_a_claim() -> None:
+    a, b = pair(1.5)
+    assert verdict(ratio(), a, b, measured([9e6] * 4, engine=B, arm="b"))["ratio"] == pytest.approx(1.5, rel=0.01)
+
+
+def test_of_alternatives_the_first_that_ran_stands_and_is_told() -> None:
+    either = ratio(a={"engine": ["mysql+relational", A]})
+    found = evidence.judged(evidence.measures(pd.concat(pair(1.5))), [either]).iloc[0]
+    assert found["stood"] == f"a: engine={A}"
+    assert found["verdict"] == "reproduced"
+
+
+def test_each_lane_is_judged_and_the_papers_own_comes_first() -> None:
+    rows = []
+    for lane, factor in (("python", 1.5), ("java", 0.5)):
+        for format_, time in (("xml", factor), ("json", 1.0)):
+            values = list(1e6 * time * np.array(STEADY))
+            one = measured(values, lane=lane, n=10, operation="round_trip", engine=None, topology=None)
+            rows.append(one.assign(study="bookstore", format=format_))
+    stated = claim(
+        id="bookstore.it", compare="ratio", a={"format": "xml"}, b={"format": "json"}, claimed="more",
+        quantity={"operation": "round_trip", "role": "client", "metric": "wall_time"},
+    )  # fmt: skip
+    table = evidence.verdicts(evidence.measures(pd.concat(rows)), [stated])
+    assert table[["lane", "verdict"]].to_numpy().tolist() == [["java", "contradicted"], ["python", "reproduced"]]
+
+
+def test_a_run_whose_identical_arms_differ_keeps_its_verdict_and_is_marked() -> None:
+    a, b = pair(1.5)
+    other = measured([2e6, 2.6e6, 1.6e6, 2.2e6], engine=B, arm="b")
+    found = verdict(ratio(), a, b, other)
+    assert (found["verdict"], found["untrusted"]) == ("reproduced", True)
+    assert not verdict(ratio(), a, b, b.assign(arm="b", value=b["value"] * [1.0, 1.01, 0.99, 1.0]))["untrusted"]
+
+
+def test_a_trend_can_be_per_item_and_an_interaction_is_a_ratio_of_ratios() -> None:
+    small, large = pair(1.5), pair(3.0, n=100000)
+    large = tuple(rows.assign(value=rows["value"] * 100) for rows in large)  # type: ignore[assignment]
+    over = {"n": [1000, 100000]}
+    growth = {"compare": "trend", "a": {"engine": B}, "over": over}
+    assert verdict(claim(**growth, per_item=True, claimed="equal"), *small, *large)["verdict"] == "reproduced"
+    assert verdict(claim(**growth, claimed="more"), *small, *large)["ratio"] == pytest.approx(100)
+    gap = claim(compare="interaction", a={"engine": A}, b={"engine": B}, over=over, claimed="more")
+    found = verdict(gap, *small, *large)
+    assert (found["verdict"], round(found["ratio"], 1)) == ("reproduced", 2.0)
+    assert verdict(gap, *small)["verdict"] == "not testable here"
+
+
+def test_a_bound_divides_the_ratio_and_has_no_size_to_meet() -> None:
+    printed = {"a": ["Table II", "MySQL", "1000"], "b": ["Table II", "MongoDB", "1000"]}
+    twice = ratio(than=2.0, published=printed)
+    assert [verdict(twice, *pair(factor))["verdict"] for factor in (3.0, 2.0, 1.5)] == [
+        "reproduced",
+        "equivalent",
+        "contradicted",
+    ]
+
+
+def ranked(*times: float, **columns: Any) -> list[pd.DataFrame]:
+    mood = np.array([1.0, 1.3, 0.8, 1.1])
+    return [
+        measured(list(time * mood * np.roll(STEADY, shift)), engine=engine, **columns)
+        for shift, (engine, time) in enumerate(zip((A, B, C), times, strict=True))
+    ]
+
+
+@pytest.mark.parametrize(
+    ("times", "claimed", "expected"),
+    [
+        ((3e6, 1e6, 2e6), {"first": B}, "reproduced"),
+        ((3e6, 1e6, 2e6), {"last": A}, "reproduced"),
+        ((3e6, 1e6, 2e6), {"order": [B, C, A]}, "reproduced"),
+        ((3e6, 1e6, 2e6), {"order": [B, A, C]}, "contradicted"),
+        ((3e6, 1e6, 2e6), {"first": C}, "contradicted"),
+        ((1e6, 1e6, 1e6), {"first": B}, "equivalent"),
+        ((3e6, 1e6, 1.02e6), {"first": B}, "equivalent"),
+    ],
+)
+def test_a_ranking_is_judged_by_its_smallest_lead(times: Any, claimed: Any, expected: str) -> None:
+    stated = claim(compare="rank", among={"engine": [A, B, C]}, claimed=claimed)
+    found = verdict(stated, *ranked(*times))
+    assert found["verdict"] == expected
+    assert "of resamples of the blocks" in found["why"]
+
+
+def test_a_ranking_goes_without_what_did_not_run_and_without_stand_ins() -> None:
+    stated = claim(compare="rank", among={"engine": ["couchdb", "rethinkdb", A, B]}, claimed={"first": B})
+    couch = measured([1e3] * 4, engine="couchdb", stand_in=True)
+    found = verdict(stated, *pair(2.0), couch)
+    assert found["verdict"] == "reproduced"
+    assert "without of couchdb only a stand-in ran, engine=rethinkdb did not run" in found["why"]
+    unnamed = claim(compare="rank", among={"engine": ["couchdb", A, B]}, claimed={"first": "couchdb"})
+    assert verdict(unnamed, *pair(2.0), couch)["verdict"] == "not testable here"
+
+
+def test_the_papers_ratio_is_known_as_far_as_its_rounding() -> None:
+    size = {"operation": "marshal", "role": "client", "metric": "size"}
+    keys = {side: ["Case 1 table", "{n}", f"{name} size"] for side, name in (("a", "XML"), ("b", "JSON"))}
+    stated = claim(
+        id="bookstore.size", compare="ratio", a={"format": "xml"}, b={"format": "json"}, claimed="more", quantity=size,
+        each={"n": [10]}, published=keys,
+    )  # fmt: skip
+    found = printed_ratio(stated, {"n": 10})  # type: ignore[arg-type]
+    assert (found.ratio, found.low, found.high) == pytest.approx((2.0, 1.5 / 1.5, 2.5 / 0.5))
+
+
+def test_the_command_prints_each_claim_once_with_its_verdict(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
+    rows = json.loads(capfd.readouterr().out)
+    assert [row["id"] for row in rows] == [one.id for one in evidence.claims()]
+    for row in rows:
+        assert {"id", "study", "where", "verdict", "why"} <= set(row)
+        assert row["verdict"] in VERDICTS
+        assert row["why"]
+    assert cli.main(["claims", "--profile", "smoke"]) == 0
+    assert f"claims: {len(rows)}" in capfd.readouterr().out
+    assert cli.main(["claims", "--profile", "smoek"]) == 2
+    assert "smoek" in capfd.readouterr().err
