@@ -177,6 +177,7 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
     name, value = {
         "mongodb": ("cache_bytes", 1 << 28),
         "postgresql": ("synchronous_commit", "on"),
+        "postgresql@9.6": ("synchronous_commit", "on"),
         "couchdb": ("storage", "LevelDB"),
     }.get(deployment.product, ("binlog_format", "ROW"))
     assert own[name] == value
