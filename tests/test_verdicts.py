@@ -9,7 +9,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from benchbook import cli, evidence
+from benchbook import cli, evidence, grid, results, studies
 from benchbook.evidence.claim_sides import printed_ratio
 from benchbook.evidence.claims import CLAIM, Claim
 from benchbook.evidence.effects import Effect
@@ -372,3 +372,26 @@ def test_the_command_prints_each_claim_once_with_its_verdict(
     assert f"claims: {len(rows)}" in capfd.readouterr().out
     assert cli.main(["claims", "--profile", "smoek"]) == 2
     assert "smoek" in capfd.readouterr().err
+
+
+def run_smoke(study: str, blocks: int) -> None:
+    """Run the smoke cells of a study that needs no server so often, and write their results as a runner does."""
+    for cell in grid.plan([study], "smoke", changes=[f"blocks={blocks}"]):
+        columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
+        columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
+        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": "{}"}
+        results.write(columns, studies.load(study).run(cell.parameters))
+
+
+def test_the_command_judges_what_a_smoke_run_measured_and_cannot_test_its_one_block(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    run_smoke("bookstore", 3)
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
+    size = next(row for row in json.loads(capfd.readouterr().out) if row["id"] == "bookstore.size.xml-larger")
+    assert (size["verdict"], size["ratio"]) == ("inconclusive", pytest.approx(1.45, abs=0.05))
+    assert "cannot test" in size["why"]
+    three = evidence.verdicts(evidence.measures(evidence.stored_means())).set_index("id")
+    assert three["verdict"]["bookstore.size.xml-larger"] == "reproduced"
+    assert three["blocks"]["bookstore.size.xml-larger"] == 3

@@ -1,13 +1,14 @@
 """Published numbers against observations: block means, derived quantities, comparisons, Student's tests."""
 
 from benchbook.evidence.claim_files import claims, sentences
-from benchbook.evidence.claims import Claim, Sentence
+from benchbook.evidence.claims import Claim
 from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.drift import drift, drift_words
 from benchbook.evidence.harness import harness_cost, harness_words
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
+from benchbook.evidence.sentences import Sentence
 from benchbook.evidence.stored import stored_means
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
 from benchbook.evidence.trust import untrusted

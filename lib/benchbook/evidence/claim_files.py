@@ -11,8 +11,9 @@ from pydantic import TypeAdapter, ValidationError
 
 from benchbook import paths
 from benchbook.evidence.claim_names import check
-from benchbook.evidence.claims import CLAIM, Claim, Sentence, Tested
+from benchbook.evidence.claims import CLAIM, Claim, Tested
 from benchbook.evidence.published import STUDIES
+from benchbook.evidence.sentences import Sentence
 from benchbook.strict import InputError, Place, load, nearest
 
 T = TypeVar("T")

@@ -17,11 +17,13 @@ Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Direction: TypeAlias = Literal["more", "less", "equal"]
 
 
-class _Strict(BaseModel):
+class Strict(BaseModel):
+    """Exactly the keys of its form, each of exactly its type."""
+
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True)
 
 
-class Quantity(_Strict):
+class Quantity(Strict):
     """What is compared: a stored or derived metric of a role in an operation."""
 
     operation: str
@@ -29,7 +31,7 @@ class Quantity(_Strict):
     metric: str
 
 
-class Stated(_Strict):
+class Stated(Strict):
     """What every claim says of itself.
 
     Parameters
@@ -155,7 +157,7 @@ class Interaction(Tested):
         return self
 
 
-class Order(_Strict):
+class Order(Strict):
     """Who comes first or last, or the whole order, ascending in the quantity; exactly one of the three."""
 
     first: Level | None = None
@@ -192,31 +194,6 @@ class Rank(Tested):
 
 Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
 CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Field(discriminator="compare")])
-
-
-class Sentence(_Strict):
-    """A comparative sentence of a paper: where it stands, never its words; the claims it makes, or why it makes none.
-
-    Parameters
-    ----------
-    section, sentence
-        The section, and the sentence's number in it, from 1.
-    sha
-        The first 8 hexadecimal digits of the SHA-256 of the sentence: in lower case, every run of characters that are
-        no letters and no digits a single space, none at the ends.
-    """
-
-    section: Text
-    sentence: Annotated[int, Field(ge=1)]
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
-    claims: tuple[str, ...] = ()
-    none: str = ""
-
-    @model_validator(mode="after")
-    def _maps_to_one(self) -> Self:
-        if bool(self.claims) == bool(self.none):
-            raise ValueError("a sentence has claims, or none with the reason; exactly one of them")
-        return self
 
 
 def one_factor(levels: dict[str, Any], name: str) -> str:

@@ -1,26 +1,21 @@
 """Which block means stand on each side of a claim: what it names as it says, all else alike and at its default."""
 
-import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cached_property
 from itertools import product
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from pydantic import BaseModel
 
-from benchbook import studies
-from benchbook.evidence.claim_names import FREE, OF_QUANTITY, OF_ROWS
+from benchbook.evidence.claim_names import OF_QUANTITY, OF_ROWS
 from benchbook.evidence.claims import Settings
+from benchbook.evidence.kinds import Kind, kind_of
 
 Place: TypeAlias = tuple[str, str]
 """A host and a lane."""
-
-MEASURED: Final = frozenset({"engine", "topology", "format", "codec"})
-"""Columns that say more than the parameter of their name; ``driver``, say, has the version too."""
 
 TOGETHER: Final = frozenset({"format", "codec"})
 """Who names one of them may vary the other: no codec writes both formats."""
@@ -127,13 +122,13 @@ class Measured:
         )
 
     @cached_property
-    def _kinds(self) -> dict[Place, dict[int, "_Kind"]]:
+    def _kinds(self) -> dict[Place, dict[int, Kind]]:
         marks = [name for name in OF_ROWS if name in self._rows]
         first = self._rows[~self._rows["kind"].duplicated()]
-        found: dict[Place, dict[int, _Kind]] = {}
+        found: dict[Place, dict[int, Kind]] = {}
         for record in first[["kind", "host", "lane", "parameters", *marks]].to_dict("records"):
             columns = tuple((name, record[name]) for name in marks if isinstance(record[name], str))
-            about = _kind(self.study, str(record["parameters"] or "{}"), columns)
+            about = kind_of(self.study, str(record["parameters"] or "{}"), columns)
             found.setdefault((str(record["host"]), str(record["lane"])), {})[record["kind"]] = about
         return found
 
@@ -148,42 +143,6 @@ class Measured:
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
         return {name: self._rows[name].to_numpy() for name in ("block", "at_least", "censored", "stand_in", "unit")}
-
-
-@dataclass(frozen=True)
-class _Kind:
-    """One way in which cells ran: parameters, and the columns that a row states itself."""
-
-    study: str
-    parameters: Mapping[str, Any]
-    settings: Mapping[str, Any]
-
-    def common(self, apart: frozenset[str]) -> str:
-        """Return the parameters that the sides must share, as JSON."""
-        shared = {name: self.settings[name] for name in self.parameters if name not in apart and name not in FREE}
-        return json.dumps(shared, sort_keys=True)
-
-    def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
-        """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
-        far = [_distance(self.study, name, self.settings[name]) for name in self.parameters if name not in named]
-        return sum(one > 0 for one in far), sum(far)
-
-
-@cache
-def _kind(study: str, parameters: str, columns: tuple[tuple[str, str], ...]) -> _Kind:
-    given: dict[str, Any] = json.loads(parameters)
-    told: dict[str, Any] = dict(columns)
-    measured = {name: told[name] for name in told if name in MEASURED}  # a cell with both formats: the row's own counts
-    return _Kind(study, given, {**told, **given, **measured})
-
-
-def _distance(study: str, name: str, value: Any) -> int:
-    model: type[BaseModel] = studies.load(study).Parameters
-    field = model.model_fields.get(name)
-    if field is None or value == field.default:
-        return 0
-    options = get_args(field.annotation)
-    return 1 + (options.index(value) if value in options else 0)
 
 
 def _apart(wanted: Iterable[Settings]) -> frozenset[str]:
