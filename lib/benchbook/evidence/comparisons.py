@@ -133,8 +133,14 @@ def _compared(pair: Pair) -> dict[str, Any]:
             return _untested(left, right, why)
     shared = left.index.intersection(right.index)
     paired = len(shared) >= 2
-    a, b = (side.loc[shared if paired else side.index, "value"].to_numpy(dtype=float) for side in (left, right))
+    a, b = (_values(side, shared if paired else side.index) for side in (left, right))
     return {"n_a": len(a), "n_b": len(b), "mean_a": a.mean(), "mean_b": b.mean(), **_statistics(a, b, paired)}
+
+
+def _values(side: pd.DataFrame, blocks: "pd.Index[Any]") -> "np.ndarray[Any, np.dtype[np.float64]]":
+    """Return a side's values in those of its blocks; mostly all of them, for which no row is looked up."""
+    values = side["value"] if len(blocks) == len(side) else side.loc[blocks, "value"]
+    return values.to_numpy(dtype=float)
 
 
 def _untested(left: pd.DataFrame, right: pd.DataFrame, reason: str) -> dict[str, Any]:
