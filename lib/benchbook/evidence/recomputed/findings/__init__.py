@@ -1,0 +1,1 @@
+"""What does not follow, a module or two a study."""
