@@ -8,11 +8,12 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables
+from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables, verdicts
 from benchbook.figures.exhibit import Maker, doubted, save
 from benchbook.figures.provenance import provenance
 
 FIGURES: Final[dict[str, Maker]] = {
+    **verdicts.FIGURES,
     **overview.FIGURES,
     **bookstore.FIGURES,
     **tcp.FIGURES,
@@ -21,7 +22,7 @@ FIGURES: Final[dict[str, Maker]] = {
     **replication.FIGURES,
     **ratios.FIGURES,
 }
-"""Every figure: a name that begins with its study, and the function that makes it."""
+"""Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
 
 TABLES: Final[dict[str, Maker]] = {
     **bookstore.TABLES,
