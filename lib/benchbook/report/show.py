@@ -2,6 +2,7 @@
 
 import base64
 import json
+import re
 from collections.abc import Mapping, Sequence
 from html import escape
 from itertools import groupby
@@ -16,6 +17,12 @@ from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
 
 WIDE: Final = 32
 """Characters from which a number's cell may break into lines."""
+
+VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
+"""Ends of the names of the sheets of verdicts."""
+
+FAR: Final = 1_000
+"""Beyond this ratio, and below its inverse, an interval's end is not printed."""
 
 LONG: Final = 60
 """Characters from which a cell's text gets a wide column."""
@@ -41,11 +48,23 @@ def table(folder: Path, name: str) -> HTML:
 
 
 def study(folder: Path, slug: str, kind: str) -> None:
-    """Show all figures or all tables of a study."""
+    """Show all figures or all tables of a study; the sheets of its verdicts are `verdicts`' to show."""
     registry, one = (figures.FIGURES, figure) if kind == "figures" else (figures.TABLES, table)
     for name in registry:
-        if name.startswith(f"{slug}_"):
+        if name.startswith(f"{slug}_") and not VERDICTS.search(name):
             display(one(folder, name))  # type: ignore[no-untyped-call]
+
+
+def verdicts(folder: Path) -> None:
+    """Show the sheets of verdicts of every study."""
+    for name in figures.FIGURES:
+        if VERDICTS.search(name):
+            display(figure(folder, name))  # type: ignore[no-untyped-call]
+
+
+def folded(content: HTML, name: str) -> HTML:
+    """Show what is long behind its name, open on a click; on paper only the name."""
+    return _html(f"<details><summary>{escape(name)}</summary>{content.data}</details>")
 
 
 def frame_html(frame: pd.DataFrame, title: str = "", notes: Sequence[str] = ()) -> HTML:
@@ -103,7 +122,10 @@ def comparisons(found: pd.DataFrame) -> HTML:
     for row, where in zip(figures.each(ordered), _varying(ordered["factors"]), strict=True):
         quantity = f"{figures.METRICS.get(row.metric, row.metric)}, {row.operation.replace('_', ' ')}, {row.role}"
         numbers = [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm)]
-        numbers += [number(row.hedges_g), number(row.detectable_ratio)]
+        numbers += [
+            number(row.hedges_g),
+            end(row.detectable_ratio) if row.detectable_ratio == row.detectable_ratio else NOT_PRINTED,
+        ]
         cells = "".join(_cell(kinds[name], text) for name, text in zip(columns[1:], numbers, strict=True))
         named = f'<td class="text">{escape(quantity)}<br><span class="interval">{escape(where)}</span></td>'
         body += (
@@ -140,10 +162,19 @@ def _ordered(found: pd.DataFrame) -> pd.DataFrame:
 
 def _estimate(row: "figures.Row") -> str:
     if row.ratio == row.ratio:
-        return number(row.ratio) + (f" [{number(row.low)}, {number(row.high)}]" if row.low == row.low else "")
+        return number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
     if row.difference == row.difference:
         return f"{number(row.difference)} {row.unit} [{number(row.difference_low)}, {number(row.difference_high)}]"
     return NOT_PRINTED
+
+
+def end(value: float) -> str:
+    """Return an interval's end; far out its digits say nothing, as with two blocks."""
+    if value == float("inf"):
+        return "∞"
+    return (
+        f"> {FAR:,}" if value > FAR else "0" if value == 0 else f"< {1 / FAR:g}" if value < 1 / FAR else number(value)
+    )
 
 
 def _p(p: float) -> str:

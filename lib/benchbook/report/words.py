@@ -1,13 +1,35 @@
 """Sentences of the final notebook, computed from what was measured."""
 
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
 import pandas as pd
 
 from benchbook import studies
+from benchbook.evidence.recomputed import Finding
 from benchbook.figures.provenance import environments
 from benchbook.figures.tables import number
+from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
 from benchbook.report.merge import Merged, ran
 
 ALPHA = 0.05
+MEANINGS = {
+    "reproduced": "here as claimed, and where a size was printed, of that size",
+    "direction only": "the same way, of another size",
+    "equivalent": "no difference that matters",
+    "contradicted": "the other way",
+    "inconclusive": "the interval leaves it open",
+}
+"""What each verdict means, in print."""
+FINDINGS = {
+    "contradiction": "where two places cannot both be right",
+    "unsupported": "sentences that the numbers do not carry",
+    "not shown": "of what a reader needs and does not get",
+    "implausible": "that no machine could have measured",
+    "misprint": "misprints",
+}
+"""What each kind of finding is, in print."""
 
 
 def headline(merged: Merged) -> str:
@@ -39,8 +61,8 @@ def found(table: pd.DataFrame) -> str:
     said = [f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction."]
     if len(ratios := tested["detectable_ratio"].dropna()):
         said.append(
-            f"The smallest effects that these blocks could have shown are ratios of {number(ratios.min())} to "
-            f"{number(ratios.max())} (median {number(ratios.median())})."
+            "The smallest effect that these blocks could have shown is a ratio of "
+            f"{number(ratios.median())} in the median, {number(ratios.min())} at best."
         )
     return " ".join([*said, _against_paper(table)])
 
@@ -54,6 +76,24 @@ def _against_paper(table: pd.DataFrame) -> str:
     return (
         f"Of {len(both)} ratios that follow from the paper's numbers too, {same} point the same way here, and "
         f"{inside} lie inside this machine's interval."
+    )
+
+
+def cold_starts(table: pd.DataFrame) -> pd.DataFrame:
+    """Return `evidence.warmups` in print: times in ms, how many times slower the cold repetitions were."""
+    parameters = [json.loads(text) for text in table["parameters"]]
+    return pd.DataFrame(
+        {
+            "Case": [one.get("case") for one in parameters],
+            "n": [f"{one.get('n'):,}" for one in parameters],
+            "Format": table["format"].str.upper(),
+            "Operation": table["operation"].str.replace("_", " "),
+            "Blocks": table["shapes"],
+            "Steady from": table["start"].map(number),
+            "Mean, ms": (table["mean"] / 1e6).map(number),
+            "Steady, ms": (table["steady"] / 1e6).map(number),
+            "Cold / steady": table["cold_over_steady"].map(number),
+        }
     )
 
 
@@ -83,3 +123,46 @@ def durability(merged: Merged) -> str:
     )
     in_memory = any(one.get("file_system_in_memory") for one in environments(merged.means))
     return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
+
+
+def verdicts(table: pd.DataFrame) -> str:
+    """Return how many claims could be judged and what came out, in a few sentences."""
+    first = first_judged(table)
+    counts = first["verdict"].value_counts()
+    able = int(counts.drop(NOT_TESTABLE, errors="ignore").sum())
+    said = [f"The five papers make **{len(first)} claims** that compare; **{able} could be judged** by what ran here."]
+    if able:
+        told = [f"**{counts[name]} {name}** ({meaning})" for name, meaning in MEANINGS.items() if name in counts]
+        said.append(f"Of these: {', '.join(told)}.")
+    if rest := int(counts.get(NOT_TESTABLE, 0)):
+        said.append(f"{rest} are not testable here; each study's table says why.")
+    doubted = sorted(set(first.loc[first["untrusted"].astype(bool), "study"]))
+    if doubted:
+        said.append(f"**Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †.")
+    return " ".join(said)
+
+
+def study_verdicts(table: pd.DataFrame) -> str:
+    """Return the same of one study's rows, in a sentence."""
+    counts = first_judged(table)["verdict"].value_counts()
+    told = ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
+    return f"**{table['id'].nunique()} claims**: {told}."
+
+
+def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:
+    """Return how many printed numbers and statements were recomputed, how many agree, and what does not follow."""
+    total, agree, disagree = (int(tally[name].sum()) for name in ("recomputed", "agree", "disagree"))
+    kinds = Counter(one.kind for one in found)
+    listed = ", ".join(f"{count} {FINDINGS[kind]}" for kind, count in kinds.most_common())
+    return (
+        f"Of {coverage['printed']} printed values {coverage['recomputed']} follow from others and "
+        f"{coverage['used']} more are what those or an ordering are computed from; {coverage['alone']} stand alone "
+        f"and {coverage['texts']} are text. **{total} numbers, bounds and orderings were recomputed: {agree} agree, "
+        f"{disagree} disagree.** What does not follow is told in **{len(found)} findings**: {listed}."
+    )
+
+
+def study_recomputed(checks: pd.DataFrame, found: Sequence[Finding]) -> str:
+    """Return the counts of one study."""
+    agree = int(checks["agrees"].sum())
+    return f"**{len(checks)} recomputed, {agree} agree, {len(checks) - agree} disagree; {len(found)} findings.**"

@@ -1,0 +1,187 @@
+"""The page of verdicts: what is drawn, counted and told of each claim, and the cards of what does not follow."""
+
+from math import inf, nan
+
+import lxml.html
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import evidence, figures
+from benchbook.evidence import recomputed
+from benchbook.figures import verdict_rows, verdicts
+from benchbook.report import finding_cards, show, verdict_tables, words
+
+ROW = {
+    "id": "crud.one", "study": "crud", "says": "A takes <longer> than B.", "where": "Table II", "compare": "ratio",
+    "claimed": "more", "margin": 1.1, "host": "h", "lane": "python", "verdict": "reproduced",
+    "judged": 2, "contrasts": 3,
+    "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
+    "published_source": "Table II", "blocks": 3, "untrusted": False, "why": "2.00 (1.50 to any more) in 3 blocks",
+}  # fmt: skip
+
+ABSENT = [{"contrast": f"n={n}", "verdict": verdicts.NOT_TESTABLE, "why": "did not run"} for n in (1, 10)]
+
+
+def table(*rows: dict[str, object]) -> pd.DataFrame:
+    return pd.DataFrame([ROW | row for row in rows])
+
+
+@pytest.fixture(scope="module")
+def observed() -> pd.DataFrame:
+    return constructed.observations(("bookstore", "replication"))
+
+
+@pytest.fixture(scope="module")
+def judged(observed: pd.DataFrame) -> pd.DataFrame:
+    return verdicts.judged(observed)
+
+
+def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(observed, judged):
+    published = evidence.published()
+    drawn = {
+        name: figures.FIGURES[name](observed, published) for name in ("bookstore_verdicts", "replication_verdicts")
+    }
+    for study in ("bookstore", "replication"):
+        able = judged[(judged["study"] == study) & (judged["verdict"] != verdicts.NOT_TESTABLE)]
+        mine = drawn[f"{study}_verdicts"].frame
+        assert set(mine["claim"]) == set(able["id"]) != set()
+        here = mine[mine["source"] == "here"].set_index("claim")
+        assert here["value"].to_dict() == pytest.approx(able.set_index("id")["ratio"].to_dict(), nan_ok=True)
+    counts = figures.FIGURES["verdicts"](observed, published)
+    assert counts.frame["value"].sum() == len(evidence.claims()) == judged["id"].nunique()
+    assert any("not run in this profile: tcp, drivers, crud" in note for note in counts.notes)
+
+
+def test_the_sheets_of_a_study_have_each_claim_once():
+    made = [name for name in figures.FIGURES if show.VERDICTS.search(name)]
+    assert len(made) == sum(verdicts.SHEETS.values())
+    for study, sheets in verdicts.SHEETS.items():
+        assert -(-len(evidence.claims(study)) // sheets) <= 26, f"{study}: more than fit a page; give it another sheet"
+
+
+def test_of_several_lanes_the_first_that_could_be_judged_counts():
+    rows = table(
+        {"lane": "java", "verdict": verdicts.NOT_TESTABLE},
+        {"lane": "python", "verdict": "contradicted"},
+        {"id": "crud.two", "lane": "java", "verdict": "reproduced"},
+        {"id": "crud.two", "lane": "python", "verdict": "contradicted"},
+    )
+    first = verdicts.first_judged(rows).set_index("id")
+    assert first["verdict"].to_dict() == {"crud.one": "contradicted", "crud.two": "reproduced"}
+    assert verdicts.tallied(first.reset_index()).loc["crud", "reproduced"] == 1
+
+
+@pytest.mark.parametrize(
+    ("claimed", "than", "ends"),
+    [
+        ("more", 1.0, (1.1, inf)),
+        ("less", 1.0, (0.0, 1 / 1.1)),
+        ("equal", 1.0, (1 / 1.1, 1.1)),
+        ("more", 2.0, (2.2, inf)),
+    ],
+)
+def test_the_tint_is_where_the_claim_puts_the_ratio(claimed, than, ends):
+    assert verdict_rows.open_ended(claimed, 1.1, than) == pytest.approx(ends)
+    assert verdict_rows.open_ended("first: mongodb", 1.1) == pytest.approx((1.1, inf))
+
+
+def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():
+    rows = [
+        verdict_rows.Row("far", (1.1, inf), 5000.0, 4000.0, inf, 2.0, "reproduced", False),
+        verdict_rows.Row("none", (1.1, inf), nan, nan, nan, nan, "inconclusive", True),
+    ]
+    axes = verdict_rows.draw(rows, "crud", ["said"], "nothing").axes[0]
+    assert ">" in {line.get_marker() for line in axes.lines}
+    assert "inconclusive †" in {text.get_text() for text in axes.texts}
+    assert axes.get_xlim()[1] < 5000
+
+
+def test_ticks_hold_one_and_keep_apart():
+    for low, high in ((0.8, 1.2), (0.5, 3.0), (0.01, 300.0), (0.9, 60.0)):
+        ticks = verdict_rows.ticks(low, high)
+        assert 1.0 in ticks
+        assert 2 <= len(ticks) <= 10
+
+
+def test_a_table_of_claims_escapes_marks_and_folds():
+    rows = table(
+        {"untrusted": True},
+        {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only a stand-in <ran>"},
+    )
+    contrasts = table({"contrast": "n=1000"}, {"contrast": "n=10000"}, *ABSENT)
+    document = lxml.html.fragment_fromstring(verdict_tables.claims(rows, contrasts).data, create_parent="div")
+    text = document.text_content()
+    assert "A takes <longer> than B." in text
+    assert "reproduced †" in text
+    assert "[1.50, ∞]" in text
+    assert "2 of 3" in text
+    assert "only a stand-in <ran>" in text
+    assert "2 contrasts: 2 reproduced; 2 more could not be judged" in text
+    items = [item.text_content() for item in document.xpath("//details//li")]
+    assert [item.partition(":")[0] for item in items] == ["n=1000", "n=10000", "did not run"]
+    assert items[0].startswith("n=1000: reproduced, 2.00")
+    assert items[2].endswith("n=1; n=10")
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "said"),
+    [(1.5, inf, "[1.50, ∞]"), (1e-9, 1e12, "[< 0.001, > 1,000]"), (0.0, 999.0, "[0, 999]"), (nan, nan, "2.00")],
+)
+def test_ends_far_out_are_not_printed_in_digits(low, high, said):
+    document = lxml.html.fragment_fromstring(
+        verdict_tables.claims(table({"low": low, "high": high}), table({}).iloc[:0]).data
+    )
+    assert document.xpath("//td[@class='here']")[0].text_content().endswith(said)
+
+
+def test_nothing_judged_is_said_and_not_left_blank():
+    rows = table({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
+    assert "None of this paper's claims could be judged" in verdict_tables.claims(rows, rows).data
+    assert words.study_verdicts(rows) == "**1 claims**: 1 not testable here."
+
+
+def test_without_any_result_every_page_stands_and_says_so():
+    nothing = constructed.observations(())
+    judged = verdicts.judged(nothing)
+    assert set(judged["verdict"]) == {verdicts.NOT_TESTABLE}
+    assert f"**{len(evidence.claims())} claims** that compare; **0 could be judged**" in words.verdicts(judged)
+    for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
+        exhibit = figures.FIGURES[name](nothing, evidence.published())
+        assert exhibit.figure is not None
+        assert any("not run in this profile" in note for note in exhibit.notes)
+    assert "None of this paper's claims" in verdict_tables.claims(judged[judged["study"] == "tcp"], table({})).data
+
+
+def test_sentences_count_what_the_verdicts_are():
+    rows = table({}, {"id": "crud.two", "verdict": "contradicted", "untrusted": True})
+    said = words.verdicts(rows)
+    assert "**2 claims** that compare; **2 could be judged**" in said
+    assert "**1 reproduced**" in said
+    assert "**1 contradicted**" in said
+    assert "**Untrusted: crud**" in said
+
+
+def test_cards_hold_each_finding_and_how_to_get_it():
+    found = recomputed.findings("tcp")
+    document = lxml.html.fragment_fromstring(finding_cards.cards(found).data, create_parent="div")
+    assert [card.get("id") for card in document.xpath("//section")] == [one.name for one in found]
+    first = document.xpath("//section")[0].text_content()
+    assert all(part in first for part in (found[0].as_printed, found[0].recomputed, found[0].why, found[0].kind))
+    assert f'recomputed.finding("{found[0].name}")' in first
+
+
+def test_checks_that_disagree_stand_open_and_those_that_agree_are_folded():
+    checks = recomputed.checks("tcp")
+    document = lxml.html.fragment_fromstring(finding_cards.checks(checks).data, create_parent="div")
+    folded = document.xpath("//details//tbody/tr")
+    assert len(folded) == checks["agrees"].sum()
+    assert len(document.xpath("//tbody/tr")) == len(checks)
+    assert "75.77 minutes" in document.xpath("./figure")[0].text_content()
+
+
+def test_the_sentence_of_recomputations_has_the_counts():
+    checks, found = recomputed.checks(), recomputed.findings()
+    said = words.recomputations(recomputed.tally(checks), recomputed.coverage(), found)
+    assert f"**{len(checks)} numbers, bounds and orderings were recomputed: {checks['agrees'].sum()} agree" in said
+    assert f"**{len(found)} findings**" in said
