@@ -20,6 +20,8 @@ ROW = {
     "published_source": "Table II", "blocks": 3, "untrusted": False, "why": "2.00 (1.50 to any more) in 3 blocks",
 }  # fmt: skip
 
+ABSENT = [{"contrast": f"n={n}", "verdict": verdicts.NOT_TESTABLE, "why": "did not run"} for n in (1, 10)]
+
 
 def table(*rows: dict[str, object]) -> pd.DataFrame:
     return pd.DataFrame([ROW | row for row in rows])
@@ -103,21 +105,23 @@ def test_ticks_hold_one_and_keep_apart():
 
 
 def test_a_table_of_claims_escapes_marks_and_folds():
-    contrasts = "; ".join(f"n={n}: 2.00 (1.50 to 2.50) in 3 blocks; published 1.90" for n in (1000, 10000, 100000))
     rows = table(
-        {"untrusted": True, "why": f"reproduced in 3 of 3 ({contrasts})"},
+        {"untrusted": True},
         {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only a stand-in <ran>"},
     )
-    document = lxml.html.fragment_fromstring(verdict_tables.claims(rows).data, create_parent="div")
+    contrasts = table({"contrast": "n=1000"}, {"contrast": "n=10000"}, *ABSENT)
+    document = lxml.html.fragment_fromstring(verdict_tables.claims(rows, contrasts).data, create_parent="div")
     text = document.text_content()
     assert "A takes <longer> than B." in text
     assert "reproduced †" in text
     assert "[1.50, ∞]" in text
     assert "2 of 3" in text
     assert "only a stand-in <ran>" in text
+    assert "2 contrasts: 2 reproduced; 2 more could not be judged" in text
     items = [item.text_content() for item in document.xpath("//details//li")]
-    assert [item.partition(":")[0] for item in items] == ["n=1000", "n=10000", "n=100000"]
-    assert all(item.endswith("published 1.90") for item in items)
+    assert [item.partition(":")[0] for item in items] == ["n=1000", "n=10000", "did not run"]
+    assert items[0].startswith("n=1000: reproduced, 2.00")
+    assert items[2].endswith("n=1; n=10")
 
 
 @pytest.mark.parametrize(
@@ -125,14 +129,28 @@ def test_a_table_of_claims_escapes_marks_and_folds():
     [(1.5, inf, "[1.50, ∞]"), (1e-9, 1e12, "[< 0.001, > 1,000]"), (0.0, 999.0, "[0, 999]"), (nan, nan, "2.00")],
 )
 def test_ends_far_out_are_not_printed_in_digits(low, high, said):
-    document = lxml.html.fragment_fromstring(verdict_tables.claims(table({"low": low, "high": high})).data)
+    document = lxml.html.fragment_fromstring(
+        verdict_tables.claims(table({"low": low, "high": high}), table({}).iloc[:0]).data
+    )
     assert document.xpath("//td[@class='here']")[0].text_content().endswith(said)
 
 
 def test_nothing_judged_is_said_and_not_left_blank():
     rows = table({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
-    assert "None of this paper's claims could be judged" in verdict_tables.claims(rows).data
+    assert "None of this paper's claims could be judged" in verdict_tables.claims(rows, rows).data
     assert words.study_verdicts(rows) == "**1 claims**: 1 not testable here."
+
+
+def test_without_any_result_every_page_stands_and_says_so():
+    nothing = constructed.observations(())
+    judged = verdicts.judged(nothing)
+    assert set(judged["verdict"]) == {verdicts.NOT_TESTABLE}
+    assert f"**{len(evidence.claims())} claims** that compare; **0 could be judged**" in words.verdicts(judged)
+    for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
+        exhibit = figures.FIGURES[name](nothing, evidence.published())
+        assert exhibit.figure is not None
+        assert any("not run in this profile" in note for note in exhibit.notes)
+    assert "None of this paper's claims" in verdict_tables.claims(judged[judged["study"] == "tcp"], table({})).data
 
 
 def test_sentences_count_what_the_verdicts_are():

@@ -4,6 +4,7 @@ from functools import partial
 from typing import Final
 
 import pandas as pd
+from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
 from benchbook import evidence
@@ -97,6 +98,10 @@ def counts(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     missing = [study for study in evidence.STUDIES if study not in set(observations["study"])]
     notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
     notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
+    return Exhibit(title, _bars(tally), tuple(notes), _drawn(tally, title, notes))
+
+
+def _drawn(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
     looks = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
     with style.applied():
         handles = [Patch(fc=looks[name], ec=style.INK, lw=0.4, label=name) for name in looks if tally[name].any()]
@@ -117,7 +122,7 @@ def counts(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
         axes.grid(visible=False)
         axes.set_xlabel("claims")
         settle(figure)
-    return Exhibit(title, _bars(tally), tuple(notes), figure)
+    return figure
 
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:

@@ -9,7 +9,7 @@ from benchbook.evidence.published import STUDIES, published
 from benchbook.evidence.recomputed.checks import bookstore, crud, drivers, replication, tcp, tcp_overview
 from benchbook.evidence.recomputed.finding import Finding
 from benchbook.evidence.recomputed.findings import bookstore as bookstore_findings
-from benchbook.evidence.recomputed.findings import crud_text, crud_times, tcp_tests
+from benchbook.evidence.recomputed.findings import crud_design, crud_text, crud_times, tcp_tests
 from benchbook.evidence.recomputed.findings import drivers as drivers_findings
 from benchbook.evidence.recomputed.findings import replication as replication_findings
 from benchbook.evidence.recomputed.findings import tcp as tcp_findings
@@ -29,6 +29,7 @@ _FINDINGS: Final = (
     *drivers_findings.FINDINGS,
     *crud_times.FINDINGS,
     *crud_text.FINDINGS,
+    *crud_design.FINDINGS,
     *replication_findings.FINDINGS,
 )
 

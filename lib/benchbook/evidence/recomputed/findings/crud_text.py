@@ -1,11 +1,10 @@
 """`crud`: sentences that its own tables contradict."""
 
-from itertools import pairwise, product
-from statistics import geometric_mean
+from itertools import product
 from typing import Final
 
 from benchbook.evidence.recomputed.check import SIMILAR
-from benchbook.evidence.recomputed.checks.crud import DOCUMENT, RELATIONAL, SIZES, TABLES, pairs, time
+from benchbook.evidence.recomputed.checks.crud import RELATIONAL, SIZES, TABLES, pairs, time
 from benchbook.evidence.recomputed.finding import Finding, listed
 
 _SQL: Final = "Microsoft SQL Server"
@@ -169,66 +168,6 @@ def overall() -> Finding:
     )
 
 
-def constraints() -> Finding:
-    """Selects check no constraints and differ as much."""
-    ratios = {place: _mean(place, RELATIONAL) / _mean(place, ("MongoDB", "Couchbase")) for place in TABLES}
-    writes = [ratio for place, ratio in ratios.items() if place[0] != "select"]
-    return Finding(
-        "crud.constraints",
-        "Constraints as the reason",
-        "unsupported",
-        "Section V",
-        "Relational systems may be slower because they check integrity when they insert, update and delete.",
-        f"At {int(SIZES[-1]):,} records the relational systems' geometric mean over MongoDB's and Couchbase's is "
-        f"{ratios['select', 'single']:.1f} for selects, which check nothing, and {listed(writes, '.1f')} for the "
-        "six tables of writes.",
-        "The gap is as wide where the reason cannot apply. Here constraints are a factor (`constraints`).",
-    )
-
-
-def _mean(place: tuple[str, str], engines: tuple[str, ...]) -> float:
-    return geometric_mean(time(place, engine, SIZES[-1]).value for engine in engines)
-
-
-def steps() -> Finding:
-    """Ten times the records take three to thirty-four times the time."""
-    grown = {
-        (place, engine, n): time(place, engine, n).value / time(place, engine, before).value
-        for place, engine, (before, n) in product(TABLES, RELATIONAL + DOCUMENT, pairwise(SIZES))
-    }
-    odd = [ratio for ratio in grown.values() if not 5 <= ratio <= 20]
-    (least, most) = (min(grown, key=lambda one: grown[one]), max(grown, key=lambda one: grown[one]))
-    return Finding(
-        "crud.steps",
-        "Ten times the records",
-        "not shown",
-        "Tables II to VIII",
-        "Operations are single calls, one after the other; nothing is said of how times grow.",
-        f"Of {len(grown)} steps from one size to ten times as many, {len(odd)} lie outside 5 to 20 times: from "
-        f"{grown[least]:.1f} ({least[1]}, {' '.join(least[0])}) to {grown[most]:.1f} ({most[1]}, "
-        f"{' '.join(most[0])}).",
-        "Single calls on an indexed table should grow tenfold. A cache that fills or a missing index would show "
-        "here, and would make the contrast of that size one of the cache.",
-    )
-
-
-def no_unit() -> Finding:
-    """Table VIII has no unit."""
-    ratio = (
-        time(("select", "single"), "MongoDB", SIZES[-1]).value / time(("insert", "single"), "MongoDB", SIZES[-1]).value
-    )
-    return Finding(
-        "crud.no-unit",
-        "A table without a unit",
-        "not shown",
-        "Table VIII and Fig. 8",
-        "Six tables of times are titled in milliseconds, the seventh in nothing.",
-        f"Taken for milliseconds MongoDB's selects are {1 / ratio:.0f} times quicker than its inserts at 100,000 "
-        "records.",
-        "Milliseconds are assumed in all that follows. With CouchDB's writes in doubt the reader would like to know.",
-    )
-
-
 FINDINGS: Final = (
     sqlserver_delete,
     postgresql_update,
@@ -239,7 +178,4 @@ FINDINGS: Final = (
     second_place,
     better_than_relational,
     overall,
-    constraints,
-    steps,
-    no_unit,
 )

@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from benchbook.evidence.recomputed.checks.crud import DOCUMENT, RELATIONAL, SIZES, TABLES, WRITES, Place, time
+from benchbook.evidence.recomputed.checks.crud import DOCUMENT, RELATIONAL, SIZES, WRITES, Place, time
 from benchbook.evidence.recomputed.finding import Finding, listed
 from benchbook.evidence.recomputed.printed import printed
 
@@ -152,40 +152,6 @@ def sqlserver_seconds() -> Finding:
     )
 
 
-def another_papers_columns() -> Finding:
-    """Nine machines are three for each of three databases: the relational ones ran elsewhere."""
-    each, every = (
-        printed("crud", "Section IV", "virtual machines", column).value for column in ("each database", "all")
-    )
-    return Finding(
-        "crud.another-papers-columns",
-        "Relational columns from another paper",
-        "unsupported",
-        "Sections I and IV",
-        f"Six databases are compared; nine virtual machines were set up, {each:.0f} for each database.",
-        f"{every:.0f} machines serve {every / each:.0f} databases; six would have taken {6 * each:.0f}. The "
-        "relational times are taken from an earlier paper, its reference 10.",
-        "Every contrast of document against relational stores is also one of machines, schemas and dates. Here both "
-        "families run on the same machine in the same blocks.",
-    )
-
-
-def no_variance() -> Finding:
-    """Fifty batches each, and no spread."""
-    batches = printed("crud", "Section IV", "batches", "each number of records").value
-    count = len(TABLES) * len(SIZES) * len(DOCUMENT + RELATIONAL)
-    return Finding(
-        "crud.no-variance",
-        f"{batches:.0f} batches and no spread",
-        "not shown",
-        "Section IV; Tables II to VIII",
-        f"Each batch ran {batches:.0f} times; between single and distributed databases there are significant "
-        "differences.",
-        f"{count} means are printed without a spread; no test can be made of any of them.",
-        "Significance is claimed in words. A difference of 1 % and one of 100 % stand on the same footing.",
-    )
-
-
 FINDINGS: Final = (
     couchdb_seconds,
     couchdb_turned_round,
@@ -194,6 +160,4 @@ FINDINGS: Final = (
     couchbase_inserts,
     sqlserver_topologies,
     sqlserver_seconds,
-    another_papers_columns,
-    no_variance,
 )
