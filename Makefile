@@ -1,7 +1,7 @@
 # make run    the quick profile of all five studies on real servers, then the report (about ten minutes, set-up included)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
-# make reference   the quick profile anew, its figures kept in figures/reference (on an idle machine)
+# make reference   the quick profile anew (PROFILE=night: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
 # make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
 # make lock   pin the dependencies anew
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
@@ -38,11 +38,10 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 
-reference:
-	@rm -rf data/results figures/quick
-	@$(MAKE) --no-print-directory run PROFILE=quick
-	@rm -rf figures/reference && mkdir -p figures/reference
-	@cp figures/quick/*.png figures/quick/*.csv figures/quick/*.json figures/reference && rm -f figures/reference/report.json
+reference: setup
+	@rm -rf data/results figures/$(PROFILE)
+	@$(MAKE) --no-print-directory run PROFILE=$(PROFILE)
+	@$(BIN)/python -m benchbook.report.reference $(PROFILE) figures/reference
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -108,6 +108,8 @@ def judge() -> dict[str, float]:
     step("comparisons")
     evidence.controls(means)
     step("controls")
+    evidence.verdicts(evidence.measures(means))
+    step("verdicts")
     counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(found))}
     return took | counts | {"peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}
 
