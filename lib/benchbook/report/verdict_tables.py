@@ -73,7 +73,9 @@ def _why(row: "figures.Row", mine: pd.DataFrame) -> str:
     able = mine[mine["verdict"] != NOT_TESTABLE]
     counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
     rest = len(mine) - len(able)
-    told = f"{len(able)} contrasts: {counts}" + (f"; {rest} more could not be judged" if rest else "")
+    told = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}" + (
+        f"; {rest} more could not be judged" if rest else ""
+    )
     items = [f"{one.contrast}: {one.verdict}, {one.why}" for one in figures.each(able)]
     absent = mine[mine["verdict"] == NOT_TESTABLE].groupby("why", sort=False)["contrast"].agg("; ".join)
     items += [f"{why}: {where}" for why, where in absent.items()]
