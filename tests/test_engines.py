@@ -59,6 +59,8 @@ EACH_PAIR = pytest.mark.parametrize("case", PAIRED, ids="-".join)
 GAPS = {
     "mongodb": {"constraints"},
     "mongodb+mongoengine": {"constraints"},
+    "mongodb+async": {"constraints"},
+    "mongodb+beanie": {"constraints"},
     "postgresql+jsonb": {"constraints", "nul_characters"},
     "postgresql+relational": {"nul_characters"},
     "mysql+json": {"constraints"},
@@ -381,7 +383,7 @@ def test_without_constraints_anything_goes_but_a_second_key(opened: Opened, engi
             loose.insert(orphan)
 
 
-@pytest.mark.parametrize("case", [(name, "single") for name in (*TABLES, "mongodb+mongoengine")])
+@pytest.mark.parametrize("case", [(name, "single") for name in (*TABLES, "mongodb+mongoengine", "mongodb+beanie")])
 def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(engine: Engine) -> None:
     engine.create(TYPED)
     record = awkward()[0]
@@ -451,7 +453,8 @@ def test_every_write_to_mongodb_states_its_concern(
     opened: Opened, durability: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = Listener()
-    monkeypatch.setattr(pymongo, "MongoClient", partial(pymongo.MongoClient, event_listeners=[listener]))
+    for kind in ("MongoClient", "AsyncMongoClient"):
+        monkeypatch.setattr(pymongo, kind, partial(getattr(pymongo, kind), event_listeners=[listener]))
     engine = opened(durability=durability)
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     listener.concerns.clear()

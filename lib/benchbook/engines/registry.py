@@ -11,6 +11,8 @@ from benchbook.engines.errors import EngineError
 _ADAPTERS: Final = {
     "mongodb": ("mongodb", "MongoDB"),
     "mongodb+mongoengine": ("mongoengine", "MongoEngine"),
+    "mongodb+async": ("mongodb_async", "AsyncMongoDB"),
+    "mongodb+beanie": ("beanie", "Beanie"),
     "postgresql+jsonb": ("postgresql_jsonb", "PostgreSQLDocuments"),
     "postgresql+relational": ("postgresql_relational", "PostgreSQLTables"),
     "mysql+json": ("mysql_json", "MySQLDocuments"),

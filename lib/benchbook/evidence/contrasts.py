@@ -85,6 +85,8 @@ _CODECS: Final = {
 _DRIVERS: Final = {
     "mongoengine": "mongoengine",
     "pymongo": "pymongo",
+    "beanie": "beanie",
+    "pymongo_async": "pymongo (asynchronous)",
     "mongoose": "Mongoose",
     "mongoclient": "MongoClient",
 }
@@ -158,7 +160,7 @@ CONTRASTS: Final = (
         "drivers",
         "mapper against driver",
         by="driver",
-        pairs=(("mongoengine", "pymongo"), ("mongoose", "mongoclient")),
+        pairs=(("mongoengine", "pymongo"), ("beanie", "pymongo_async"), ("mongoose", "mongoclient")),
         quantities=_all(("insert", "find", "update", "delete"), "client", "wall_time", "cpu_time", "memory_change_kb"),
         factors=("lane", "attributes", "n", "calls", "durability"),
         labels=_DRIVERS,

@@ -15,6 +15,8 @@ ENGINES: Final[dict[str, str]] = {
     "postgresql@9.6+jsonb": "PostgreSQL 9.6, JSONB",
     "mongodb": "MongoDB",
     "mongodb+mongoengine": "MongoDB, mongoengine",
+    "mongodb+async": "MongoDB, asynchronous",
+    "mongodb+beanie": "MongoDB, beanie",
     "couchdb": "CouchDB",
     "couchbase": "Couchbase",
     "rethinkdb": "RethinkDB",

@@ -1,0 +1,99 @@
+"""MongoDB through pymongo's AsyncMongoClient: the native adapter's verbs, awaited on an event loop of the engine's own.
+
+Emptying, keys, positions, counters and reading the replica, which no study times, stay the native adapter's. What a
+call pays for the loop (see `EventLoop`) is inside every timed section: once a section in bulk, once a record otherwise.
+"""
+
+from collections.abc import Coroutine, Sequence
+from typing import Any, TypeVar
+
+import pymongo
+
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Role
+from benchbook.engines.base import Record, told
+from benchbook.engines.event_loop import EventLoop
+from benchbook.engines.mongodb import DATABASE, MongoDB
+from benchbook.engines.mongodb_client import async_client
+
+T = TypeVar("T")
+
+
+class AsyncMongoDB(MongoDB):
+    """Verbs are the collection's own, one awaited call each."""
+
+    name = "mongodb+async"
+    driver = f"pymongo {pymongo.version} (AsyncMongoClient)"
+    _loop: EventLoop | None = None
+
+    @told
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Create the collection as the native adapter does."""
+        super().create(schema, parents=parents)
+        self._records: Any = self._async_client[DATABASE][schema.name]
+
+    @told
+    def insert(self, record: Record) -> object:
+        """Insert one document."""
+        return self._await(self._records.insert_one(record))
+
+    @told
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert documents in the driver's batches; those before a refused one stay."""
+        return self._await(self._records.insert_many(records)) if records else None
+
+    @told
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return the documents found."""
+        return self._restored(self._await(self._records.find({field: value}).to_list()))
+
+    @told
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the node's documents: the primary's through the asynchronous client."""
+        if role != "primary":
+            return super().read_all(role)
+        return self._restored(self._await(self._records.find().to_list()))
+
+    @told
+    def update(self, key: str, changes: Record) -> None:
+        """Set fields of one document."""
+        result = self._await(self._records.update_one({"_id": key}, {"$set": changes}))
+        self._one(result.matched_count, key)
+
+    @told
+    def update_all(self, changes: Record) -> int:
+        """Set fields of all documents."""
+        return int(self._await(self._records.update_many({}, {"$set": changes})).matched_count)
+
+    @told
+    def delete(self, key: str) -> None:
+        """Delete one document."""
+        self._one(self._await(self._records.delete_one({"_id": key})).deleted_count, key)
+
+    @told
+    def delete_all(self) -> int:
+        """Delete all documents."""
+        return int(self._await(self._records.delete_many({})).deleted_count)
+
+    def close(self) -> None:
+        """Close all connections, and end the event loop."""
+        super().close()
+        if self._loop:
+            self._loop.run(self._async_client.close())
+            self._loop.close()
+            self._loop = None
+
+    @told
+    def _connect(self) -> None:
+        super()._connect()
+        self._async_client = async_client(self.deployment.node().url, self.options.durability)
+        self._loop = EventLoop()
+        try:
+            self._await(self._async_client.admin.command("ping"))
+        except BaseException:
+            self.close()
+            raise
+
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        assert self._loop is not None
+        return self._loop.run(coroutine)
