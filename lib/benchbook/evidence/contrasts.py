@@ -64,7 +64,7 @@ def _all(operations: tuple[str, ...], role: str, *metrics: str) -> tuple[Quantit
 _JAVA: Final = ("jaxb", "jaxb_context", "dom", "xmldecoder")
 
 CODEC_PAIRS: Final = (
-    *(("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec")),
+    *(("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec"), ("pydantic_xml", "pydantic")),
     *((codec, "jackson") for codec in _JAVA),
 )
 """Codecs of one kind: the main ones in C, the standard library's, those that bind objects; and Java's."""
@@ -76,6 +76,8 @@ _CODECS: Final = {
     "json": "JSON (json)",
     "xsdata": "XML (xsdata)",
     "msgspec": "JSON (msgspec)",
+    "pydantic_xml": "XML (pydantic-xml)",
+    "pydantic": "JSON (pydantic)",
     "jackson": "JSON (Jackson)",
     "jaxb": "XML (JAXB)",
     "jaxb_context": "XML (JAXB, a context an object)",
