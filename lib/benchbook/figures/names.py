@@ -34,8 +34,6 @@ MODELS: Final = {
     "xml_text": "XML as text",
 }
 
-DRIVERS: Final = {"pymongo": "native driver", "mongoengine": "mapper"}
-
 
 def engine(name: str) -> str:
     """Return the engine's name in print."""

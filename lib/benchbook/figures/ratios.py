@@ -8,10 +8,10 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, names, replication, tcp
+from benchbook.figures import bookstore, crud, drivers, names, replication, stacks, tcp
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import COLUMNS, Row, chosen, each, empty, joined
+from benchbook.figures.points import COLUMNS, Row, each, empty, joined
 
 METRICS: Final = {
     "wall_time": "time",
@@ -35,6 +35,10 @@ def _n(row: Row) -> str:
     return f"n = {int(row.n):,}"
 
 
+def _sides(row: Row) -> str:
+    return f"{row.a} / {row.b}"
+
+
 @dataclass(frozen=True)
 class Part:
     """One study's comparisons of one kind."""
@@ -43,7 +47,7 @@ class Part:
     comparison: str
     title: str
     row: Callable[[Row], str]
-    papers_way: Mapping[str, Any]
+    ways: Mapping[str, Mapping[str, Any]]  # of each lane
     panel: Callable[[Row], str] = _n
     keep: tuple[str, ...] = ()  # operations; all when empty
     series: Callable[[Row], str] = field(default=lambda row: "")
@@ -55,46 +59,49 @@ PARTS: Final = {
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{METRICS[row.metric]}, {_n(row)}",
-        bookstore.PAPERS_WAY,
+        bookstore.WAYS,
         panel=lambda row: f"case {row.settings['case']}",
         keep=("round_trip", "marshal"),
+        series=lambda row: stacks.NAMES[row.settings.get("lane", "python")],
     ),
     "tcp_ratios": Part(
         "tcp",
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{METRICS[row.metric]}, {row.role}",
-        tcp.PAPERS_WAY,
+        dict.fromkeys(("python", "java"), tcp.PAPERS_WAY),
+        series=_sides,
     ),
     "drivers_ratios": Part(
         "drivers",
         "mapper against driver",
         "mapper over native driver",
         lambda row: f"{METRICS[row.metric]}: {row.operation}, {_n(row)}",
-        drivers.PAPERS_WAY,
+        dict.fromkeys(("python", "node"), drivers.PAPERS_WAY),
         panel=lambda row: f"{row.settings['attributes']} attributes",
+        series=_sides,
     ),
     "crud_ratios_engines": Part(
         "crud",
         "engine against engine",
         "engine over engine",
         lambda row: f"{row.operation}, {row.settings['topology']}: {row.a} / {row.b}",
-        crud.PAPERS_WAY,
+        {"python": crud.PAPERS_WAY},
     ),
     "crud_ratios_replication": Part(
         "crud",
         "replicated against single",
         "replicated over single",
         lambda row: f"{row.operation}: {names.engine(str(row.settings['engine']))}",
-        crud.PAPERS_WAY,
+        {"python": crud.PAPERS_WAY},
     ),
     "replication_ratios": Part(
         "replication",
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{names.engine(str(row.settings['engine']))}: {METRICS[row.metric]}, {row.role}",
-        replication.PAPERS_WAY,
-        series=lambda row: f"{row.a} / {row.b}",
+        {"python": replication.PAPERS_WAY},
+        series=_sides,
     ),
 }
 
@@ -107,7 +114,8 @@ def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[st
     table = table[~((table["operation"] == "marshal") & (table["metric"] == "wall_time"))].reset_index(drop=True)
     settings = pd.DataFrame(list(table["settings"]), index=table.index)
     spread = table.join(settings.drop(columns=[name for name in settings if name in table]))
-    kept, notes = chosen(spread, part.papers_way)
+    by_stack, notes = stacks.settled(spread, part.ways)
+    kept = pd.concat(by_stack.values())
     order = [name for name in ("case", "attributes", "model", "n") if name in kept]
     kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
     rows = [row for row in each(kept) if row.ratio == row.ratio]
@@ -146,7 +154,7 @@ def ratios(observations: pd.DataFrame, published: pd.DataFrame, *, name: str) ->
     points, notes = drawn(observations, part)
     title = f"{part.study}: {part.title}"
     if len(only := set(points["series"])) == 1 and (pair := only.pop()):
-        points, title = points.assign(series=""), f"{part.study}: {pair}"
+        points, title = points.assign(series=""), f"{part.study}: {pair}" if "/" in pair else title
     panels = list(dict.fromkeys(points["panel"])) or [""]
     rows = _grouped(list(dict.fromkeys(points["level"])))
     drawing = dots(points, title=title, axis="ratio", rows=rows, panels=panels, notes=notes, reference=1.0)

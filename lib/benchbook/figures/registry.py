@@ -8,13 +8,25 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, overview, ratios, replication, setups, tcp, tcp_tables
+from benchbook.figures import (
+    bookstore,
+    crud,
+    drivers,
+    libraries,
+    overview,
+    ratios,
+    replication,
+    setups,
+    tcp,
+    tcp_tables,
+)
 from benchbook.figures.exhibit import Maker, save
 from benchbook.figures.provenance import provenance
 
 FIGURES: Final[dict[str, Maker]] = {
     **overview.FIGURES,
     **bookstore.FIGURES,
+    **libraries.FIGURES,
     **tcp.FIGURES,
     **drivers.FIGURES,
     **crud.FIGURES,
