@@ -223,7 +223,7 @@ def test_without_constraints_anything_goes_but_a_second_key(opened: Opened, engi
             loose.insert(orphan)
 
 
-@singles([*TABLES, "mongodb+mongoengine"])
+@singles([*TABLES, "mongodb+mongoengine", "mongodb+beanie"])
 def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(engine: Engine) -> None:
     engine.create(TYPED)
     record = awkward()[0]
@@ -293,7 +293,8 @@ def test_every_write_to_mongodb_states_its_concern(
     opened: Opened, durability: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     listener = Listener()
-    monkeypatch.setattr(pymongo, "MongoClient", partial(pymongo.MongoClient, event_listeners=[listener]))
+    for kind in ("MongoClient", "AsyncMongoClient"):
+        monkeypatch.setattr(pymongo, kind, partial(getattr(pymongo, kind), event_listeners=[listener]))
     engine = opened(durability=durability)
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     listener.concerns.clear()

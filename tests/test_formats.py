@@ -304,7 +304,7 @@ def test_only_the_library_that_was_asked_for_is_imported(asked, alone):
     ask = f"formats.codec({asked!r})" if asked else "None"
     code = f"import sys; from benchbook import formats; {ask}; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert {"orjson", "msgspec", "lxml", "xsdata", "numpy", "pandas"} & set(loaded) == alone
+    assert {"orjson", "msgspec", "pydantic", "lxml", "xsdata", "numpy", "pandas"} & set(loaded) == alone
 
 
 def test_dates_are_iso_8601_in_records():

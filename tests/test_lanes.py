@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from benchbook import datasets, formats, grid, lanes
+from benchbook.deployment import Topology
 from benchbook.lanes import contract, harness, toolchains
-from benchbook.studies import bookstore, drivers, tcp
+from benchbook.studies import bookstore, crud, drivers, tcp
 from standing import announce, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -215,6 +216,51 @@ def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytes
     parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
     with pytest.raises(lanes.LaneError, match=r"node: ValidationError: .*Age"):
         drivers.run(parameters)
+
+
+@pytest.mark.usefixtures("node")
+@pytest.mark.parametrize(("topology", "calls"), [("single", "single"), ("single", "bulk"), ("replicated", "single")])
+def test_crud_on_node_delivers_what_the_study_promises(
+    topology: Topology, calls: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announce(monkeypatch, "mongodb", topology)
+    parameters = crud.Parameters(lane="node", topology=topology, calls=calls, n=30, repetitions=2, article_index=True)
+    rows = crud.run(parameters)
+    for repetition in range(2):
+        assert outputs(rows, repetition) == crud.expected(parameters)
+    assert set(rows["count"]) == {30}
+    assert set(rows["topology"]) == {topology}
+    assert not rows["censored"].any()
+    assert (rows["value"] > 0).all()
+
+
+@pytest.mark.usefixtures("node")
+def test_a_wait_on_node_that_runs_out_is_censored_and_what_is_owed_then_is_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    announce(monkeypatch, "mongodb", "replicated")
+    parameters = crud.Parameters(lane="node", topology="replicated", n=10, repetitions=2, timeout_s=1e-9)
+    rows = crud.run(parameters)
+    for repetition in range(2):
+        assert outputs(rows, repetition) == crud.expected(parameters)
+    measured = rows[rows["value"].notna()].set_index("metric")
+    assert measured["censored"].to_dict() == {"wall_time": False, "catch_up_time": True, "elapsed_time": True}
+    owed = rows[rows["value"].isna()]
+    assert owed["censored"].all()
+    assert owed["source"].str.contains("has not caught up within 2 times").all()
+
+
+@pytest.mark.usefixtures("node")
+def test_a_record_that_mongodb_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    announce(monkeypatch, "mongodb", "single")
+    data = datasets.comments(3, 7)
+    data.records[2]["_id"] = data.records[0]["_id"]
+    monkeypatch.setattr(datasets, "comments", lambda *_, **__: data)
+    with pytest.raises(lanes.LaneError, match=r"node: MongoServerError: E11000 duplicate key"):
+        crud.run(crud.Parameters(lane="node", n=3, repetitions=1))
+
+
+def test_the_node_lane_of_crud_has_mongodb_alone() -> None:
+    with pytest.raises(ValueError, match="lane: node takes engine: mongodb"):
+        crud.Parameters(lane="node", engine="postgresql+jsonb")
 
 
 @pytest.mark.parametrize(

@@ -50,5 +50,5 @@ module.exports = async function drivers ({ parameters, data, url, pids = [] }, r
   } finally {
     await store.close()
   }
-  return store.version
+  return { driver: store.version }
 }

@@ -10,8 +10,8 @@ async function main () {
   if (!(asked.study in STUDIES)) throw new Error(`no study ${asked.study} on this lane`)
   console.log = console.error // what libraries print is not part of the answer
   let repetitions = 0
-  const driver = await require(STUDIES[asked.study])(asked, sections => print({ repetition: repetitions++, sections }))
-  print({ closed: true, repetitions, driver })
+  const told = await require(STUDIES[asked.study])(asked, sections => print({ repetition: repetitions++, sections }))
+  print({ closed: true, repetitions, ...told })
 }
 
 main().catch(error => {

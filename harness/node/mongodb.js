@@ -8,18 +8,22 @@ const CONCERN = { default: { w: 1 }, relaxed: { w: 1, journal: false }, strict: 
 const TYPES = { string: String, integer: Number, float: Number, date: Date, datetime: Date, boolean: Boolean }
 
 const options = durability => ({
+  readPreference: 'secondaryPreferred',
   writeConcern: CONCERN[durability],
   retryWrites: false,
   retryReads: false,
   serverSelectionTimeoutMS: 5000
 })
 
+const connect = (url, durability) => new MongoClient(url, options(durability)).connect()
+connect.version = `mongodb ${require('mongodb/package.json').version} (Node ${process.version})`
+
 // The driver's own collection: also what empties and checks the store for the mapper.
 async function native (url, name, durability) {
-  const client = await new MongoClient(url, options(durability)).connect()
+  const client = await connect(url, durability)
   const collection = client.db(DATABASE).collection(name)
   return {
-    version: `mongodb ${require('mongodb/package.json').version} (Node ${process.version})`,
+    version: connect.version,
     fresh: async () => {
       await collection.drop().catch(error => { if (error.codeName !== 'NamespaceNotFound') throw error })
       await client.db(DATABASE).createCollection(name)
@@ -64,4 +68,5 @@ async function mapped (url, name, durability, fields) {
 
 const integer = type => type === 'integer' ? { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : {}
 
+exports.connect = connect
 exports.open = { mongoclient: native, mongoose: mapped }

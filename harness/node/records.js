@@ -1,20 +1,27 @@
-// The records that were given: a line that states their fields, then one a record.
+// The records that were given: a line that states what they are, then one a record.
 'use strict'
 const { readFileSync } = require('node:fs')
 const { isDeepStrictEqual } = require('node:util')
 
 const DATES = new Set(['date', 'datetime'])
 
+// The first line is the fields with their types, or an object that holds them with what else the study needs.
 exports.read = function read (file) {
   const [first, ...lines] = readFileSync(file, 'utf8').split('\n').filter(Boolean)
-  const fields = JSON.parse(first)
+  const head = JSON.parse(first)
+  const { fields, parents = [], ...rest } = Array.isArray(head) ? { fields: head } : head
+  return {
+    ...rest,
+    fields,
+    records: restored(lines.map(line => JSON.parse(line)), fields),
+    parents: parents.map(parent => ({ ...parent, records: restored(parent.records, parent.fields) }))
+  }
+}
+
+function restored (records, fields) {
   const dates = fields.filter(([, type]) => DATES.has(type)).map(([name]) => name)
-  const records = lines.map(line => {
-    const record = JSON.parse(line)
-    for (const name of dates) record[name] = new Date(record[name])
-    return record
-  })
-  return { fields, records }
+  for (const record of records) for (const name of dates) record[name] = new Date(record[name])
+  return records
 }
 
 // Throws unless these are exactly those records, with some fields changed; in any order.

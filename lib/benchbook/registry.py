@@ -5,6 +5,8 @@ from typing import Final
 ENGINES: Final[dict[str, tuple[str, str]]] = {
     "mongodb": ("mongodb", "MongoDB"),
     "mongodb+mongoengine": ("mongoengine", "MongoEngine"),
+    "mongodb+async": ("mongodb_async", "AsyncMongoDB"),
+    "mongodb+beanie": ("beanie", "Beanie"),
     "postgresql+jsonb": ("postgresql_jsonb", "PostgreSQLDocuments"),
     "postgresql+relational": ("postgresql_relational", "PostgreSQLTables"),
     "mysql+json": ("mysql_json", "MySQLDocuments"),
@@ -23,10 +25,10 @@ ENGINES: Final[dict[str, tuple[str, str]]] = {
 }
 """An engine's module in `benchbook.engines` and its class there. A name is its product, after ``+`` the mode of it."""
 
-_MAPPERS: Final = ("mongodb+mongoengine",)
+_MODES: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
 
-STORES: Final = tuple(name for name in ENGINES if name not in (*_MAPPERS, "noop"))
-"""Engines that are a database by itself: no mapper over one, nor none."""
+STORES: Final = tuple(name for name in ENGINES if name not in (*_MODES, "noop"))
+"""Engines that are a database by itself: no mapper over one or second client of one, nor none."""
 
 PRODUCTS: Final = tuple(dict.fromkeys(name.partition("+")[0] for name in ENGINES if name != "noop"))
 """What engines run on. An old version, ``product@version``, is a product of its own: a grid may compare the two."""

@@ -64,7 +64,7 @@ def _all(operations: tuple[str, ...], role: str, *metrics: str) -> tuple[Quantit
 _JAVA: Final = ("jaxb", "jaxb_context", "dom", "xmldecoder")
 
 CODEC_PAIRS: Final = (
-    *(("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec")),
+    *(("lxml", "orjson"), ("etree", "json"), ("xsdata", "msgspec"), ("pydantic_xml", "pydantic")),
     *((codec, "jackson") for codec in _JAVA),
 )
 """Codecs of one kind: the main ones in C, the standard library's, those that bind objects; and Java's."""
@@ -76,6 +76,8 @@ _CODECS: Final = {
     "json": "JSON (json)",
     "xsdata": "XML (xsdata)",
     "msgspec": "JSON (msgspec)",
+    "pydantic_xml": "XML (pydantic-xml)",
+    "pydantic": "JSON (pydantic)",
     "jackson": "JSON (Jackson)",
     "jaxb": "XML (JAXB)",
     "jaxb_context": "XML (JAXB, a context an object)",
@@ -85,6 +87,8 @@ _CODECS: Final = {
 _DRIVERS: Final = {
     "mongoengine": "mongoengine",
     "pymongo": "pymongo",
+    "beanie": "beanie",
+    "pymongo_async": "pymongo (asynchronous)",
     "mongoose": "Mongoose",
     "mongoclient": "MongoClient",
 }
@@ -163,7 +167,7 @@ CONTRASTS: Final = (
         "drivers",
         "mapper against driver",
         by="driver",
-        pairs=(("mongoengine", "pymongo"), ("mongoose", "mongoclient")),
+        pairs=(("mongoengine", "pymongo"), ("beanie", "pymongo_async"), ("mongoose", "mongoclient")),
         quantities=_all(("insert", "find", "update", "delete"), "client", "wall_time", "cpu_time", "memory_change_kb"),
         factors=("lane", "attributes", "n", "calls", "durability"),
         labels=_DRIVERS,

@@ -5,20 +5,28 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.figures import names
+from benchbook.figures import names, stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.lines import lines
-from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.points import here, joined, printed, remarks, wide
 from benchbook.figures.tables import misprints, table
 
 N: Final = (1, 10, 100, 1000, 10000)
 PAPERS_WAY: Final[dict[str, Any]] = {"process": "together", "sink": "file", "json_codec": "orjson", "xml_codec": "lxml"}
+WAYS: Final = {
+    "python": PAPERS_WAY,
+    "java": {**PAPERS_WAY, "json_codec": "jackson", "xml_codec": "jaxb", "binding": "once"},
+}
+"""What each lane's points are of; the paper's own is Java."""
+
 HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
 BYTES: Final = {"B": 1, "KB": 1_000, "MB": 1_000_000}
 
 
-def drawn(observations: pd.DataFrame, published: pd.DataFrame, case: int) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points of one case, times in µs and sizes in bytes, and what must be said of them."""
+def drawn(
+    observations: pd.DataFrame, published: pd.DataFrame, case: int
+) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
+    """Return the paper's points of one case and each stack's, times in µs and sizes in bytes, and what must be said."""
     paper = _rows(published, case)
     scale = paper["unit"].map(BYTES).fillna(1)
     theirs = printed(
@@ -29,20 +37,19 @@ def drawn(observations: pd.DataFrame, published: pd.DataFrame, case: int) -> tup
         series=paper["column"].str.split().str[0],
     )
     theirs = theirs.assign(unit=theirs["panel"].map({"time": "µs", "size": "B"}))
-    mine, notes = _cells(observations, case)
-    points = joined(
-        theirs, *(_here(mine, *part) for part in (("round_trip", "wall_time", 1e3), ("marshal", "size", 1)))
-    )
-    return points, [*remarks(points, {f"n = {n:,}": n for n in N}), *notes]
+    cells, notes = _cells(observations, case)
+    parts = (("round_trip", "wall_time", 1e3), ("marshal", "size", 1))
+    mine = {stack: joined(*(_here(some, *part) for part in parts)) for stack, some in cells.items()}
+    return theirs, mine, [*remarks(joined(theirs, *mine.values()), {f"n = {n:,}": n for n in N}), *notes]
 
 
 def _rows(published: pd.DataFrame, case: int) -> pd.DataFrame:
     return published[(published["study"] == "bookstore") & (published["source"] == f"Case {case} table")]
 
 
-def _cells(observations: pd.DataFrame, case: int) -> tuple[pd.DataFrame, list[str]]:
+def _cells(observations: pd.DataFrame, case: int) -> tuple[dict[str, pd.DataFrame], list[str]]:
     every = wide(observations, "bookstore")
-    return chosen(every[every["case"] == case], PAPERS_WAY) if len(every) else (every, [])
+    return stacks.settled(every[every["case"] == case] if len(every) else every, WAYS)
 
 
 def _here(mine: pd.DataFrame, operation: str, metric: str, scale: float) -> pd.DataFrame:
@@ -56,29 +63,33 @@ def _here(mine: pd.DataFrame, operation: str, metric: str, scale: float) -> pd.D
 
 def case_table(observations: pd.DataFrame, published: pd.DataFrame, *, case: int) -> Exhibit:
     """Set one case's table: average time of marshalling and unmarshalling, and file size."""
-    points, notes = drawn(observations, published, case)
+    theirs, mine, notes = drawn(observations, published, case)
+    points, sources = stacks.sources(theirs, mine)
     placed = points.assign(
         level=points["level"].map(lambda n: f"{n:,}"),
         panel=points["series"] + " " + points["panel"].map(HEADS),
     )
     columns = [f"{kind} {head}" for head in HEADS.values() for kind in ("XML", "JSON")]
-    frame = table(placed, corner="Number of books", rows=[f"{n:,}" for n in N], columns=columns)
+    frame = table(placed, corner="Number of books", rows=[f"{n:,}" for n in N], columns=columns, sources=sources)
     title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
     return Exhibit(title, frame, (*notes, *misprints(_rows(published, case))))
 
 
 def case_figure(observations: pd.DataFrame, published: pd.DataFrame, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
-    points, notes = drawn(observations, published, case)
+    theirs, mine, notes = drawn(observations, published, case)
     title = f"bookstore, case {case}: time and size over the number of books"
-    shown = points.assign(panel=points["panel"].map({"time": "Time, µs", "size": "Size, bytes"}))
+    points, places = stacks.panels(theirs, mine, ("time", "size"))
+    heads = {place: place.replace("time", "Time in µs").replace("size", "Size in bytes") for place in places}
     drawing = lines(
-        shown,
+        points.assign(panel=points["panel"].map(heads)),
         title=title,
         axes_names=("books", ""),
         ticks=N,
-        panels=("Time, µs", "Size, bytes"),
+        panels=list(heads.values()),
         notes=notes,
+        columns=2,
+        alike=len(mine) > 1,
     )
     return Exhibit(title, points, tuple(notes), drawing)
 

@@ -21,6 +21,9 @@ PAPERS_WAY: Final[dict[str, Any]] = {
     "article_index": False,
     "durability": "default",
 }
+SUFFIXES: Final = {"python": "", "node": ", Node.js"}
+"""What a database's name ends in where another stack than Python asked it."""
+
 PARTS: Final = {
     "II": (2, "insert", "single"),
     "III": (3, "insert", "replicated"),
@@ -69,7 +72,8 @@ def _cells(observations: pd.DataFrame, operation: str, topology: str) -> tuple[p
         (every["operation"] == operation) & (every["topology"].isin([topology, "none"])) & (every["role"] == "client")
     ]
     mine, notes = chosen(mine, PAPERS_WAY)
-    return mine.assign(label=mine["engine"].map(names.engine)), notes
+    stack = mine["lane"].fillna("python").map(SUFFIXES) if "lane" in mine else ""
+    return mine.assign(label=mine["engine"].map(names.engine) + stack), notes
 
 
 def _title(kind: str, number: object, operation: str, topology: str) -> str:

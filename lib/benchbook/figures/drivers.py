@@ -1,5 +1,6 @@
 """Study `drivers`: Table 1 and Figs. 2 to 4; the paper printed no values, so only the bounds of its text are shown."""
 
+import json
 from dataclasses import dataclass
 from functools import partial
 from typing import Final, Literal
@@ -9,10 +10,10 @@ import pandas as pd
 
 from benchbook import datasets, formats
 from benchbook.datasets import players
-from benchbook.figures import names
+from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.lines import lines
-from benchbook.figures.points import COLUMNS, chosen, here, joined, printed, remarks, wide
+from benchbook.figures.points import COLUMNS, here, printed, remarks, wide
 from benchbook.figures.tables import misprints, table
 
 N: Final = (1000, 10000, 100000, 200000)
@@ -21,6 +22,10 @@ SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
 SAMPLE: Final = 1000
 SEED: Final = 20150501
 PAPERS_WAY: Final = {"calls": "bulk", "durability": "default"}
+PAIRS: Final = {"Python": ("pymongo", "mongoengine"), "Node.js": ("mongoclient", "mongoose")}
+"""Each stack's native driver and mapper; the paper's own are Node.js's."""
+
+_KINDS: Final = ("native driver", "mapper")
 
 
 @dataclass(frozen=True)
@@ -91,43 +96,53 @@ def _bounds(published: pd.DataFrame, part: Part) -> pd.DataFrame:
     return frame.assign(censored=False, stand_in=False, caveat="", printed="")[list(COLUMNS)]
 
 
-def drawn(observations: pd.DataFrame, published: pd.DataFrame, figure: int) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points and bounds of one figure, and what must be said of them."""
+def drawn(
+    observations: pd.DataFrame, published: pd.DataFrame, figure: int
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the points and bounds of one figure, its panels, and what must be said of them."""
     part = PARTS[figure]
-    every = wide(observations, "drivers")
-    mine, notes = chosen(every, PAPERS_WAY)
-    points = joined(_bounds(published, part), _here(mine, part))
+    cells, notes = stacks.settled(wide(observations, "drivers"), dict.fromkeys(("python", "node"), PAPERS_WAY))
+    mine = {stack: _here(some, part, PAIRS[stack]) for stack, some in cells.items()}
+    points, panels = stacks.panels(_bounds(published, part), mine, OPERATIONS)
     notes = [
         *remarks(points, {f"n = {n:,}": n for n in N}),
         *notes,
         "the paper prints no values, only bounds over all of its runs",
-        "mapper: mongoengine here, Mongoose there; native driver: pymongo here, MongoClient there",
+        *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in mine),
     ]
-    return points, notes
+    return points, panels, notes
 
 
-def _here(mine: pd.DataFrame, part: Part) -> pd.DataFrame:
+def _here(mine: pd.DataFrame, part: Part, pair: tuple[str, str]) -> pd.DataFrame:
     if part.metric not in mine:
         return here(mine, None, unit=part.unit)
-    driver = mine["driver"].map(lambda name: names.DRIVERS.get(str(name).split()[0], name))
-    series = driver + ", " + mine["attributes"].astype(str) + " attributes"
+    mine = mine.assign(kind=_kinds(mine, pair)).dropna(subset=["kind"])
+    series = mine["kind"] + ", " + mine["attributes"].astype(str) + " attributes"
     value = mine[part.metric] * part.scale
     return here(mine, value, unit=part.unit, panel=mine["operation"], level=mine["n"].astype(int), series=series)
+
+
+def _kinds(mine: pd.DataFrame, pair: tuple[str, str]) -> "pd.Series[str]":
+    """Tell driver and mapper apart by the cell's own parameter; neither: another pair, which is not shown here."""
+    asked = mine["parameters"].map(lambda text: json.loads(text)["driver"])
+    return asked.map(dict(zip(pair, _KINDS, strict=True)))
 
 
 def four_panels(observations: pd.DataFrame, published: pd.DataFrame, *, figure: int) -> Exhibit:
     """Draw one of Figs. 2 to 4: insert, find, update, delete."""
     part = PARTS[figure]
-    points, notes = drawn(observations, published, figure)
+    points, panels, notes = drawn(observations, published, figure)
     title = f"drivers, Fig. {figure}: {part.quantity}"
     drawing = lines(
         points,
         title=title,
         axes_names=("records", f"{part.axis}, {part.unit}"),
         ticks=N,
-        panels=OPERATIONS,
+        panels=panels,
         notes=notes,
         log=(True, part.log),
+        height=2.25 if len(panels) == len(OPERATIONS) else 1.7,
+        alike=len(panels) > len(OPERATIONS),
     )
     return Exhibit(title, points, tuple(notes), drawing)
 

@@ -28,6 +28,7 @@ def lines(
     limits: tuple[float, float] | None = None,
     columns: int = 2,
     height: float = _PANEL_INCHES,
+    alike: bool = False,
 ) -> Figure:
     """Draw points as lines with markers, published hollow and thin, this machine's filled with intervals.
 
@@ -43,6 +44,8 @@ def lines(
         Whether x and y are logarithmic.
     limits
         Of y.
+    alike
+        Whether the panels of one row share their scale of y.
     """
     series = style.ordered(points.loc[points["series"] != "", "series"]) or [""]
     points = _apart(points, series, log[0], max(ticks) - min(ticks))
@@ -51,11 +54,12 @@ def lines(
     with style.applied():
         figure = sheet(title, notes, legend(points, series), height * rows + 0.25)
         grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
-        for axes, panel in zip(grid.flat, panels, strict=False):
+        for place, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             mine = points[points["panel"] == panel]
+            row = panels[place // columns * columns :][:columns]
             _panel(axes, mine, panel, series)
             _along(axes, axes_names, ticks, log[0])
-            _upwards(axes, mine, log[1], limits)
+            _upwards(axes, points[points["panel"].isin(row)] if alike else mine, log[1], limits)
             _bounds(axes, mine[mine["value"].isna()])
         for axes in grid[:-1].flat:
             axes.set_xlabel("")

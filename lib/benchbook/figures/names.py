@@ -15,6 +15,8 @@ ENGINES: Final[dict[str, str]] = {
     "postgresql@9.6+jsonb": "PostgreSQL 9.6, JSONB",
     "mongodb": "MongoDB",
     "mongodb+mongoengine": "MongoDB, mongoengine",
+    "mongodb+async": "MongoDB, asynchronous",
+    "mongodb+beanie": "MongoDB, beanie",
     "couchdb": "CouchDB",
     "couchbase": "Couchbase",
     "rethinkdb": "RethinkDB",
@@ -31,8 +33,6 @@ MODELS: Final = {
     "xml_fields": "XML, field by field",
     "xml_text": "XML as text",
 }
-
-DRIVERS: Final = {"pymongo": "native driver", "mongoengine": "mapper"}
 
 
 def engine(name: str) -> str:

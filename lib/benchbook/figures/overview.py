@@ -104,6 +104,7 @@ def _points(table: pd.DataFrame, headline: Headline) -> pd.DataFrame:
     ]
     for row in each(fits.sort_values("n", ascending=False, kind="stable")):
         same = all(row.settings.get(name) == value for name, value in headline.where.items())
+        same = same and row.settings.get("lane", "python") == "python"
         if same and headline.sides in (None, (row.side_a, row.side_b)):
             what = METRICS[headline.metric]
             level = f"{headline.study}: {headline.label}, {what} (n = {int(row.n):,})"

@@ -8,12 +8,12 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
-from benchbook.figures import bookstore, crud, drivers, names, replication, tcp
+from benchbook.figures import bookstore, crud, drivers, names, replication, stacks, tcp
 from benchbook.figures.caveats import caveats
 from benchbook.figures.compared import about, has, of_one_n, over, points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import Row, chosen, each, joined
+from benchbook.figures.points import Row, each, joined
 
 METRICS: Final = {
     "wall_time": "time",
@@ -37,6 +37,10 @@ def _n(row: Row) -> str:
     return f"n = {int(row.n):,}"
 
 
+def _sides(row: Row) -> str:
+    return f"{row.a} / {row.b}"
+
+
 @dataclass(frozen=True)
 class Part:
     """One study's comparisons of one kind."""
@@ -45,7 +49,7 @@ class Part:
     comparison: str
     title: str
     row: Callable[[Row], str]
-    papers_way: Mapping[str, Any]
+    ways: Mapping[str, Mapping[str, Any]]  # of each lane
     panel: Callable[[Row], str] = _n
     keep: tuple[str, ...] = ()  # operations; all when empty
     series: Callable[[Row], str] = field(default=lambda row: "")
@@ -61,31 +65,34 @@ PARTS: Final = {
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{METRICS[row.metric]}, {_n(row)}",
-        bookstore.PAPERS_WAY,
+        bookstore.WAYS,
         panel=lambda row: f"case {row.settings['case']}",
         keep=("round_trip", "marshal"),
+        series=lambda row: stacks.NAMES[row.settings.get("lane", "python")],
     ),
     "tcp_ratios": Part(
         "tcp",
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{METRICS[row.metric]}, {row.role}",
-        tcp.PAPERS_WAY,
+        dict.fromkeys(("python", "java"), tcp.PAPERS_WAY),
+        series=_sides,
     ),
     "drivers_ratios": Part(
         "drivers",
         "mapper against driver",
         "mapper over native driver",
         lambda row: f"{METRICS[row.metric]}: {row.operation}, {_n(row)}",
-        drivers.PAPERS_WAY,
+        dict.fromkeys(("python", "node"), drivers.PAPERS_WAY),
         panel=lambda row: f"{row.settings['attributes']} attributes",
+        series=_sides,
     ),
     "crud_ratios_engines": Part(
         "crud",
         "engine against engine",
         "each engine over MongoDB",
         lambda row: str(row.a),
-        crud.PAPERS_WAY,
+        {"python": crud.PAPERS_WAY},
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
         over="mongodb",
         panels=tuple(f"{operation}, {topology}" for topology, some in crud.OPERATIONS.items() for operation in some),
@@ -96,7 +103,7 @@ PARTS: Final = {
         "replicated against single",
         "replicated over single",
         lambda row: names.engine(str(row.settings["engine"])),
-        crud.PAPERS_WAY,
+        {"python": crud.PAPERS_WAY},
         panel=lambda row: str(row.operation),
         one_n=True,
     ),
@@ -105,11 +112,11 @@ PARTS: Final = {
         "XML against JSON",
         "XML over JSON",
         lambda row: f"{METRICS[row.metric]}, {row.role}",
-        replication.PAPERS_WAY,
+        {"python": replication.PAPERS_WAY},
         panel=lambda row: names.engine(str(row.settings["engine"])),
         one_n=True,
         abreast=3,
-        series=lambda row: f"{row.a} / {row.b}",
+        series=_sides,
     ),
 }
 
@@ -122,7 +129,8 @@ def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[st
     table = table[~((table["operation"] == "marshal") & (table["metric"] == "wall_time"))].reset_index(drop=True)
     settings = pd.DataFrame(list(table["settings"]), index=table.index)
     spread = table.join(settings.drop(columns=[name for name in settings if name in table]))
-    kept, notes = chosen(spread, part.papers_way)
+    by_stack, notes = stacks.settled(spread, part.ways)
+    kept = pd.concat(by_stack.values())
     order = [name for name in ("case", "attributes", "model", "n") if name in kept]
     kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
     rows = [over(row, part.over) for row in each(kept) if row.ratio == row.ratio and has(row, part.over)]
@@ -152,7 +160,7 @@ def ratios(observations: pd.DataFrame, published: pd.DataFrame, *, name: str) ->
     points, notes = drawn(observations, part)
     title = f"{part.study}: {part.title}"
     if len(only := set(points["series"])) == 1 and (pair := only.pop()):
-        points, title = points.assign(series=""), f"{part.study}: {pair}"
+        points, title = points.assign(series=""), f"{part.study}: {pair}" if "/" in pair else title
     present = list(dict.fromkeys(points["panel"]))
     panels = [panel for panel in part.panels if panel in present] or _ordered(present) or [""]
     rows = _ordered(list(dict.fromkeys(points["level"])))

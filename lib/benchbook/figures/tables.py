@@ -14,8 +14,10 @@ NOT_RUN: Final = "not run"
 NOT_PRINTED: Final = "–"
 
 
-def table(points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Sequence[str]) -> pd.DataFrame:
-    """Return points as a table of text: a row a level, two columns (published, here) a panel.
+def table(
+    points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Sequence[str], sources: Sequence[str] = SOURCES
+) -> pd.DataFrame:
+    """Return points as a table of text: a row a level, a column a source (published, here) of each panel.
 
     Parameters
     ----------
@@ -25,13 +27,14 @@ def table(points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Se
         Name of the first column.
     rows, columns
         Levels and panels, in order.
+    sources
+        Theirs first, then those of this machine.
     """
     cells = {(str(p.level), str(p.panel), str(p.source)): set_number(p) for p in each(points)}
-    absent = dict(zip(SOURCES, (NOT_PRINTED, NOT_RUN), strict=True))
     body = {
-        f"{column}, {source}": [cells.get((row, column, source), absent[source]) for row in rows]
+        f"{column}, {source}": [cells.get((row, column, source), NOT_RUN if rank else NOT_PRINTED) for row in rows]
         for column in columns
-        for source in SOURCES
+        for rank, source in enumerate(sources)
     }
     return pd.DataFrame({corner: list(rows), **body})
 

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.figures import names
+from benchbook.figures import names, stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.lines import lines
 from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
@@ -13,6 +13,9 @@ from benchbook.figures.points import chosen, here, joined, printed, remarks, wid
 TRIALS: Final = {20000: 1, 40000: 2, 60000: 3, 80000: 4, 100000: 5}
 MILLION: Final = 1_000_000
 CODECS: Final = {"json": "orjson", "xml": "lxml"}
+STACKS: Final = {"Python": CODECS, "Java": {"json": "jackson", "xml": "jaxb"}}
+"""Each stack's main codecs; the paper's own are Java's, and its XML decoder may have been another: see the ratios."""
+
 PAPERS_WAY: Final[dict[str, Any]] = {"transport": "framed", "connections": 1, "encode": "inside", "fields": 12}
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
 FIGURE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
@@ -23,22 +26,27 @@ def rows(published: pd.DataFrame, source: str) -> pd.DataFrame:
     return published[(published["study"] == "tcp") & (published["source"] == source)]
 
 
-def cells(observations: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    """Return one row a cell, block and measure: ``n, block, Format, measure, value``, and which variant it is.
+def cells(observations: pd.DataFrame, stack: str = "Python") -> tuple[pd.DataFrame, list[str]]:
+    """Return one stack's rows, one a cell, block and measure: ``n, block, Format, measure, value``, and which variant.
 
     Measures are the paper's: total and average time in ms on the server's clock, and the machine's user CPU, system
     CPU and memory in percent.
     """
-    every, notes = chosen(wide(observations, "tcp"), PAPERS_WAY)
+    every, notes = chosen(stacks.ran(wide(observations, "tcp")).get(stack, pd.DataFrame()), PAPERS_WAY)
     if every.empty:
         return every, notes
     parts = []
-    for name, codec in CODECS.items():
+    for name, codec in STACKS[stack].items():
         mine, more = chosen(every[every["format"] == name], {"codec": codec})
         parts.append(mine)
         notes = [*notes, *more]
     table = pd.concat(parts)
     return pd.concat([_measured(table, measure) for measure in MEASURES], ignore_index=True), notes
+
+
+def ran(observations: pd.DataFrame) -> list[str]:
+    """Return the stacks that ran, Python when none did."""
+    return [*stacks.ran(wide(observations, "tcp"))]
 
 
 MEASURES: Final = {
@@ -61,35 +69,43 @@ def _measured(table: pd.DataFrame, measure: str) -> pd.DataFrame:
 
 def shares(
     observations: pd.DataFrame, published: pd.DataFrame, formats: tuple[str, ...]
-) -> tuple[pd.DataFrame, list[str]]:
-    """Return the points of Figs. 3 to 5: CPU and memory in percent, by trial."""
-    mine, notes = cells(observations)
-    parts = []
-    for name in formats:
-        prefix = f"{name} " if len(formats) > 1 else ""
-        paper = rows(published, FIGURE_TABLES[name])
-        series = prefix + paper["column"].map(SHARES)
-        parts.append(printed(paper, unit="%", level=paper["row"].str.removeprefix("Trial ").astype(int), series=series))
-        if len(mine):
-            some = mine[(mine["Format"] == name) & mine["measure"].isin(list(SHARES)) & mine["n"].isin(list(TRIALS))]
-            series = prefix + some["measure"].map(SHARES)
-            parts.append(here(some, some["drawn"], unit="%", level=some["n"].map(TRIALS), series=series))
-    points = joined(*parts)
+) -> tuple[pd.DataFrame, list[str], list[str]]:
+    """Return the points of Figs. 3 to 5, CPU and memory in percent, by trial; the panels; and what must be said."""
+    theirs = joined(*(_theirs(published, name, len(formats) > 1) for name in formats))
+    mine, said = {}, []
+    for stack in ran(observations):
+        table, notes = cells(observations, stack)
+        mine[stack] = joined(*(_mine(table, name, len(formats) > 1) for name in formats)) if len(table) else table
+        said += notes
+    points, panels = stacks.panels(theirs, mine)
     trials = {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()}
-    return points, [*remarks(points, trials), *notes]
+    return points, panels, [*remarks(points, trials), *said]
+
+
+def _theirs(published: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
+    paper = rows(published, FIGURE_TABLES[name])
+    series = (f"{name} " if several else "") + paper["column"].map(SHARES)
+    return printed(paper, unit="%", level=paper["row"].str.removeprefix("Trial ").astype(int), series=series)
+
+
+def _mine(table: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
+    some = table[(table["Format"] == name) & table["measure"].isin(list(SHARES)) & table["n"].isin(list(TRIALS))]
+    series = (f"{name} " if several else "") + some["measure"].map(SHARES)
+    return here(some, some["drawn"], unit="%", level=some["n"].map(TRIALS), series=series)
 
 
 def shares_figure(
     observations: pd.DataFrame, published: pd.DataFrame, *, figure: int, formats: tuple[str, ...]
 ) -> Exhibit:
     """Draw one of Figs. 3 to 5."""
-    points, notes = shares(observations, published, formats)
+    points, panels, notes = shares(observations, published, formats)
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
     drawing = lines(
         points,
         title=title,
         axes_names=("trial", "share, %"),
         ticks=list(TRIALS.values()),
+        panels=panels,
         notes=notes,
         log=(False, False),
         limits=(0, 104),

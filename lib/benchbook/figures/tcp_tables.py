@@ -7,10 +7,11 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import evidence
+from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import empty, here, joined, printed, remarks
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, number, table
-from benchbook.figures.tcp import CODECS, MEASURES, MILLION, SHARES, TRIALS, cells, rows
+from benchbook.figures.tcp import CODECS, MEASURES, MILLION, SHARES, TRIALS, cells, ran, rows
 
 TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
 FORMATS: Final = ("JSON", "XML")
@@ -23,6 +24,19 @@ def _said(points: pd.DataFrame, notes: list[str], *sizes: int) -> list[str]:
     if len(absent) == len(sizes):
         return [f"not run in this profile: {'; '.join(absent)}"]
     return [*remarks(points, {}), *([f"not run in this profile: {'; '.join(absent)}"] if absent else []), *notes]
+
+
+def _stacks(
+    observations: pd.DataFrame, sizes: tuple[int, ...], measures: tuple[str, ...], kind: str | None, **places: str
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each stack's points, of one format or of both, as `_mine` does, and what must be said of them."""
+    mine, said = {}, []
+    for stack in ran(observations):
+        every, notes = cells(observations, stack)
+        some = every[every["Format"] == kind] if kind and len(every) else every
+        mine[stack] = _mine(some, sizes, measures, **places)
+        said += notes
+    return mine, said
 
 
 def _mine(cells_: pd.DataFrame, sizes: tuple[int, ...], measures: tuple[str, ...], **places: str) -> pd.DataFrame:
@@ -57,34 +71,35 @@ def timing(observations: pd.DataFrame, published: pd.DataFrame, *, scenario: int
         ("Table 1", (MILLION,), "") if scenario == 1 else ("Table 3", tuple(TRIALS), "Trial {trial} ")
     )
     paper = rows(published, source)
-    every, notes = cells(observations)
-    mine = _mine(every, sizes, TIMES[1:], level=prefix + "{row[measure]}", panel="{row[Format]}")
-    points = joined(printed(paper, unit="", level=paper["row"], panel=paper["column"]), mine, _counts(mine))
+    places = {"level": prefix + "{row[measure]}", "panel": "{row[Format]}"}
+    theirs = printed(paper, unit="", level=paper["row"], panel=paper["column"])
+    mine, said = _stacks(observations, sizes, TIMES[1:], None, **places)
+    points, sources = stacks.sources(theirs, {stack: joined(some, _counts(some)) for stack, some in mine.items()})
     trials = TRIALS.values() if scenario == 2 else (0,)
     levels = [prefix.format(trial=trial) + measure for trial in trials for measure in TIMES]
-    frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS)
+    frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources)
     title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
-    return Exhibit(title, frame, (*_said(points, notes, *sizes), *misprints(paper)))
+    return Exhibit(title, frame, (*_said(joined(*mine.values()), said, *sizes), *misprints(paper)))
 
 
 def resources(observations: pd.DataFrame, published: pd.DataFrame, *, number: int) -> Exhibit:
     """Set Table 2, 4 or 5: the server machine's CPU and memory."""
     paper = rows(published, f"Table {number}")
-    every, notes = cells(observations)
     sizes: tuple[int, ...]
     levels: tuple[str, ...]
-    if number == 2:
+    kind = {4: "JSON", 5: "XML"}.get(number)
+    if kind is None:
         sizes, level, levels, about = (MILLION,), "{row[Format]}", FORMATS, "scenario 1"
     else:
-        kind = "JSON" if number == 4 else "XML"
-        every = every[every["Format"] == kind] if len(every) else every
         sizes, level, about = tuple(TRIALS), "Trial {trial}", f"scenario 2, {kind}"
         levels = tuple(f"Trial {trial}" for trial in TRIALS.values())
-    mine = _mine(every, sizes, tuple(SHARES), level=level, panel="{row[measure]}")
-    points = joined(printed(paper, unit="%", level=paper["row"], panel=paper["column"]), mine)
-    frame = table(points, corner="Format" if number == 2 else "Trial", rows=levels, columns=tuple(SHARES))
+    mine, said = _stacks(observations, sizes, tuple(SHARES), kind, level=level, panel="{row[measure]}")
+    points, sources = stacks.sources(printed(paper, unit="%", level=paper["row"], panel=paper["column"]), mine)
+    frame = table(
+        points, corner="Format" if number == 2 else "Trial", rows=levels, columns=tuple(SHARES), sources=sources
+    )
     title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
-    return Exhibit(title, frame, (*_said(points, notes, *sizes), *misprints(paper)))
+    return Exhibit(title, frame, (*_said(joined(*mine.values()), said, *sizes), *misprints(paper)))
 
 
 def overview(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:

@@ -11,9 +11,11 @@ NAMES: Final[dict[str, Literal["json", "xml"]]] = {
     "orjson": "json",
     "json": "json",
     "msgspec": "json",
+    "pydantic": "json",
     "lxml": "xml",
     "etree": "xml",
     "xsdata": "xml",
+    "pydantic_xml": "xml",
 }
 """Every codec's format; each format's first is its main one."""
 

@@ -25,7 +25,7 @@ class Section:
     operation, count, started_at
         What it did, to how many items, and when it began (UTC).
     values
-        Role, metric, value, unit, source and resolution of each reading.
+        Role, metric, value, unit, source and resolution of each reading, and whether it is censored.
     format, codec
         Where the study has them.
     """
@@ -56,10 +56,13 @@ class Closing:
         How many lines came before it.
     driver
         The library that did the work, with its version.
+    lost
+        Why nothing more could be measured after those; empty when all was.
     """
 
     repetitions: int
     driver: str
+    lost: str = ""
 
 
 def request(study: str, parameters: dict[str, Any], folder: str, **rest: Any) -> bytes:
@@ -92,7 +95,7 @@ def line(text: str) -> Repetition | Closing:
     if error := told.get("error"):
         raise LaneError(f"{error['type']}: {error['message']}")
     if "closed" in told:
-        return Closing(told["repetitions"], told["driver"])
+        return Closing(told["repetitions"], told["driver"], told.get("lost", ""))
     return Repetition(told["repetition"], [_section(one) for one in told["sections"]])
 
 

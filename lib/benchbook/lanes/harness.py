@@ -30,6 +30,7 @@ def run(
     *,
     data: str | None = None,
     url: str | None = None,
+    replica_url: str | None = None,
     pids: Sequence[int] = (),
     patience_s: float = PATIENCE_S,
 ) -> tuple[list[Repetition], Closing]:
@@ -39,7 +40,7 @@ def run(
     ----------
     lane
         ``java`` or ``node``.
-    study, parameters, folder, data, url, pids
+    study, parameters, folder, data, url, replica_url, pids
         The request: see ``harness/contract.schema.json``.
     patience_s
         How long the whole may take, in seconds.
@@ -58,7 +59,9 @@ def run(
     found = find(lane)
     if isinstance(found, Missing):
         raise LaneError(found.why)
-    asked = contract.request(study, parameters, folder, data=data, url=url, pids=list(pids) or None)
+    asked = contract.request(
+        study, parameters, folder, data=data, url=url, replica_url=replica_url, pids=list(pids) or None
+    )
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(asked)
         stdin.seek(0)

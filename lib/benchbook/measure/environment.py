@@ -13,6 +13,7 @@ import psutil
 from benchbook.measure.timing import clock
 
 LIBRARIES: Final = (
+    "beanie",
     "lxml",
     "mongoengine",
     "msgspec",
@@ -22,6 +23,7 @@ LIBRARIES: Final = (
     "psycopg",
     "pyarrow",
     "pydantic",
+    "pydantic-xml",
     "pymongo",
     "xsdata",
 )

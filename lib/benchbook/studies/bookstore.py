@@ -48,8 +48,8 @@ class Parameters(CellParameters):
     case: Literal[1, 2] = 1
     process: Literal["together", "apart"] = "together"
     format: Literal["both", "json", "xml"] = "both"
-    json_codec: Literal["orjson", "json", "msgspec", "jackson"] = "orjson"
-    xml_codec: Literal["lxml", "etree", "xsdata", "jaxb"] = "lxml"
+    json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
+    xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
     n: int = Field(1000, ge=1)
     sink: Literal["file", "memory"] = "file"

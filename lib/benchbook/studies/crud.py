@@ -18,16 +18,18 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
 
+import orjson
 import pandas as pd
 from pydantic import Field, model_validator
 
-from benchbook import datasets, engines
+from benchbook import datasets, engines, formats, servers
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import timed
 from benchbook.servers import product_of
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.lane import answered
 from benchbook.studies.replicas import ReplicaLostError, add_unmeasured, resume, until_replicated
 from benchbook.studies.store import Store, each, opened
 
@@ -37,8 +39,12 @@ REPLICATED: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("cl
 
 
 class Parameters(CellParameters):
-    """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over."""
+    """One cell: an engine and its model, a topology, a number of comments, and how they are kept and handed over.
 
+    Lane ``node`` is the paper's JavaScript: MongoDB through its own driver, the same operations and checks.
+    """
+
+    lane: Literal["python", "node"] = "python"
     engine: engines.Name = "mongodb"
     topology: Literal["single", "replicated"] = "single"
     n: int = Field(1000, ge=1)
@@ -60,6 +66,8 @@ class Parameters(CellParameters):
             raise ValueError(
                 "engine: noop stores nothing; it takes topology: single and no durability or article_index"
             )
+        if self.lane == "node" and self.engine != "mongodb":
+            raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
         return self
 
 
@@ -95,6 +103,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
         When a node holds something else than it should after an operation, or select returned something else.
     """
     data = _data(parameters)
+    if parameters.lane == "node":
+        return _on_node(parameters, data)
     rows = Rows()
     with _opened(parameters, data.schema) as store:
         columns = {**store.columns(data), "topology": parameters.topology}
@@ -108,6 +118,41 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 add_unmeasured(rows, expected(parameters), left, str(lost), columns)
                 break
     return rows.frame()
+
+
+def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
+    """Run the cell on the paper's stack: the records handed over after a line that states what they are."""
+    with servers.session("mongodb", parameters.topology) as deployment:
+        primary = deployment.node()
+        columns: dict[str, Any] = {
+            **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
+            **{"model": "document", "topology": parameters.topology},
+            **{"dataset": data.name, "dataset_sha256": data.sha256},
+        }
+        replica = deployment.node("replica").url if parameters.topology == "replicated" else None
+        pids = [one.pid for one in deployment.nodes if one.pid is not None]
+        where: dict[str, Any] = {"url": primary.url, "replica_url": replica, "pids": pids}
+        rows, closing = answered(parameters, "crud", columns, data=_handed_over(data), **where)
+    if closing.lost:
+        owed = range(parameters.repetitions)
+        add_unmeasured(rows, expected(parameters), owed, closing.lost, {"driver": closing.driver, **columns})
+    return rows.frame()
+
+
+def _handed_over(data: datasets.Dataset) -> bytes:
+    head = {
+        **{"collection": data.schema.name, "fields": _fields(data.schema)},
+        **{"group": _group(data.schema), "text": contents.text_field(data.schema)},
+        "parents": [
+            {"collection": one.schema.name, "fields": _fields(one.schema), "records": one.records}
+            for one in data.parents
+        ],
+    }
+    return b"\n".join([orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)])
+
+
+def _fields(schema: datasets.Schema) -> list[tuple[str, str]]:
+    return [(field.name, field.type) for field in schema.fields]
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:

@@ -1,9 +1,10 @@
 """Study `drivers`: create, read, update and delete through MongoDB's native driver and through an object mapper.
 
 The paper compared MongoClient with Mongoose in one Node.js process; the Python lane compares pymongo with mongoengine,
-whose documents have a schema and validate. What the paper took for an "operation" it does not say, but only bulk calls
-fit the bounds in its text (updates of up to 200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one
-call a record) the variant. Every operation reaches all records.
+whose documents have a schema and validate, and their asynchronous sisters, pymongo's AsyncMongoClient with beanie. What
+the paper took for an "operation" it does not say, but only bulk calls fit the bounds in its text (updates of up to
+200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one call a record) the variant. Every operation
+reaches all records.
 """
 
 import gc
@@ -27,8 +28,13 @@ from benchbook.studies.store import Store, each, opened
 
 Operations = dict[str, Callable[[], Any]]
 
-ENGINES: Final = {"pymongo": "mongodb", "mongoengine": "mongodb+mongoengine"}
-"""The engine's adapter that each driver is reached through. An asynchronous pair would add its adapters here."""
+ENGINES: Final = {
+    "pymongo": "mongodb",
+    "mongoengine": "mongodb+mongoengine",
+    "pymongo_async": "mongodb+async",
+    "beanie": "mongodb+beanie",
+}
+"""The engine's adapter that each driver is reached through."""
 
 NODE: Final = ("mongoclient", "mongoose")
 """The paper's own pair, on lane ``node``."""
@@ -41,7 +47,7 @@ class Parameters(CellParameters):
     """One cell: a driver, a record set, a number of records, and how they are handed over."""
 
     lane: Literal["python", "node"] = "python"
-    driver: Literal["pymongo", "mongoengine", "mongoclient", "mongoose"] = "pymongo"
+    driver: Literal["pymongo", "mongoengine", "pymongo_async", "beanie", "mongoclient", "mongoose"] = "pymongo"
     attributes: Literal[89, 6] = 89
     n: int = Field(1000, ge=1)
     calls: Literal["bulk", "single"] = "bulk"

@@ -12,15 +12,23 @@ from benchbook.studies.cell import CellParameters, Rows
 
 
 def elsewhere(
+    parameters: CellParameters, study: str, columns: Mapping[str, Any], *, data: bytes, **where: Any
+) -> pd.DataFrame:
+    """Run a cell on its lane and return its rows; arguments and errors as for `answered`."""
+    return answered(parameters, study, columns, data=data, **where)[0].frame()
+
+
+def answered(
     parameters: CellParameters,
     study: str,
     columns: Mapping[str, Any],
     *,
-    data: bytes | None = None,
+    data: bytes,
     url: str | None = None,
+    replica_url: str | None = None,
     pids: Iterable[int] = (),
-) -> pd.DataFrame:
-    """Run a cell on its lane and return its rows.
+) -> tuple[Rows, lanes.Closing]:
+    """Run a cell on its lane.
 
     Parameters
     ----------
@@ -30,33 +38,43 @@ def elsewhere(
         Columns of the results that only the study knows.
     data
         What the harness is to work on, in JSON: it finds it in a file.
-    url, pids
-        The database's address, and its processes on this machine.
+    url, replica_url, pids
+        The database's addresses, and its processes on this machine.
+
+    Returns
+    -------
+    tuple
+        The rows, and what closed the answer.
 
     Raises
     ------
     benchbook.lanes.LaneError
         When the harness fails, or is not here.
     """
-    rows = Rows()
     with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
         file = Path(folder, "data.json")
-        if data is not None:
-            file.write_bytes(data)
-        given = str(file) if data is not None else None
+        file.write_bytes(data)
         asked = parameters.model_dump(mode="json")
-        answer, closing = lanes.run(parameters.lane, study, asked, folder, data=given, url=url, pids=list(pids))
+        answer, closing = lanes.run(
+            parameters.lane, study, asked, folder,
+            data=str(file), url=url, replica_url=replica_url, pids=list(pids),
+        )  # fmt: skip
+    rows = Rows()
     for repetition in answer:
         for section in repetition.sections:
-            about = {"format": section.format, "codec": section.codec}
-            known = {name: value for name, value in about.items() if value is not None}
-            for value in section.values:
-                rows.add_value(
-                    repetition.number,
-                    section.operation,
-                    **{name: part for name, part in value.items() if name != "unit"},
-                    count=section.count,
-                    started_at=section.started_at,
-                    **{"driver": closing.driver, **columns, **known},
-                )
-    return rows.frame()
+            _add(rows, repetition.number, section, {"driver": closing.driver, **columns})
+    return rows, closing
+
+
+def _add(rows: Rows, repetition: int, section: lanes.Section, columns: Mapping[str, Any]) -> None:
+    about = {"format": section.format, "codec": section.codec}
+    known = {name: value for name, value in about.items() if value is not None}
+    for value in section.values:
+        rows.add_value(
+            repetition,
+            section.operation,
+            **{name: part for name, part in value.items() if name != "unit"},
+            count=section.count,
+            started_at=section.started_at,
+            **{**columns, **known},
+        )

@@ -45,8 +45,9 @@ class Parameters(CellParameters):
     lane: Literal["python", "java"] = "python"
     format: Literal["json", "xml"] = "json"
     codec: Literal[
-        "orjson", "json", "msgspec", "lxml", "etree", "xsdata", "jackson", "jaxb", "jaxb_context", "dom", "xmldecoder"
-    ] = "orjson"
+        "orjson", "json", "msgspec", "pydantic", "lxml", "etree", "xsdata", "pydantic_xml",
+        "jackson", "jaxb", "jaxb_context", "dom", "xmldecoder",
+    ] = "orjson"  # fmt: skip
     n: int = Field(20000, ge=1)
     fields: Literal[2, 12, 50] = 12
     transport: wire.Transport = "framed"
