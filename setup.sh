@@ -60,17 +60,20 @@ for mongod in "$env"/lib/python3*/site-packages/fiftyone/db/bin/mongod; do
         debian_install "MongoDB" libcurl4 || true
     fi
 done
-# CouchDB's stand-in runs on Node. npm fetches what the lock file pins once; afterwards nothing is asked of the network.
+# The papers' Node lane and CouchDB's stand-in run on Node. npm fetches what the lock file pins once; afterwards nothing is asked of the network.
 node=harness/node
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
-    say "no Node.js with npm on PATH: CouchDB's stand-in is left out; ask for it with: sudo apt-get install nodejs npm"
+    say "no Node.js with npm on PATH: the Node lane and CouchDB's stand-in are left out; ask for it with: sudo apt-get install nodejs npm"
 elif ! cmp -s $node/package-lock.json $node/node_modules/.installed-lock; then
     say "installing what $node/package-lock.json pins"
     if (cd $node && npm ci --silent --prefer-offline); then
         cp $node/package-lock.json $node/node_modules/.installed-lock
     else
-        say "npm ci failed in $node: CouchDB's stand-in is left out; see why with: (cd $node && npm ci)"
+        say "npm ci failed in $node: the Node lane and CouchDB's stand-in are left out; see why with: (cd $node && npm ci)"
     fi
+fi
+if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
+    say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
 fi
 # The papers' Java lane. Maven fetches what the pom pins once; afterwards it builds offline.
 java=harness/java

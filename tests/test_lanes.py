@@ -148,6 +148,31 @@ def test_a_cell_on_java_delivers_what_the_study_promises(binding: str) -> None:
 
 
 @pytest.mark.usefixtures("java")
+def test_a_warm_cell_on_java_delivers_an_iteration_a_repetition(tmp_path: Path) -> None:
+    shop = datasets.bookstore(50, 7, 1)
+    document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
+    given = tmp_path / "given.json"
+    given.write_bytes(document["json"])
+    parameters = bookstore.Parameters(
+        lane="java", json_codec="jackson", xml_codec="jaxb", n=50, repetitions=2, process="warm", sink="memory"
+    )
+    asked = parameters.model_dump(mode="json") | {"iteration_ms": 20}
+    answer, _ = lanes.run("java", "bookstore", asked, str(tmp_path), data=str(given))
+    assert len(answer) == 2
+    for repetition in answer:
+        for kind in CODECS:
+            told = {
+                (section.operation, value["role"], value["metric"]): value["value"]
+                for section in repetition.sections
+                if section.format == kind
+                for value in section.values
+            }
+            assert told.keys() == bookstore.expected(parameters)
+            assert told["marshal", "client", "size"] == len(document[kind])
+            assert all(told[operation, "client", "wall_time"] > 0 for operation in bookstore.OPERATIONS)
+
+
+@pytest.mark.usefixtures("java")
 def test_what_xml_cannot_hold_fails_the_java_cell_in_one_line(tmp_path: Path) -> None:
     given = tmp_path / "given.json"
     given.write_text(json.dumps({"books": [{"id": "1", "title": "a\x01b", "author": "c"}]}))
@@ -270,6 +295,7 @@ def test_the_node_lane_of_crud_has_mongodb_alone() -> None:
         {"json_codec": "jackson"},
         {"lane": "java", "json_codec": "jackson", "xml_codec": "lxml"},
         {"binding": "each"},
+        {"process": "warm", "sink": "memory"},
     ],
 )
 def test_a_lane_and_its_codecs_belong_together(wrong: dict[str, Any]) -> None:

@@ -113,6 +113,7 @@ module.exports = async function crud ({ parameters, data, url, replica_url: othe
   const clients = { primary: await connect(url, parameters.durability) }
   try {
     if (other) clients.replica = await connect(other, parameters.durability)
+    for (const client of Object.values(clients)) await client.db('admin').command({ ping: 1 })
     for (let i = 0; i < parameters.repetitions; i++) {
       const store = await fresh(clients, given, parameters.article_index)
       await idle(pids)

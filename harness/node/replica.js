@@ -3,6 +3,7 @@
 const { MongoNetworkTimeoutError, MongoOperationTimeoutError } = require('mongodb')
 
 const ANSWER_MS = 5000
+const AHEAD = 72 // the driver tells the cluster's time only on a connection that has heard one: the refusal tells it
 
 // Returns the operation time of the primary's last write, as any command's answer states it, and its cluster time.
 exports.at = async function at (primary) {
@@ -30,6 +31,7 @@ async function answers (replica, session, timeoutMS) {
     await replica.db('benchbook').collection('nothing').findOne({}, { session, timeoutMS })
     return true
   } catch (error) {
+    if (error.code === AHEAD) return false
     const late = error instanceof MongoOperationTimeoutError || error instanceof MongoNetworkTimeoutError
     if (!late || gone(replica)) throw error
     return false

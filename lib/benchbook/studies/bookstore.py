@@ -42,11 +42,13 @@ class Parameters(CellParameters):
     Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
     ``case`` means nothing. Lane ``java`` has Jackson and JAXB, as the paper; ``binding: each`` makes their mapper and
     context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM a cell, cold.
+    ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition is one of its
+    iterations of 1 s, and its value the mean of all round trips in it.
     """
 
     lane: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
-    process: Literal["together", "apart"] = "together"
+    process: Literal["together", "apart", "warm"] = "together"
     format: Literal["both", "json", "xml"] = "both"
     json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
     xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
@@ -57,8 +59,12 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if (self.process == "together") != (self.format == "both"):
-            raise ValueError("process: together takes format: both; process: apart takes format: json or xml")
+        if (self.process == "apart") == (self.format == "both"):
+            raise ValueError(
+                "process: together and process: warm take format: both; process: apart takes format: json or xml"
+            )
+        if self.process == "warm" and (self.lane != "java" or self.sink != "memory"):
+            raise ValueError("process: warm is for lane: java, and takes sink: memory")
         java = (self.lane == "java", self.json_codec == "jackson", self.xml_codec == "jaxb")
         if any(java) != all(java):
             raise ValueError("lane: java takes json_codec: jackson and xml_codec: jaxb, and no other lane does")
@@ -81,7 +87,8 @@ def dataset(parameters: Parameters) -> str:
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
-    times = {(operation, "client", metric) for operation in OPERATIONS for metric in METRICS}
+    metrics = ("wall_time",) if parameters.process == "warm" else METRICS
+    times = {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
     return times | {("marshal", "client", "size")}
 
 

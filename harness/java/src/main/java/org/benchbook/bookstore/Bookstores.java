@@ -13,6 +13,7 @@ import org.benchbook.Request;
 import org.benchbook.Section;
 import org.benchbook.Timed;
 import org.benchbook.Value;
+import org.openjdk.jmh.runner.options.TimeValue;
 
 /** Study bookstore: in each repetition the object is built anew, marshalled and unmarshalled, in one format after the other. */
 public final class Bookstores {
@@ -20,6 +21,8 @@ public final class Bookstores {
     private final long books;
     private final List<Codec> codecs = new ArrayList<>();
     private final boolean toFile;
+    private final boolean warm;
+    private final TimeValue iteration;
     private final Path folder;
 
     public Bookstores(Request request) throws Exception {
@@ -29,6 +32,8 @@ public final class Bookstores {
         builder = simple ? Bookstore1.builder(request.data()) : Bookstore2.builder(request.data());
         books = parameters.getLong("n");
         toFile = parameters.getString("sink").equals("file");
+        warm = parameters.getString("process").equals("warm");
+        iteration = TimeValue.milliseconds(parameters.optLong("iteration_ms", 1000));
         folder = request.folder();
         String format = parameters.getString("format");
         boolean each = parameters.getString("binding").equals("each");
@@ -42,6 +47,10 @@ public final class Bookstores {
 
     public void run(Answer answer) throws Exception {
         answer.driver(String.join(", ", codecs.stream().map(Codec::version).toList()));
+        if (warm) {
+            Warm.run(answer, codecs, builder.get(), books, iteration);
+            return;
+        }
         for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
             List<Codec> order = new ArrayList<>(codecs);
             if (repetition % 2 == 1) {
