@@ -77,4 +77,9 @@ def test_the_studies_take_it(study: str, topology: str) -> None:
 
 
 def test_stores_are_databases_by_themselves() -> None:
-    assert set(engines.NAMES) - set(registry.STORES) == {"mongodb+mongoengine", "mongodb+async", "mongodb+beanie", "noop"}
+    assert set(engines.NAMES) - set(registry.STORES) == {
+        "mongodb+mongoengine",
+        "mongodb+async",
+        "mongodb+beanie",
+        "noop",
+    }
