@@ -77,8 +77,11 @@ if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node
 fi
 # The papers' Java lane. Maven fetches what the pom pins once; afterwards it builds offline.
 java=harness/java
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >/dev/null; then
+    debian_install "what tests the Java lane" default-jdk-headless maven || true
+fi
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
-    say "no JDK with Maven on PATH: the Java lane is left out; ask for it with: sudo apt-get install openjdk-17-jdk-headless maven"
+    say "no JDK with Maven on PATH: the Java lane is left out; ask for it with: sudo apt-get install default-jdk-headless maven"
 elif [ ! -e $java/target/benchbook.jar ] || [ -n "$(find harness/contract.schema.json $java/pom.xml $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
     (cd $java && { mvn --quiet --batch-mode --offline package >/dev/null 2>&1 || mvn --quiet --batch-mode package; }) ||
