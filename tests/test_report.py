@@ -70,7 +70,7 @@ def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
     text = lxml.html.document_fromstring(built.read_text(encoding="utf-8")).text_content()
     assert "Nothing was measured of tcp, drivers, crud, replication" in text
     assert "ServerError: the cat sat on it" in text
-    assert re.search(r"bookstore\s*repetitions\s*2\s*100", text)
+    assert re.search(r"bookstore\s*repetitions\s*2\s*10, 100", text)
 
 
 def test_nothing_of_the_code_is_shown(built: Path):
