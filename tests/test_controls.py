@@ -38,6 +38,16 @@ def test_identical_arms_that_differ_make_the_studys_run_on_that_host_untrusted(r
     assert evidence.untrusted(doubtful) == {("bookstore", "testhost")}
 
 
+@pytest.mark.parametrize(("of_b", "untrusted"), [(0.0, False), (4096.0, True)])
+def test_arms_that_do_not_vary_are_alike_when_equal_even_both_zero(
+    rows: pd.DataFrame, of_b: float, untrusted: bool
+) -> None:
+    both = with_second_arm(rows, "drivers", 1.0)
+    memory = both["study"].eq("drivers") & both["metric"].eq("memory_change") & both["operation"].eq("delete")
+    still = both.assign(value=both["value"].mask(memory, np.where(both["arm"].eq("b"), of_b, 0.0)))
+    assert (("drivers", "testhost") in evidence.untrusted(evidence.measures(still))) is untrusted
+
+
 def test_arms_are_corrected_over_the_whole_run_not_over_each_study(rows: pd.DataFrame) -> None:
     both = with_second_arm(with_second_arm(rows, "bookstore", 1.02), "tcp", 1.0)
     alone, together = (

@@ -75,7 +75,8 @@ def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
     if "arm" not in means or not means["arm"].eq("b").any():
         return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
     table = _tested(tuple(arms(study) for study in STUDIES), means, "host")
-    exact = table["reason"].eq(words.CONSTANT) & ~np.isclose(table["ratio"].astype(float), 1, rtol=1e-9)
+    alike = np.isclose(table["ratio"].astype(float), 1, rtol=1e-9) | table["difference"].eq(0)  # no ratio of two zeros
+    exact = table["reason"].eq(words.CONSTANT) & ~alike
     return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
 
 
