@@ -22,9 +22,11 @@ def ask(url: str) -> Answer:
     Raises
     ------
     ConnectionError
-        When it cannot be reached or refuses the user.
+        When it cannot be reached, refuses the user, or is no ArangoDB.
     """
     told = _told(url, "/_api/version")
+    if told.get("server") != "arango" or "version" not in told:
+        raise ConnectionError("no ArangoDB: it does not say so at /_api/version")
     try:
         follows = _told(url, "/_api/replication/applier-state")["state"]["running"]
     except LookupError:  # no applier: ArangoDB from 3.12.10 on

@@ -48,6 +48,14 @@ def ask(url: str) -> Answer:
             cursor.execute(QUERY)
             version, edition, durability, role = cursor.fetchone() or (None,) * 4
     except pymssql.Error as error:
-        raise ConnectionError(" ".join(str(error).split())) from None
+        raise ConnectionError(_text(error)) from None
     settings = {"edition": edition, "delayed_durability": durability}
     return Answer(str(version), "replica" if role == "SECONDARY" else "primary", settings)
+
+
+def _text(error: pymssql.Error) -> str:
+    """Return what the driver says, each line of it once: it repeats itself, in bytes."""
+    arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
+    said = arguments[-1] if arguments else ""
+    lines = said.decode(errors="replace").splitlines() if isinstance(said, bytes) else str(said).splitlines()
+    return " ".join(dict.fromkeys(line.strip() for line in lines if "DB-Lib error message" not in line))
