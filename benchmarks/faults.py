@@ -22,7 +22,7 @@ from typing import Final
 
 from benchbook import servers
 from benchbook.deployment import Deployment
-from benchbook.servers.absent import ABSENT
+from benchbook.servers.absent import STAND_INS
 from faults_run import HEAD, Folders, Row, Run, selected, summary
 from faults_servers import Watcher, fill, stop_link, tree
 
@@ -93,7 +93,7 @@ def options(study: str, engine: str, sizes: Sequence[int]) -> list[str]:
 
 def topology(product: str) -> str:
     """Return what the product can run here at most."""
-    stand_in = ABSENT.get(product)
+    stand_in = STAND_INS.get(product)
     return "single" if stand_in is not None and not stand_in.pairs else "replicated"
 
 
