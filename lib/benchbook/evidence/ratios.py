@@ -20,7 +20,7 @@ _ENGINES: Final = {
     "couchbase": "Couchbase",
     "rethinkdb": "RethinkDB",
 }
-_CRUD_TABLES: Final = {
+CRUD_TABLES: Final = {
     ("insert", "single"): "Table II",
     ("insert", "replicated"): "Table III",
     ("update", "single"): "Table IV",
@@ -86,7 +86,7 @@ def tcp(settings: Mapping[str, Any], quantity: Quantity, a: str, b: str) -> Prin
 
 def crud_engines(settings: Mapping[str, Any], quantity: Quantity, a: str, b: str) -> Printed:
     """Return one engine's time over the other's, in the same topology."""
-    source = _CRUD_TABLES.get((quantity.operation, str(settings.get("topology"))), "")
+    source = CRUD_TABLES.get((quantity.operation, str(settings.get("topology"))), "")
     n = str(settings.get("n"))
     return _of("crud", source, (_ENGINES.get(a, ""), n), (_ENGINES.get(b, ""), n))
 
@@ -94,7 +94,7 @@ def crud_engines(settings: Mapping[str, Any], quantity: Quantity, a: str, b: str
 def crud_topologies(settings: Mapping[str, Any], quantity: Quantity, a: str, b: str) -> Printed:
     """Return one engine's replicated time over its single time."""
     engine, n = _ENGINES.get(str(settings.get("engine")), ""), str(settings.get("n"))
-    sources = [_CRUD_TABLES[quantity.operation, topology] for topology in (a, b)]
+    sources = [CRUD_TABLES[quantity.operation, topology] for topology in (a, b)]
     over, under = (number("crud", source, engine, n) for source in sources)
     return (over / under, " / ".join(sources)) if over == over else NOT_PRINTED
 

@@ -4,21 +4,14 @@ from collections.abc import Iterator
 from itertools import product
 from typing import Final
 
+from benchbook.evidence.ratios import CRUD_TABLES
 from benchbook.evidence.recomputed.check import Check, alike, less, number
 from benchbook.evidence.recomputed.printed import Printed, printed
 
 SIZES: Final = ("1000", "10000", "100000")
 DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
 RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
-TABLES: Final = {
-    ("insert", "single"): "Table II",
-    ("insert", "replicated"): "Table III",
-    ("update", "single"): "Table IV",
-    ("update", "replicated"): "Table V",
-    ("delete", "single"): "Table VI",
-    ("delete", "replicated"): "Table VII",
-    ("select", "single"): "Table VIII",
-}
+TABLES: Final = CRUD_TABLES
 WRITES: Final = [key for key in TABLES if key[0] != "select"]
 _SQL, _COUCHBASE, _POSTGRESQL = "Microsoft SQL Server", "Couchbase", "PostgreSQL"
 Place = tuple[str, str]
