@@ -1,7 +1,7 @@
 # make run    the quick profile of all five studies on real servers, then the report (about ten minutes, set-up included)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
-# make reference   the quick profile anew (PROFILE=night: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
+# make reference   the profile reference anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
 # make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
 # make lock   pin the dependencies anew
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
@@ -38,6 +38,7 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 
+reference: PROFILE = reference
 reference: setup
 	@rm -rf data/results figures/$(PROFILE)
 	@$(MAKE) --no-print-directory run PROFILE=$(PROFILE)

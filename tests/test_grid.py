@@ -92,6 +92,20 @@ def test_where_filters_and_set_replaces(write: Writer):
     assert {point[2] for point in points(where=["n=10,20", "n=20"])} == {20}
 
 
+def test_what_is_set_by_the_command_wins_over_overrides(write: Writer):
+    write(GRID)
+    assert {point[2:4] for point in points(changes=["repetitions=7"])} == {(10, 7), (20, 7)}
+
+
+def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_same(write: Writer):
+    write(GRID.replace("set: {repetitions: 1}", "set: {repetitions: 1, blocks: 1}"))
+    assert [point[2] for point in points()].count(20) == 1
+    assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
+    write(GRID.replace("set: {repetitions: 1}", "set: {blocks: many}"))
+    with pytest.raises(grid.GridError, match="crud.yaml:7: blocks is a whole number from 1, not 'many'"):
+        points()
+
+
 @pytest.mark.parametrize(
     ("change", "line", "says"),
     [
@@ -167,12 +181,12 @@ def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     assert [cell.key for cell in grid.plan((), "quick")] == [cell.key for cell in cells], "a plan is repeatable"
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+@pytest.mark.parametrize("profile", ["smoke", "quick", "reference", "night", "paper"])
 def test_every_profile_of_every_study_is_valid(profile: str):
     assert {cell.study for cell in grid.plan((), profile)} == set(studies.SLUGS)
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+@pytest.mark.parametrize("profile", ["smoke", "quick", "reference", "night", "paper"])
 @pytest.mark.parametrize("slug", studies.SLUGS)
 def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str):
     cells = grid.plan([slug], profile)
@@ -184,7 +198,7 @@ def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str
         assert (cell.study, as_first) in first
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "night", "paper"])
+@pytest.mark.parametrize("profile", ["smoke", "quick", "reference", "night", "paper"])
 def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: str):
     cells = [cell.parameters for cell in grid.plan(["crud"], profile)]
     stored = {cell.n for cell in cells if cell.engine != "noop"}

@@ -80,20 +80,21 @@ def validated(grid: Grid, point: Point) -> BaseModel:
         When the study refuses them.
     """
     try:
-        return grid.model.model_validate({name: _value(name, place) for name, place in point.items()})
+        named = {name: _value(name, place) for name, place in point.items() if name != "blocks"}
+        return grid.model.model_validate(named)
     except ValidationError as error:
         raise _explained(error, point) from error
 
 
-def blocks(grid: Grid) -> int:
-    """Return the number of blocks.
+def blocks(grid: Grid, point: Point) -> int:
+    """Return in how many blocks a point is run: the grid's, unless an override sets them.
 
     Raises
     ------
     GridError
         When it is not a whole number from 1.
     """
-    place = grid.fixed.get("blocks", Place(1, grid.study))
+    place = point.get("blocks") or grid.fixed.get("blocks", Place(1, grid.study))
     if type(place.value) is not int or place.value < 1:
         raise GridError(place.where, f"blocks is a whole number from 1, not {place.plain()!r}")
     return place.value

@@ -81,6 +81,13 @@ class Grid:
             where_found=_varied(self.where_found, parameter, place),
         )
 
+    def set_free(self, parameter: str) -> "Grid":
+        """Return the grid without what its overrides say of a parameter."""
+        values = ({name: place for name, place in one.values.items() if name != parameter} for one in self.overrides)
+        return replace(
+            self, overrides=tuple(replace(one, values=left) for one, left in zip(self.overrides, values, strict=True))
+        )
+
     def _near(self, name: str) -> str:
         return nearest(name, self.profiles)
 

@@ -174,11 +174,11 @@ def _absent(one: Choice) -> bool:
 def _ordered(chosen: list[Choice]) -> list[Cell]:
     written = {one.grid.study: results.states(one.grid.study) for one in chosen}
     cells: list[Cell] = []
-    for block in range(max((blocks(one.grid) for one in chosen), default=0)):
+    for block in range(max((blocks(one.grid, one.point) for one in chosen), default=0)):
         first = len(cells)
         visits: dict[tuple[str, Topology], list[Choice]] = {}
         for one in chosen:
-            if block < blocks(one.grid):
+            if block < blocks(one.grid, one.point):
                 visits.setdefault(_place(one), []).append(one)
         order = random.Random(f"block {block}")
         for place in order.sample(sorted(visits), len(visits)):

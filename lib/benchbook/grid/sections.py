@@ -19,7 +19,7 @@ STAND_IN: Final = "stand_in"
 
 @dataclass(frozen=True)
 class Override:
-    """Values for all points of which `when` holds: a value, or one of several, for each parameter it names."""
+    """Values for all points of which `when` holds, one for each parameter that it sets; ``blocks`` may be one."""
 
     when: Mapping[str, Place]
     values: Mapping[str, Place]
@@ -62,7 +62,8 @@ def overrides(place: Place, model: type[BaseModel]) -> tuple[Override, ...]:
     for item in place.sequence("overrides"):
         parts = _complete(item, "an override", ("when", "set", "why"))
         override = Override(parts["when"].mapping("when"), parts["set"].mapping("set"))
-        known({**override.when, **override.values}, model.model_fields, "parameter")
+        known(override.when, model.model_fields, "parameter")
+        known(override.values, ("blocks", *model.model_fields), "parameter")
         found.append(override)
     return tuple(found)
 

@@ -78,7 +78,8 @@ def _filtered(chosen: list[tuple[Grid, Point, bool]], condition: Point) -> list[
 
 
 def _changed(grid: Grid, settings: Iterable[tuple[str, Place]]) -> Grid:
+    """Return the grid with other values of some parameters, which no override of it changes back."""
     for name, place in settings:
         if name == "blocks" or name in grid.model.model_fields:
-            grid = grid.put(name, place)
+            grid = grid.put(name, place).set_free(name)
     return grid

@@ -93,9 +93,13 @@ PLACES: Final = {
 def installed(product: str) -> Found | Missing:
     """Return the first server of `product` whose programs are all there and run."""
     package = PACKAGES[product]
-    refusals = []
+    refusals: list[str] = []
+    tried: set[Path] = set()
     for source, folder in _candidates(product, package):
         programs = {name: _beside(folder, name) for name in package.programs}
+        if (server := programs[package.programs[0]].resolve()) in tried:
+            continue
+        tried.add(server)
         if absent := [name for name, path in programs.items() if not path.is_file()]:
             refusals.append(f"{folder} has no {' nor '.join(absent)}")
             continue
