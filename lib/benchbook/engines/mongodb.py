@@ -112,6 +112,10 @@ class MongoDB(Connected):
             return UnreachableError
         return RefusedError if isinstance(error, DocumentTooLarge | BSONError | OverflowError) else EngineError
 
+    def text(self, error: Exception) -> str:
+        """Return what the driver said, without the topology that it describes after it."""
+        return super().text(error).partition(", Timeout: ")[0]
+
     @told
     def _connect(self) -> None:
         self._clients: dict[Role, Client] = {}
