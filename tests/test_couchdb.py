@@ -1,10 +1,10 @@
 """CouchDB's replication, one way and both, on real nodes of its stand-in; and where the stand-in comes from."""
 
 import json
+import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from dataclasses import replace
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -77,22 +77,53 @@ def test_after_every_wait_both_nodes_state_the_same_revisions(
         assert engine.wait_resolution_ns > 0
 
 
-def test_a_wait_sees_the_one_document_among_many_that_is_missing(
-    opened: Callable[..., engines.Engine], pair: Deployment
-) -> None:
+@pytest.fixture
+def behind(opened: Callable[..., engines.Engine], pair: Deployment) -> tuple[engines.Engine, list[Any]]:
+    """Return an engine that has written many documents since its replica was cut off, and these."""
     engine = opened("replicated")
-    there = node(pair, "replica").ask("GET", PULL)
-    node(pair, "replica").ask("DELETE", f"{PULL}?rev={there['_rev']}")
-    many = [{**COMMENTS.records[0], "_id": f"another {number:03}"} for number in range(250)]
-    engine.insert_many(many)
+    cut_off(pair, "replica")
+    engine.insert_many([{**COMMENTS.records[0], "_id": f"another {number:04}"} for number in range(1200)])
     rows = node(pair, "primary").ask("GET", f"{DATABASE}/_all_docs?include_docs=true")["rows"]
-    documents = [row["doc"] for row in rows if row["id"].startswith("another")]
-    by_hand = partial(node(pair, "replica").ask, "POST", f"{DATABASE}/_bulk_docs")
-    by_hand({"docs": [*documents[:120], *documents[121:]], "new_edits": False})
+    return engine, [row["doc"] for row in rows if row["id"].startswith("another")]
+
+
+def give(pair: Deployment, documents: list[Any]) -> None:
+    """Write documents on the replica as replication does."""
+    node(pair, "replica").ask("POST", f"{DATABASE}/_bulk_docs", {"docs": documents, "new_edits": False})
+
+
+def test_a_wait_sees_the_one_document_among_many_that_is_missing(
+    behind: tuple[engines.Engine, list[Any]], pair: Deployment
+) -> None:
+    engine, documents = behind
+    give(pair, documents[:620] + documents[621:])
     assert engine.wait_for(engine.position(), 1) is False
-    by_hand({"docs": [documents[120]], "new_edits": False})
+    give(pair, [documents[620]])
     assert engine.wait_for(engine.position(), PATIENCE_S)
     assert revisions(pair, "primary") == revisions(pair, "replica")
+
+
+@pytest.mark.parametrize("late", [0, 1], ids=["nothing", "a document"])
+def test_a_wait_ended_when_the_last_came_and_not_when_all_were_asked_for(
+    late: int, behind: tuple[engines.Engine, list[Any]], pair: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    engine, documents = behind
+    give(pair, documents[late:])
+    ask, asked = Node.ask, []
+
+    def slow(self: Node, method: str, path: str, content: Any = None, **options: Any) -> Any:
+        if path.endswith("_revs_diff") and len(content) > 1:
+            if not asked:
+                give(pair, documents[:late])
+            asked.append(time.perf_counter_ns())
+            time.sleep(0.2)
+        return ask(self, method, path, content, **options)
+
+    monkeypatch.setattr(Node, "ask", slow)
+    assert engine.wait_for(engine.position(), PATIENCE_S)
+    ended = time.perf_counter_ns() - engine.wait_proof_ns
+    assert len(asked) > 2
+    assert asked[0] < ended < asked[1] + 0.2e9 if late else ended < asked[0] + 0.2e9
 
 
 def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable[..., engines.Engine]) -> None:
