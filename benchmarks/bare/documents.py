@@ -16,6 +16,7 @@ from rethinkdb import r
 
 from bare.base import Bare, Record, Records
 from benchbook.engines.couchbase_bucket import Bucket
+from benchbook.engines.options import PATIENCE_S
 
 
 class PyMongo(Bare):
@@ -85,7 +86,7 @@ class MongoEngine(PyMongo):
 
 
 class Urllib3(Bare):
-    """CouchDB's interface; a batch is what the adapter's is."""
+    """CouchDB's interface; a batch is what the adapter's is, and so is how long connecting may take."""
 
     def connect(self) -> None:
         parts = urlsplit(self.url)
@@ -96,7 +97,9 @@ class Urllib3(Bare):
             "Authorization": f"Basic {base64.b64encode(user.encode()).decode()}",
         }
         server = parts.netloc.rpartition("@")[2]
-        self.pool = self.closing.enter_context(closing(urllib3.connection_from_url(f"{parts.scheme}://{server}")))
+        patience = urllib3.Timeout(connect=PATIENCE_S, read=None)
+        pool = urllib3.connection_from_url(f"{parts.scheme}://{server}", timeout=patience)
+        self.pool = self.closing.enter_context(closing(pool))
 
     def ask(self, method: str, path: str, content: object) -> Any:
         answer = self.pool.urlopen(method, path, orjson.dumps(content), self.headers, retries=False)

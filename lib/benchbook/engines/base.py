@@ -30,8 +30,10 @@ class Engine(ABC):
         What it cannot do (a verb or a capability), and why; asked for all the same, it raises `RefusedError`
         (data) or `GapError` (all else).
     wait_resolution_ns
-        What `position` and `wait_for` take when the replica has caught up already, in ns: by so much may the end of
-        a wait come late.
+        By how much the end of a wait may be late, in ns: what `position` and `wait_for` take when the replica has
+        caught up already, or what was measured at the last wait.
+    wait_proof_ns
+        By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
     raises
         The driver's exceptions that stand for a fault of server or data.
     untested
@@ -47,6 +49,7 @@ class Engine(ABC):
     lacks: ClassVar[Mapping[str, str]] = {}
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}
     wait_resolution_ns: float = 0.0
+    wait_proof_ns: int = 0
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self.deployment = deployment

@@ -105,7 +105,7 @@ class CouchDB(Connected):
     @told
     def _reached(self, position: Position, deadline_s: float) -> bool:
         caught_up = self._replication.reached(position, deadline_s)
-        self.wait_resolution_ns = self._replication.resolution_ns
+        self.wait_resolution_ns, self.wait_proof_ns = self._replication.resolution_ns, self._replication.proof_ns
         return caught_up
 
     @told

@@ -2,13 +2,12 @@
 
 What the replica is due to have is known from the answers to the writes, each of which states the new revision (a
 deletion is one too): the primary is not asked, so that its own work stays what is measured. What the replica lacks of
-it, it says itself (``_revs_diff``, as replication asks it). Sequence numbers tell nothing: each node counts its own.
+it, it says itself (``_revs_diff``, as replication asks it). Sequence numbers do not compare, for each node counts its
+own: but as long as the replica's stays the same, nothing has come, and what it has at last it had all that time.
 """
 
 import time
-from collections import deque
-from collections.abc import Collection, Mapping, Sequence
-from itertools import islice
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 from urllib3.exceptions import NewConnectionError, TimeoutError
@@ -18,8 +17,8 @@ from benchbook.engines.couchdb_http import Node
 from benchbook.engines.errors import EngineError
 from benchbook.engines.options import CATCH_UP_S
 
-Position = Collection[str]
-"""The documents that were written and not yet seen on the replica, by their ids."""
+Position = Sequence[str]
+"""The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
 
 _WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
     "replicated": [("primary", "replica")],
@@ -28,8 +27,8 @@ _WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
 """From where to where each topology's pulls go."""
 
 _POLL_S: Final = 0.01
-_PART: Final = 100
-"""Documents that the replica is asked for at once: as many as PouchDB replicates at once."""
+_PART: Final = 500
+"""Documents that the replica is asked for at once."""
 
 
 class Replication:
@@ -47,12 +46,15 @@ class Replication:
     Attributes
     ----------
     resolution_ns
-        By how much the end of the last `reached` may have come late: the time since the last question whose answer
-        was that something is missing.
+        By how much the end of the last `reached` may be late: the time from the last question whose answer was that
+        something is missing (or from its beginning) until the replica is known to have had all.
+    proof_ns
+        How long before it returned that was: what it took to ask for every revision.
     """
 
     def __init__(self, nodes: Mapping[Role, Node], topology: Topology, database: str) -> None:
         self.resolution_ns = 0.0
+        self.proof_ns = 0
         self._due: dict[str, str] = {}
         self._replica = nodes.get("replica", nodes["primary"])
         self._database = database
@@ -77,38 +79,52 @@ class Replication:
     def reached(self, position: Position, deadline_s: float) -> bool:
         """Ask the replica until it has each document's newest revision; False when the time ran out.
 
-        Asking is work for the replica, so that it is asked for a part of them once it has the last of that part, in the
-        order of writing: nearly all are seen while the others are still on their way, and the end does not come later
-        the more there are. When there is nothing to wait for it is asked all the same: one that is gone must show.
+        Asking is work for the replica, so that it is asked for the last written until it has that, and then for all.
+        When there is nothing to wait for it is asked all the same: one that is gone must show.
         """
         deadline = time.monotonic() + deadline_s
-        waiting = deque(one for one in position if one in self._due)
-        lacking_ns = time.perf_counter_ns()
+        self._lacking_ns, self.proof_ns = time.perf_counter_ns(), 0
         try:
-            while True:
-                sent_ns = time.perf_counter_ns()
-                part = list(islice(waiting, _PART))
-                if self._lacks(part[-1:], deadline) or (len(part) > 1 and self._lacks(part[:-1], deadline)):
-                    lacking_ns = sent_ns
-                    time.sleep(_POLL_S)
-                    continue
-                for _ in part:
-                    del self._due[waiting.popleft()]
-                if not waiting:
-                    break
+            while self._missing(position[-1:], deadline) or (position := self._proved(position, deadline)):
+                time.sleep(_POLL_S)
         except NewConnectionError:
             raise
         except TimeoutError:
             return False
-        self.resolution_ns = float(time.perf_counter_ns() - lacking_ns)
+        self.resolution_ns = float(self._held_ns - self._lacking_ns)
+        self.proof_ns = time.perf_counter_ns() - self._held_ns
         return True
 
-    def _lacks(self, keys: Sequence[str], deadline: float) -> bool:
-        """Return whether a revision is missing on the replica, as it answers before `deadline` (s, monotonic)."""
+    def _proved(self, keys: Sequence[str], deadline: float) -> list[str]:
+        """Return what the replica lacks, asked in parts, and note since when it has not changed."""
+        state, self._held_ns = self._state(deadline), time.perf_counter_ns()
+        missing = []
+        for start in range(0, len(keys), _PART):
+            missing += self._missing(keys[start : start + _PART], deadline)
+            if (now := self._state(deadline)) != state:
+                state, self._held_ns = now, time.perf_counter_ns()
+        return missing
+
+    def _missing(self, keys: Sequence[str], deadline: float) -> list[str]:
+        """Return whose newest revision the replica lacks; the others are no longer due."""
+        asked_ns = time.perf_counter_ns()
+        revisions = {one: [self._due[one]] for one in keys if one in self._due}
+        missing = self._ask("POST", "/_revs_diff", revisions, deadline)
+        if missing:
+            self._lacking_ns = asked_ns
+        for one in revisions.keys() - missing.keys():
+            del self._due[one]
+        return [one for one in revisions if one in missing]
+
+    def _state(self, deadline: float) -> object:
+        """Return the replica's sequence number: CouchDB's is a text, which it alone can read."""
+        return self._ask("GET", "", None, deadline)["update_seq"]
+
+    def _ask(self, method: str, path: str, content: object, deadline: float) -> Any:
+        """Return the replica's answer, if it comes before `deadline` (s, monotonic)."""
         if (left := deadline - time.monotonic()) <= 0:
             raise TimeoutError
-        asked = {one: [self._due[one]] for one in keys}
-        return bool(self._replica.ask("POST", f"/{self._database}/_revs_diff", asked, timeout_s=left))
+        return self._replica.ask(method, f"/{self._database}{path}", content, timeout_s=left)
 
 
 def _start_pull(source: Node, target: Node, database: str) -> None:

@@ -152,7 +152,7 @@ def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, ad
         resume(store.engine, parameters.timeout_s)
         raise
     write.add_to(add)
-    add(readings=readings[1:])  # the first is the window itself: the elapsed time
+    add(readings=readings[1:])  # the first is the window itself: the elapsed time, and what proving its end took
     store.check(contents.keyed(data.records), "insert")
 
 
