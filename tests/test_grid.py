@@ -102,7 +102,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
     assert [point[2] for point in points()].count(20) == 1
     assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
     write(GRID.replace("set: {repetitions: 1}", "set: {blocks: many}"))
-    with pytest.raises(grid.GridError, match="crud.yaml:7: blocks is a whole number from 1, not 'many'"):
+    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1, not 'many'"):
         points()
 
 

@@ -1,6 +1,7 @@
 """The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
 
 import json
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -31,14 +32,20 @@ Scripted = Callable[[str], None]
 
 @pytest.fixture
 def java() -> None:
-    if isinstance(found := lanes.find("java"), lanes.Missing):
-        pytest.skip(f"the Java lane is not installed with the suite: {found.why}")
+    _needed("java", "mvn", "javac")
 
 
 @pytest.fixture
 def node() -> None:
-    if isinstance(found := lanes.find("node"), lanes.Missing):
-        pytest.skip(f"the Node lane is not installed with the suite: {found.why}")
+    _needed("node", "npm", "node")
+
+
+def _needed(lane: str, *tools: str) -> None:
+    """Skip the test where a lane cannot be built; where what builds it is on PATH, its lack is a failure."""
+    if isinstance(found := lanes.find(lane), lanes.Missing):
+        if "make setup" in found.why and all(map(shutil.which, tools)):
+            pytest.fail(f"set-up has {' and '.join(tools)}, and built no lane {lane}: {found.why}")
+        pytest.skip(f"lane {lane} is not installed with the suite: {found.why}")
 
 
 @pytest.fixture

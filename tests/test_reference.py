@@ -1,4 +1,4 @@
-"""What the README says came out of the reference run stands in the reference figures' data, from the profile it names."""
+"""What the README says came out of the reference run stands in its figures' data, from the profile it names."""
 
 import json
 import re
