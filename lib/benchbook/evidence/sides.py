@@ -96,16 +96,15 @@ class Measured:
         named = {name: _several(value) for name, value in wanted.items() if name not in OF_QUANTITY}
         quantities = list(product(*(_several(wanted[name]) for name in OF_QUANTITY)))
         for kind, about in self._kinds.get(place, {}).items():
-            places = [_index(levels, about.settings.get(name)) for name, levels in named.items()]
-            if None in places:
+            order = _order(named, about.settings)
+            if order is None:
                 continue
             for rank, quantity in enumerate(quantities):
                 if (kind, *quantity) in self._slices:
-                    order = (*(one for one in places if one is not None), rank)
                     # the first named that ran, then the nearest to the defaults
                     yield (
                         about.common(apart),
-                        (*order, *about.strangeness(frozenset(named))),
+                        (*order, rank, *about.strangeness(frozenset(named))),
                         self._side(kind, quantity, about.settings),
                     )
 
@@ -156,10 +155,23 @@ def _several(value: Any) -> tuple[Any, ...]:
     return value if isinstance(value, tuple) else (value,)
 
 
+def _order(named: Mapping[str, tuple[Any, ...]], settings: Settings) -> tuple[int, ...] | None:
+    """Return which of its levels each named setting has; None at the first that has none of them."""
+    order = []
+    for name, levels in named.items():
+        index = _index(levels, settings.get(name))
+        if index is None:
+            return None
+        order.append(index)
+    return tuple(order)
+
+
 def _index(levels: tuple[Any, ...], value: Any) -> int | None:
     """Return which of the levels a value is; True is not 1."""
-    same = [level == value and isinstance(level, bool) == isinstance(value, bool) for level in levels]
-    return same.index(True) if True in same else None
+    for index, level in enumerate(levels):
+        if level == value and isinstance(level, bool) == isinstance(value, bool):
+            return index
+    return None
 
 
 def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
