@@ -82,7 +82,7 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
     found = means[[*_MEANS, "censored"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
     rows = pd.concat([_derive(one, known, found) for one in DERIVED])
-    carried = means.drop(columns=rows.columns).take(rows.index)
+    carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
 
 
