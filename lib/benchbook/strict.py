@@ -83,13 +83,17 @@ class Place:
         return self.value
 
 
-class _Loader(yaml.SafeLoader):
-    """Composes nodes without resolving what plain scalars mean; refuses aliases."""
+class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
+    """Composes nodes of what libyaml scans, without resolving what plain scalars mean; refuses aliases."""
+
+    def __init__(self, text: str) -> None:
+        yaml.CSafeLoader.__init__(self, text)
+        yaml.composer.Composer.__init__(self)
 
     def compose_node(self, parent: Any, index: Any) -> Any:
         """Return the next node, which is never an alias."""
         if self.check_event(yaml.AliasEvent):
-            mark = self.get_event().start_mark  # type: ignore[no-untyped-call]
+            mark: Any = self.get_event().start_mark  # type: ignore[union-attr]
             raise yaml.composer.ComposerError(None, None, "aliases are not allowed here: write the value out", mark)
         return super().compose_node(parent, index)
 
@@ -146,7 +150,7 @@ def _place(node: yaml.Node, name: str) -> Place:
         return Place(_mapping(node, name), where)
     if isinstance(node, yaml.SequenceNode):
         return Place([_place(item, name) for item in node.value], where)
-    plain = isinstance(node, yaml.ScalarNode) and node.style is None
+    plain = isinstance(node, yaml.ScalarNode) and not node.style
     return scalar(node.value, where) if plain else Place(node.value, where)
 
 

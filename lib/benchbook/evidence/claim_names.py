@@ -57,13 +57,19 @@ def _check_value(study: str, name: str, value: Level) -> None:
         if name not in OF_ROWS:
             raise ValueError(f"no parameter {name!r}: {nearest(name, {*fields, *OF_ROWS, *OF_QUANTITY} - {*FREE})}")
         return
-    form: Any = Annotated[fields[name].annotation, fields[name]]
     try:
-        TypeAdapter(form).validate_python(value, strict=True)
+        _form(study, name).validate_python(value, strict=True)
     except ValidationError as error:
         right = get_args(fields[name].annotation)
         advice = nearest(str(value), right) if right else error.errors()[0]["msg"]
         raise ValueError(f"{name}: no value {value!r}: {advice}") from error
+
+
+@cache
+def _form(study: str, name: str) -> TypeAdapter[Any]:
+    """Return what checks a parameter's value: building it takes longer than a thousand checks."""
+    field: Any = _parameters(study).model_fields[name]
+    return TypeAdapter(Annotated[field.annotation, field])
 
 
 def _quantities(settings: Mapping[str, Any]) -> Iterable[Triple]:

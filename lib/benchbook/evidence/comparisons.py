@@ -9,7 +9,7 @@ from benchbook import stats
 from benchbook.evidence import words
 from benchbook.evidence.contrasts import CONTRASTS, Contrast, arms
 from benchbook.evidence.derived import ended, measures
-from benchbook.evidence.pairing import Pair, pairs
+from benchbook.evidence.pairing import Blocks, Pair, pairs
 from benchbook.evidence.published import STUDIES
 
 NAN: Final = float("nan")
@@ -98,7 +98,6 @@ def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -
 def _row(pair: Pair) -> dict[str, Any]:
     """Return one comparison, not yet corrected."""
     contrast, quantity = pair.contrast, pair.quantity
-    units = [*pair.left["unit"], *pair.right["unit"]]
     published, source = contrast.ratio(pair.settings, quantity, pair.a, pair.b)
     return {
         "study": contrast.study,
@@ -107,7 +106,7 @@ def _row(pair: Pair) -> dict[str, Any]:
         "operation": quantity.operation,
         "role": quantity.role,
         "metric": quantity.metric,
-        "unit": units[0],
+        "unit": pair.left.unit or pair.right.unit,
         "factors": pair.factors,
         "settings": pair.settings,
         "n": pair.settings.get("n"),
@@ -115,8 +114,8 @@ def _row(pair: Pair) -> dict[str, Any]:
         "b": contrast.labels[pair.b],
         "side_a": pair.a,
         "side_b": pair.b,
-        "stand_in": bool(pair.left["stand_in"].any() or pair.right["stand_in"].any()),
-        "censored": bool(pair.left["censored"].any() or pair.right["censored"].any()),
+        "stand_in": bool(pair.left.stand_in.any() or pair.right.stand_in.any()),
+        "censored": bool(pair.left.censored.any() or pair.right.censored.any()),
         "published_ratio": published,
         "published_source": source,
         **_compared(pair),
@@ -127,27 +126,21 @@ def _compared(pair: Pair) -> dict[str, Any]:
     """Return ratio, interval and test of one pair, or why there are none."""
     left, right = pair.left, pair.right
     for label, side in ((pair.a, left), (pair.b, right)):
-        if side.empty:
+        if not len(side):
             return _untested(left, right, f"{pair.contrast.labels[label]} did not run here")
-        if ran_out := int(side["censored"].sum()):
+        if ran_out := int(side.censored.sum()):
             why = f"a wait for the replica ran out in {ran_out} of {len(side)} blocks of {pair.contrast.labels[label]}"
             return _untested(left, right, why)
-    shared = left.index.intersection(right.index)
+    shared = np.intersect1d(left.block, right.block, assume_unique=True)
     paired = len(shared) >= 2
-    a, b = (_values(side, shared if paired else side.index) for side in (left, right))
+    a, b = (side.of(shared) if paired else side.value for side in (left, right))
     return {"n_a": len(a), "n_b": len(b), "mean_a": a.mean(), "mean_b": b.mean(), **_statistics(a, b, paired)}
 
 
-def _values(side: pd.DataFrame, blocks: "pd.Index[Any]") -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Return a side's values in those of its blocks; mostly all of them, for which no row is looked up."""
-    values = side["value"] if len(blocks) == len(side) else side.loc[blocks, "value"]
-    return values.to_numpy(dtype=float)
-
-
-def _untested(left: pd.DataFrame, right: pd.DataFrame, reason: str) -> dict[str, Any]:
+def _untested(left: Blocks, right: Blocks, reason: str) -> dict[str, Any]:
     unknown = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
     unknown |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
-    means = {"mean_a": left["value"].mean(skipna=False), "mean_b": right["value"].mean(skipna=False)}
+    means = {name: side.value.mean() if len(side) else NAN for name, side in (("mean_a", left), ("mean_b", right))}
     return {"n_a": len(left), "n_b": len(right), **means, **unknown, "test": "none", "reason": reason}
 
 

@@ -78,25 +78,31 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
         is the divisor, nothing is known of ``at_least``.
     """
     keys = [key for key in OCCASION if key in means and key != "role"]
-    means = means.assign(occasion=means.groupby(keys, dropna=False, sort=False).ngroup())
-    found = means.set_index(["metric", "role", "occasion"])[[*_MEANS, "censored"]]
-    rows = [_derive(one, means, found) for one in DERIVED]
-    return pd.concat(rows, ignore_index=True).drop(columns="occasion")
+    occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
+    known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
+    found = means[[*_MEANS, "censored"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
+    rows = pd.concat([_derive(one, known, found) for one in DERIVED])
+    carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
+    return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
 
 
-def _derive(one: Derived, means: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
-    """Return one derived quantity for every role and occasion that has its parts."""
-    rows = means[means["metric"] == one.of[0]].reset_index(drop=True)
+def _derive(one: Derived, known: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+    """Return what is a derived quantity's own, for every role and occasion that has its parts.
+
+    The index says which row of the means the other columns are those of.
+    """
+    rows = known[known["metric"] == one.of[0]]
     parts = [_of(found, metric, rows["role"], rows["occasion"]) for metric in one.of]
     divisor = _divisor(one, rows, found)
-    for column in _MEANS:
-        rows[column] = one.factor * sum(part[column] for part in parts) / divisor[column]
-    rows["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
-    rows["at_least"] = rows["at_least"].mask(divisor["censored"].eq(True))
-    rows["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
-    rows["metric"], rows["unit"] = one.metric, one.unit
+    own = pd.DataFrame(
+        {column: one.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
+    )
+    own["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
+    own["at_least"] = own["at_least"].mask(divisor["censored"].eq(True))
+    own["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
+    own["metric"], own["unit"] = one.metric, one.unit
     seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
-    return rows[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
+    return own[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
 
 
 def _divisor(one: Derived, rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:

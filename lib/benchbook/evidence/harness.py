@@ -40,8 +40,10 @@ def harness_cost(means: pd.DataFrame) -> pd.DataFrame:
     """
     rows = []
     for pair in pairs(_COST, ended(means)):
-        shared = pair.left.index.intersection(pair.right.index)
-        a, b = (side.loc[shared if len(shared) else side.index, "value"].dropna() for side in (pair.left, pair.right))
+        sides = pair.left, pair.right
+        shared = np.intersect1d(pair.left.block, pair.right.block, assume_unique=True)
+        a, b = (side.of(shared) if len(shared) else side.value for side in sides)
+        a, b = a[~np.isnan(a)], b[~np.isnan(b)]
         if len(a) and len(b) and (a > 0).all() and (b > 0).all():
             share = float(np.exp(np.log(a).mean() - np.log(b).mean()))
             about = {"host": pair.host, "engine": pair.b, "operation": pair.quantity.operation, "factors": pair.factors}

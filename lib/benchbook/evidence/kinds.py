@@ -3,7 +3,7 @@
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, cached_property
 from typing import Any, Final, get_args
 
 from pydantic import BaseModel
@@ -30,8 +30,12 @@ class Kind:
 
     def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
         """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
-        far = [_distance(self.study, name, self.settings[name]) for name in self.parameters if name not in named]
+        far = [far for name, far in self._distances.items() if name not in named]
         return sum(one > 0 for one in far), sum(far)
+
+    @cached_property
+    def _distances(self) -> dict[str, int]:
+        return {name: _distance(self.study, name, self.settings[name]) for name in self.parameters}
 
 
 @cache

@@ -7,14 +7,54 @@ from typing import Any, Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchbook.evidence.contrasts import Contrast, Quantity
 
 _CONDITION: Final = ["operation", "role", "metric", "host", "common", "side"]
 """What one side of one pair is the block means of."""
 
+_MARKS: Final = ("engine", "topology", "format", "codec", "arm")
+"""Columns that tell sides apart, as parameters do."""
+
+_COLUMNS: Final = (*_CONDITION[:4], "parameters", *_MARKS, "block", "value", "unit", "censored", "stand_in")
+
 NEVER: Final = ("repetitions",)
 """Parameters that may always differ: the unit of analysis is the block's mean, however many repetitions it is of."""
+
+
+@dataclass(frozen=True)
+class Blocks:
+    """What one side of one pair is: its block means, in the order of the blocks.
+
+    Parameters
+    ----------
+    block
+        Shape (n,): the blocks' numbers, ascending; n may be 0.
+    value
+        Shape (n,): in `unit`; NaN when censored.
+    censored, stand_in
+        Shape (n,).
+    unit
+        Of the values; empty without blocks.
+    """
+
+    block: NDArray[np.int64]
+    value: NDArray[np.float64]
+    censored: NDArray[np.bool_]
+    stand_in: NDArray[np.bool_]
+    unit: str = ""
+
+    def __len__(self) -> int:
+        return len(self.block)
+
+    def of(self, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the values in some of its blocks; mostly all of them, for which nothing is looked up."""
+        return self.value if len(blocks) == len(self) else self.value[np.isin(self.block, blocks)]
+
+
+NONE: Final = Blocks(np.array([], int), np.array([], float), np.array([], bool), np.array([], bool))
+"""A side that did not run."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +70,7 @@ class Pair:
     settings
         The parameters that both have in common.
     left, right
-        The block means of a and b: a row a block, the index is the block. One may be empty.
+        The block means of a and b. One may be `NONE`.
     """
 
     contrast: Contrast
@@ -39,8 +79,8 @@ class Pair:
     b: str
     host: str
     settings: dict[str, Any]
-    left: pd.DataFrame
-    right: pd.DataFrame
+    left: Blocks
+    right: Blocks
 
     @property
     def factors(self) -> str:
@@ -59,10 +99,11 @@ def pairs(contrast: Contrast, means: pd.DataFrame) -> Iterator[Pair]:
     means
         As `benchbook.evidence.measures` returns them.
     """
-    rows = means[means["study"] == contrast.study]
+    columns = [name for name in _COLUMNS if name in means]
+    rows = means.loc[means["study"] == contrast.study, columns]
     if rows.empty:
         return
-    found: dict[Quantity, dict[tuple[str, str], dict[str, pd.DataFrame]]] = {}
+    found: dict[Quantity, dict[tuple[str, str], dict[str, Blocks]]] = {}
     for (operation, role, metric, host, common, side), blocks in _by_block(_settled(contrast, _wanted(contrast, rows))):
         conditions = found.setdefault(Quantity(operation, role, metric), {})
         conditions.setdefault((host, common), {})[side] = blocks
@@ -79,18 +120,17 @@ def _wanted(contrast: Contrast, rows: pd.DataFrame) -> pd.DataFrame:
 
 
 def _sides(
-    contrast: Contrast, quantity: Quantity, host: str, settings: dict[str, Any], sides: dict[Any, pd.DataFrame]
+    contrast: Contrast, quantity: Quantity, host: str, settings: dict[str, Any], sides: dict[str, Blocks]
 ) -> Iterator[Pair]:
     for a, b in contrast.pairs:
         present = (a in sides) + (b in sides)
         if present == 2 or (present == 1 and contrast.wanted):
-            left, right = (sides.get(side, next(iter(sides.values())).iloc[:0]) for side in (a, b))
-            yield Pair(contrast, quantity, a, b, host, settings, left, right)
+            yield Pair(contrast, quantity, a, b, host, settings, sides.get(a, NONE), sides.get(b, NONE))
 
 
 def _settled(contrast: Contrast, rows: pd.DataFrame) -> pd.DataFrame:
     """Add the columns ``side`` and ``common``: what tells rows apart, and what the sides must share, as JSON."""
-    marks = [column for column in ("engine", "topology", "format", "codec", "arm") if column in rows]
+    marks = [column for column in _MARKS if column in rows]
     kind = rows.groupby(["parameters", *marks], dropna=False, sort=False).ngroup()
     first = rows[~kind.duplicated()]
     known = [_side_and_common(contrast, record) for record in first[["parameters", *marks]].to_dict("records")]
@@ -108,22 +148,26 @@ def _side_and_common(contrast: Contrast, record: dict[Hashable, Any]) -> tuple[s
     return str(side), json.dumps(common, sort_keys=True)
 
 
-def _by_block(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], pd.DataFrame]]:
-    """Yield each condition and its blocks, a row a block; two cells of one condition in one block count as their mean.
+def _by_block(rows: pd.DataFrame) -> Iterator[tuple[tuple[str, ...], Blocks]]:
+    """Yield each condition and its blocks; two cells of one condition in one block count as their mean.
 
-    All conditions are aggregated at once and then cut out as slices: a frame for each alone takes a hundred times as
-    long.
+    All conditions are aggregated at once and then cut out of the columns: a frame for each alone takes a hundred times
+    as long.
     """
     flags = rows[["censored", "stand_in"]].fillna(False).astype(bool)
     rows = rows.assign(**flags, unknown=rows["value"].isna(), rank=rows.groupby(_CONDITION, sort=False).ngroup())
     groups = rows.groupby(["rank", "block"])  # sorted: a condition's blocks stand together, in their order
     table = groups[["censored", "stand_in", "unknown"]].any()
-    table = table.assign(value=groups["value"].mean(), unit=groups["unit"].first().astype(object)).reset_index("rank")
-    table["value"] = table["value"].mask(table["unknown"])
-    ends = [*np.flatnonzero(np.diff(table.pop("rank"), append=-1)) + 1]
+    table = table.assign(value=groups["value"].mean().mask(table["unknown"]), unit=groups["unit"].first())
+    table = table.reset_index()
+    ends = [*np.flatnonzero(np.diff(table["rank"], append=-1)) + 1]
+    block, value, censored, stand_in, unit = (
+        table[name].to_numpy() for name in ("block", "value", "censored", "stand_in", "unit")
+    )
     named = rows.drop_duplicates("rank")[_CONDITION].itertuples(index=False, name=None)
     for start, end, condition in zip([0, *ends], ends, named, strict=False):
-        yield condition, table.iloc[start:end]
+        part = slice(start, end)
+        yield condition, Blocks(block[part], value[part], censored[part], stand_in[part], unit[start])
 
 
 def _text(value: object) -> str:

@@ -50,6 +50,8 @@ def number(study: str, source: str, row: str, column: str) -> float:
 
 def found(study: str, source: str, row: str, column: str) -> "Number | None":
     """Return one published number as it is printed; None when the papers do not print it."""
+    if not (source and row and column):  # every number has all three: most comparisons ask for none
+        return None
     return _numbers(paths.published()).get((study, source, row, column))
 
 

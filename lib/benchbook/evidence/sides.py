@@ -20,6 +20,9 @@ Place: TypeAlias = tuple[str, str]
 TOGETHER: Final = frozenset({"format", "codec"})
 """Who names one of them may vary the other: no codec writes both formats."""
 
+_READ: Final = ("block", "at_least", "censored", "stand_in", "unit")
+_COLUMNS: Final = ("host", "lane", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
+
 
 @dataclass(frozen=True)
 class Side:
@@ -61,7 +64,9 @@ class Measured:
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
         first = means["arm"].fillna("a").eq("a") if "arm" in means else True
-        self._rows = _by_block(means[means["study"].eq(study) & first])
+        names = [name for name in _COLUMNS if name in means]
+        self._rows = _by_block(means.loc[means["study"].eq(study) & first, names])
+        self._having: dict[tuple[Any, ...], dict[int, int]] = {}
 
     @property
     def places(self) -> list[Place]:
@@ -95,19 +100,29 @@ class Measured:
     ) -> Iterable[tuple[str, tuple[int, ...], Side]]:
         named = {name: _several(value) for name, value in wanted.items() if name not in OF_QUANTITY}
         quantities = list(product(*(_several(wanted[name]) for name in OF_QUANTITY)))
-        for kind, about in self._kinds.get(place, {}).items():
-            places = [_index(levels, about.settings.get(name)) for name, levels in named.items()]
-            if None in places:
+        having = [self._with(place, name, levels) for name, levels in named.items()]
+        kinds = self._kinds.get(place, {})
+        for kind in min(having, key=len, default=kinds):
+            if not all(kind in one for one in having):
                 continue
+            about, order = kinds[kind], [one[kind] for one in having]
             for rank, quantity in enumerate(quantities):
                 if (kind, *quantity) in self._slices:
-                    order = (*(one for one in places if one is not None), rank)
                     # the first named that ran, then the nearest to the defaults
                     yield (
                         about.common(apart),
-                        (*order, *about.strangeness(frozenset(named))),
+                        (*order, rank, *about.strangeness(frozenset(named))),
                         self._side(kind, quantity, about.settings),
                     )
+
+    def _with(self, place: Place, name: str, levels: tuple[Any, ...]) -> dict[int, int]:
+        """Return the kinds of which a setting is one of those levels, and which; contrasts ask for the same ones."""
+        key = (place, name, *((type(level), level) for level in levels))  # True is not 1
+        if key not in self._having:
+            kinds = self._kinds.get(place, {})
+            every = ((kind, _index(levels, about.settings.get(name))) for kind, about in kinds.items())
+            self._having[key] = {kind: index for kind, index in every if index is not None}
+        return self._having[key]
 
     def _side(self, kind: int, quantity: tuple[Any, ...], settings: Mapping[str, Any]) -> Side:
         part = self._slices[(kind, *quantity)]
@@ -142,7 +157,7 @@ class Measured:
 
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
-        return {name: self._rows[name].to_numpy() for name in ("block", "at_least", "censored", "stand_in", "unit")}
+        return {name: self._rows[name].to_numpy() for name in _READ}
 
 
 def _apart(wanted: Iterable[Settings]) -> frozenset[str]:
@@ -158,8 +173,10 @@ def _several(value: Any) -> tuple[Any, ...]:
 
 def _index(levels: tuple[Any, ...], value: Any) -> int | None:
     """Return which of the levels a value is; True is not 1."""
-    same = [level == value and isinstance(level, bool) == isinstance(value, bool) for level in levels]
-    return same.index(True) if True in same else None
+    for index, level in enumerate(levels):
+        if level == value and isinstance(level, bool) == isinstance(value, bool):
+            return index
+    return None
 
 
 def _by_block(rows: pd.DataFrame) -> pd.DataFrame:

@@ -96,11 +96,11 @@ def _sides(observations: pd.DataFrame) -> pd.DataFrame:
     for pair in pairs(contrast, measures(observations[arm == "a"])):
         measure = names.get((pair.quantity.role, pair.quantity.metric))
         n = pair.settings.get("n")
-        if measure is None or n not in LEVELS or pair.left.empty or pair.right.empty:
+        if measure is None or n not in LEVELS or not (len(pair.left) and len(pair.right)):
             continue
         others = [part for part in pair.factors.split(", ") if not part.startswith("n=")]
         factors = ", ".join([f"{pair.a} against {pair.b}", *others])
-        means = {"xml": pair.left["value"].mean(), "json": pair.right["value"].mean()}
+        means = {"xml": pd.Series(pair.left.value).mean(), "json": pd.Series(pair.right.value).mean()}
         rows.append({"host": pair.host, "factors": factors, "measure": measure, "n": n, **means})
     table = pd.DataFrame(rows, columns=["host", "factors", "measure", "n", "xml", "json"])
     return table.sort_values("n", kind="stable")

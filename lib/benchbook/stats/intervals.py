@@ -144,7 +144,7 @@ def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _around(estimate: float, error: float, df: float, confidence: float) -> Interval:
-    from scipy.stats import t
+    from scipy.special import stdtrit  # t's quantiles: importing `scipy.stats` takes three times as long
 
-    reach = float(t.ppf(0.5 + confidence / 2, df)) * error
+    reach = float(stdtrit(df, 0.5 + confidence / 2)) * error
     return Interval(estimate, estimate - reach, estimate + reach)
