@@ -313,13 +313,39 @@ def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_
 
 @pytest.mark.parametrize(
     ("name", "column"),
-    [("bookstore_table_case1", "XML time (µs), here"), ("tcp_table3_scenario2_time", "XML, here")],
+    [
+        ("bookstore_table_case1", "XML time (µs), here"),
+        ("tcp_table3_scenario2_time", "XML, here"),
+        ("tcp_table6_overview", "XML, here"),
+        ("tcp_table7_samples", "XML, here"),
+    ],
 )
 def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, observed, published):
     frame = figures.TABLES[name](on_two_stacks, published).frame
     alone = figures.TABLES[name](observed, published).frame
     assert frame[f"{column}, Python"].tolist() == alone[column].tolist()
     assert frame[f"{column}, Java"].tolist() != alone[column].tolist()
+
+
+def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other_tables_show(observed, published):
+    java, names, _ = STACKS["tcp"]
+    python = observed[observed["study"] == "tcp"]
+    other = on(java, names, python)
+    slower = other["format"].eq("xml") & other["unit"].eq("ns") & other["role"].eq("server")
+    other["value"] = other["value"].mask(slower, other["value"] * 9)
+    variant = python.assign(
+        cell_id=python["cell_id"] + "x",
+        transport="batched",
+        value=python["value"] * (1 + python["format"].eq("xml")),
+        parameters=python["parameters"].str.replace('"framed"', '"batched"'),
+    )
+    frames = [
+        figures.TABLES["tcp_table8_p_values"](pd.concat(parts, ignore_index=True), published).frame
+        for parts in ([python], [variant, python, other], [other])
+    ]
+    alone, both, java_alone = frames
+    assert both["p here, Python"].tolist() == alone["p here"].tolist()
+    assert both["p here, Java"].tolist() == java_alone["p here, Java"].tolist() != alone["p here"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from benchbook.figures import (
     replication,
     setups,
     tcp,
+    tcp_summaries,
     tcp_tables,
     verdicts,
 )
@@ -42,6 +43,7 @@ FIGURES: Final[dict[str, Maker]] = {
 TABLES: Final[dict[str, Maker]] = {
     **bookstore.TABLES,
     **tcp_tables.TABLES,
+    **tcp_summaries.TABLES,
     **drivers.TABLES,
     **crud.TABLES,
     **progress.TABLES,
