@@ -266,42 +266,15 @@ def test_without_old_versions_progress_says_how_to_get_them(name, observed, publ
     assert exhibit.frame.empty and any("make old-servers" in note for note in exhibit.notes)
 
 
-def on(lane: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
-    """Return the same observations as another stack would have made them, in twice the time."""
-
-    def parameters(text: str) -> str:
-        own = json.loads(text) | {"lane": lane}
-        return json.dumps(
-            {key: names.get(value, value) if isinstance(value, str) else value for key, value in own.items()}
-        )
-
-    times = frame["value"].where(frame["unit"] != "ns", frame["value"] * 2)
-    return frame.assign(
-        lane=lane,
-        value=times,
-        cell_id=frame["cell_id"] + lane,
-        parameters=frame["parameters"].map(parameters),
-        codec=frame["codec"].replace(names),
-    )
-
-
-STACKS = {
-    "bookstore": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
-    "tcp": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
-    "drivers": ("node", {"pymongo": "mongoclient", "mongoengine": "mongoose"}, "Node.js"),
-}
-
-
 @pytest.fixture(scope="module")
-def on_two_stacks(observed: pd.DataFrame) -> pd.DataFrame:
-    parts = [on(lane, names, observed[observed["study"] == study]) for study, (lane, names, _) in STACKS.items()]
-    return pd.concat([observed, *parts], ignore_index=True)
+def on_two_stacks() -> pd.DataFrame:
+    return constructed.on_two_stacks()
 
 
 @pytest.mark.parametrize("name", ["bookstore_case1", "tcp_fig3_json", "tcp_fig5_both", "drivers_fig2_time"])
 def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_stacks, published):
     frame = figures.FIGURES[name](on_two_stacks, published).frame
-    stack = STACKS[name.partition("_")[0]][2]
+    stack = constructed.STACKS[name.partition("_")[0]][2]
     for printed in ("Python", stack):
         drawn = frame[frame["panel"].str.endswith(printed)]
         assert set(drawn["source"]) == {"published", "here"}
@@ -325,27 +298,6 @@ def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column
     alone = figures.TABLES[name](observed, published).frame
     assert frame[f"{column}, Python"].tolist() == alone[column].tolist()
     assert frame[f"{column}, Java"].tolist() != alone[column].tolist()
-
-
-def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other_tables_show(observed, published):
-    java, names, _ = STACKS["tcp"]
-    python = observed[observed["study"] == "tcp"]
-    other = on(java, names, python)
-    slower = other["format"].eq("xml") & other["unit"].eq("ns") & other["role"].eq("server")
-    other["value"] = other["value"].mask(slower, other["value"] * 9)
-    variant = python.assign(
-        cell_id=python["cell_id"] + "x",
-        transport="batched",
-        value=python["value"] * (1 + python["format"].eq("xml")),
-        parameters=python["parameters"].str.replace('"framed"', '"batched"'),
-    )
-    frames = [
-        figures.TABLES["tcp_table8_p_values"](pd.concat(parts, ignore_index=True), published).frame
-        for parts in ([python], [variant, python, other], [other])
-    ]
-    alone, both, java_alone = frames
-    assert both["p here, Python"].tolist() == alone["p here"].tolist()
-    assert both["p here, Java"].tolist() == java_alone["p here, Java"].tolist() != alone["p here"].tolist()
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def p_values(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
 
 def _tests(observations: pd.DataFrame, some: pd.DataFrame) -> pd.DataFrame:
     """Return the tests of those cells alone which the other tables show."""
-    shown = some["cell_id"].unique() if len(some) else []
+    shown: set[str] = set(some["cell_id"]) if len(some) else set()
     tests = evidence.student_here(observations[observations["cell_id"].isin(shown)])
     return tests.drop_duplicates("measure").set_index("measure")
 
