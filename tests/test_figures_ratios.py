@@ -40,8 +40,8 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
         for parts in ([python], [variant, python, other], [other])
     ]
     alone, both, java_alone = frames
-    assert both["p here, Python"].tolist() == alone["p here"].tolist()
-    assert both["p here, Java"].tolist() == java_alone["p here, Java"].tolist() != alone["p here"].tolist()
+    assert both["p, Python, here"].tolist() == alone["p, here"].tolist()
+    assert both["p, Java, here"].tolist() == java_alone["p, Java, here"].tolist() != alone["p, here"].tolist()
 
 
 def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.DataFrame:
@@ -82,16 +82,16 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
     frame = figures.TABLES["drivers_pairs"](mine, published).frame
     assert len(frame) == 32
-    pairs = frame[["time: Mongoose / MongoClient, here", "CPU: mongoengine / pymongo, here"]]
+    pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
     row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
     found = evidence.comparisons(mine[mine["study"] == "drivers"])
     one = found[(found["side_a"] == "mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
     one = one[one["settings"].map(lambda settings: settings["attributes"] == 6)].iloc[0]
-    assert row["time: Mongoose / MongoClient, here"] == tables.estimate(one["ratio"], one["low"], one["high"])
-    assert row["memory (heap): Mongoose / MongoClient, here"] == row["memory (RSS): Mongoose / MongoClient, here"]
-    freed = frame.loc[frame["Operation"] == "delete", "memory (heap): Mongoose / MongoClient, here"].iloc[0]
-    assert " KB [" in freed, "memory that shrank has a difference, and no ratio"
+    assert row["Node.js: time, here"] == tables.estimate(one["ratio"], one["low"], one["high"])
+    assert row["Node.js: heap, here"] == row["Node.js: RSS, here"]
+    freed = frame.loc[frame["Operation"] == "delete", "Node.js: heap, here"].iloc[0]
+    assert " MB [" in freed, "memory that shrank has a difference, and no ratio"
 
 
 def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks, published):

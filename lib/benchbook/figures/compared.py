@@ -21,7 +21,7 @@ def counted(counts: Iterable[float]) -> str:
     """Say of how many blocks a side the ratios are."""
     ends = sorted({int(count) for count in counts})
     blocks = " to ".join(dict.fromkeys(f"{count}" for count in (ends[0], ends[-1])))
-    return f"here: ratio of the blocks' means, {blocks} block{'' if blocks == '1' else 's'} a side"
+    return f"here: ratio of the blocks' means, {blocks} block{', so no interval' if blocks == '1' else 's a side'}"
 
 
 def of_one_n(rows: list[Row], notes: list[str]) -> tuple[list[Row], list[str]]:

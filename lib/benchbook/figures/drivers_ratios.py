@@ -15,10 +15,12 @@ from benchbook.figures.tables import NOT_RUN, estimate
 QUANTITIES: Final = {
     "time": "wall_time",
     "CPU": "cpu_time",
-    "memory (RSS)": "memory_change_kb",
-    "memory (heap)": "heap_change_kb",
+    "RSS": "memory_change_kb",
+    "heap": "heap_change_kb",
 }
-PRINTED: Final = {"Node.js": "Mongoose / MongoClient", "Python": "mongoengine / pymongo"}
+STACKS: Final = ("Node.js", "Python")
+"""The paper's own first."""
+
 Place = tuple[str, int, int, str, str]
 
 
@@ -29,17 +31,18 @@ def pairs(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     conditions = list(product(SETS.values(), N, OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
-    for (quantity, metric), (stack, pair) in product(QUANTITIES.items(), PRINTED.items()):
+    for stack, (quantity, metric) in product(STACKS, QUANTITIES.items()):
         if (stack, metric) != ("Python", "heap_change_kb"):  # which has no such counter
             texts = [_text(found.get((stack, *condition, metric))) for condition in conditions]
-            frame[f"{quantity}: {pair}, here"] = texts
-    absent = [stack for stack in PRINTED if stack not in {place[0] for place in found}]
+            frame[f"{stack}: {quantity}, here"] = texts
+    absent = [stack for stack in STACKS if stack not in {place[0] for place in found}]
     said = [
         *([counted(min(row.n_a, row.n_b) for row in found.values())] if found else []),
         *(f"not run in this profile: {stack}" for stack in absent),
+        "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
-        "memory: what the client grew by during the operation, resident or (Node.js alone tells it) on its heap",
-        "where a growth is zero or negative there is no ratio: the difference then, mapper minus driver, in KB",
+        "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), grew by in the operation",
+        "where a growth is zero or negative there is no ratio: the difference then, mapper minus driver, in MB",
     ]
     return Exhibit("drivers: mapper over native driver, ratios with their 95 % intervals", frame, (*said, *notes))
 
@@ -64,7 +67,8 @@ def _text(row: Row) -> str:
         return NOT_RUN
     if row.ratio == row.ratio:
         return estimate(row.ratio, row.low, row.high)
-    return estimate(row.difference, row.difference_low, row.difference_high, row.unit)
+    megabytes = [end / 1000 for end in (row.difference, row.difference_low, row.difference_high)]
+    return estimate(megabytes[0], megabytes[1], megabytes[2], "MB")
 
 
 TABLES: Final[dict[str, Maker]] = {"drivers_pairs": pairs}

@@ -56,7 +56,7 @@ def panels(
 
 def labels(mine: Mapping[str, pd.DataFrame]) -> list[str]:
     """Return what each stack's numbers are headed with in a table: ``here`` where Python alone ran."""
-    return ["here"] if list(mine) == [NAMES["python"]] else [f"here, {stack}" for stack in mine]
+    return ["here"] if list(mine) == [NAMES["python"]] else [f"{stack}, here" for stack in mine]
 
 
 def sources(theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:

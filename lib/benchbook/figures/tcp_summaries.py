@@ -83,7 +83,7 @@ def p_values(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     said = []
     for head, some in zip(stacks.labels(every), every.values(), strict=True):
         mine = _tests(observations, some)
-        columns[f"p {head}"] = mine["p"].map(p_value).reindex(list(MEASURES)).fillna(NOT_RUN)
+        columns[f"p, {head}"] = mine["p"].map(p_value).reindex(list(MEASURES)).fillna(NOT_RUN)
         said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in mine["levels"].unique()]
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
     why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
