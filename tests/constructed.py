@@ -158,3 +158,36 @@ def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
 
 
 CELLS = {"bookstore": _bookstore, "tcp": _tcp, "drivers": _drivers, "crud": _crud, "replication": _replication}
+
+STACKS = {
+    "bookstore": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
+    "tcp": ("java", {"orjson": "jackson", "lxml": "jaxb"}, "Java"),
+    "drivers": ("node", {"pymongo": "mongoclient", "mongoengine": "mongoose"}, "Node.js"),
+}
+"""Each study's other stack: its lane, its names for what Python uses, and its name in print."""
+
+
+def on(lane: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the same observations as another stack would have made them, in twice the time."""
+
+    def parameters(text: str) -> str:
+        own = json.loads(text) | {"lane": lane}
+        return json.dumps(
+            {key: names.get(value, value) if isinstance(value, str) else value for key, value in own.items()}
+        )
+
+    times = frame["value"].where(frame["unit"] != "ns", frame["value"] * 2)
+    return frame.assign(
+        lane=lane,
+        value=times,
+        cell_id=frame["cell_id"] + lane,
+        parameters=frame["parameters"].map(parameters),
+        codec=frame["codec"].replace(names),
+    )
+
+
+def on_two_stacks() -> pd.DataFrame:
+    """Return what Python gave, and what another stack gave in each study that has one."""
+    observed = observations()
+    parts = [on(lane, names, observed[observed["study"] == study]) for study, (lane, names, _) in STACKS.items()]
+    return pd.concat([observed, *parts], ignore_index=True)

@@ -1,11 +1,27 @@
 """From comparisons to points: which of them are drawn, which side lies below the line, what must be said of them."""
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from typing import Any
 
 import pandas as pd
 
+from benchbook.figures import stacks
 from benchbook.figures.points import COLUMNS, Row
+
+
+def by_stack(table: pd.DataFrame, ways: Mapping[str, Mapping[str, Any]]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each stack's comparisons of one study, settings as columns, settled as `stacks.settled` does."""
+    table = table.reset_index(drop=True)
+    settings = pd.DataFrame(list(table["settings"]), index=table.index)
+    return stacks.settled(table.join(settings.drop(columns=[name for name in settings if name in table])), ways)
+
+
+def counted(counts: Iterable[float]) -> str:
+    """Say of how many blocks a side the ratios are."""
+    ends = sorted({int(count) for count in counts})
+    blocks = " to ".join(dict.fromkeys(f"{count}" for count in (ends[0], ends[-1])))
+    return f"here: ratio of the blocks' means, {blocks} block{', so no interval' if blocks == '1' else 's a side'}"
 
 
 def of_one_n(rows: list[Row], notes: list[str]) -> tuple[list[Row], list[str]]:

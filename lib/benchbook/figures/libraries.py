@@ -17,6 +17,9 @@ CODECS: Final = {
     "pydantic_xml": "pydantic-xml",
     "jackson": "Jackson",
     "jaxb": "JAXB",
+    "jaxb_context": "JAXB, a context an object",
+    "dom": "DOM",
+    "xmldecoder": "XMLDecoder",
 }
 """Libraries whose names in print are not those of their codecs."""
 

@@ -10,7 +10,7 @@ import pandas as pd
 from benchbook import evidence
 from benchbook.figures import bookstore, crud, drivers, names, replication, stacks, tcp
 from benchbook.figures.caveats import caveats
-from benchbook.figures.compared import about, has, of_one_n, over, points_of
+from benchbook.figures.compared import about, by_stack, counted, has, of_one_n, over, points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import Row, each, joined
@@ -126,11 +126,9 @@ def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[st
     table = evidence.comparisons(observations[observations["study"] == part.study])
     table = table[(table["comparison"] == part.comparison) & table["metric"].isin(list(METRICS))]
     table = table[table["operation"].isin(part.keep)] if part.keep else table
-    table = table[~((table["operation"] == "marshal") & (table["metric"] == "wall_time"))].reset_index(drop=True)
-    settings = pd.DataFrame(list(table["settings"]), index=table.index)
-    spread = table.join(settings.drop(columns=[name for name in settings if name in table]))
-    by_stack, notes = stacks.settled(spread, part.ways)
-    kept = pd.concat(by_stack.values())
+    table = table[~((table["operation"] == "marshal") & (table["metric"] == "wall_time"))]
+    settled, notes = by_stack(table, part.ways)
+    kept = pd.concat(settled.values())
     order = [name for name in ("case", "attributes", "model", "n") if name in kept]
     kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
     rows = [over(row, part.over) for row in each(kept) if row.ratio == row.ratio and has(row, part.over)]
@@ -146,9 +144,8 @@ def _said(points: pd.DataFrame) -> list[str]:
     mine = points[points["source"] == "here"]
     if mine.empty:
         return ["not run in this profile: nothing of this machine to compare"]
-    blocks = " to ".join(dict.fromkeys(f"{count:.0f}" for count in (mine["blocks"].min(), mine["blocks"].max())))
     return [
-        f"here: ratio of the blocks' means, {blocks} block{'' if blocks == '1' else 's'} a side",
+        counted(mine["blocks"]),
         "right of 1: the first named is larger or slower",
         *sorted(set(mine["caveat"]) - {""}),
     ]

@@ -10,8 +10,10 @@ import pandas as pd
 from benchbook import evidence
 from benchbook.figures import (
     bookstore,
+    bookstore_ratios,
     crud,
     drivers,
+    drivers_ratios,
     libraries,
     overview,
     progress,
@@ -19,6 +21,8 @@ from benchbook.figures import (
     replication,
     setups,
     tcp,
+    tcp_decoders,
+    tcp_summaries,
     tcp_tables,
     verdicts,
 )
@@ -41,8 +45,12 @@ FIGURES: Final[dict[str, Maker]] = {
 
 TABLES: Final[dict[str, Maker]] = {
     **bookstore.TABLES,
+    **bookstore_ratios.TABLES,
     **tcp_tables.TABLES,
+    **tcp_summaries.TABLES,
+    **tcp_decoders.TABLES,
     **drivers.TABLES,
+    **drivers_ratios.TABLES,
     **crud.TABLES,
     **progress.TABLES,
     **setups.TABLES,

@@ -54,9 +54,13 @@ def panels(
     return joined(*parts), [label(panel, stack) for panel in names for stack in mine]
 
 
+def labels(mine: Mapping[str, pd.DataFrame]) -> list[str]:
+    """Return what each stack's numbers are headed with in a table: ``here`` where Python alone ran."""
+    return ["here"] if list(mine) == [NAMES["python"]] else [f"{stack}, here" for stack in mine]
+
+
 def sources(theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
     """Return the points for a table, each stack's with a source of its own; and the sources."""
-    if list(mine) == [NAMES["python"]]:
-        return joined(theirs, *mine.values()), ["published", "here"]
-    parts = [some.assign(source=f"here, {stack}") for stack, some in mine.items()]
-    return joined(theirs, *parts), ["published", *(f"here, {stack}" for stack in mine)]
+    heads = labels(mine)
+    parts = [some.assign(source=head) for head, some in zip(heads, mine.values(), strict=True)]
+    return joined(theirs, *parts), ["published", *heads]

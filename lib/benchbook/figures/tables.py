@@ -10,6 +10,9 @@ from benchbook.figures.caveats import mark
 from benchbook.figures.points import Row, each
 
 SOURCES: Final = ("published", "here")
+FAR: Final = 1_000
+"""Beyond this ratio, and below its inverse, an interval's end is not printed."""
+
 NOT_RUN: Final = "not run"
 NOT_PRINTED: Final = "–"
 
@@ -46,6 +49,17 @@ def set_number(point: Row) -> str:
     text = ("> " if point.censored else "") + number(point.value)
     text += "" if math.isnan(point.low) else f" [{number(point.low)}, {number(point.high)}]"
     return f"{text} {mark(point.caveat, stand_in=point.stand_in)}".rstrip()
+
+
+def estimate(value: float, low: float, high: float, unit: str = "") -> str:
+    """Return a ratio, or a difference in its unit, with its interval; far out a ratio's ends say only that they are."""
+    text = f"{number(value)} {unit}".rstrip()
+    end = number if unit else _end
+    return text if math.isnan(low) else f"{text} [{end(low)}, {end(high)}]"
+
+
+def _end(ratio: float) -> str:
+    return f"> {FAR:,}" if ratio > FAR else f"< {1 / FAR:g}" if ratio < 1 / FAR else number(ratio)
 
 
 def number(value: float) -> str:

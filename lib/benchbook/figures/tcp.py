@@ -1,5 +1,6 @@
 """Study `tcp`: what Tables 1 to 8 and Figs. 3 to 5 are made of, and the figures."""
 
+from collections.abc import Iterable
 from functools import partial
 from typing import Any, Final
 
@@ -12,6 +13,7 @@ from benchbook.figures.points import chosen, here, joined, printed, remarks, wid
 
 TRIALS: Final = {20000: 1, 40000: 2, 60000: 3, 80000: 4, 100000: 5}
 MILLION: Final = 1_000_000
+FORMATS: Final = ("JSON", "XML")
 CODECS: Final = {"json": "orjson", "xml": "lxml"}
 STACKS: Final = {"Python": CODECS, "Java": {"json": "jackson", "xml": "jaxb"}}
 """Each stack's main codecs; the paper's own are Java's, and its XML decoder may have been another: see the ratios."""
@@ -27,7 +29,7 @@ def rows(published: pd.DataFrame, source: str) -> pd.DataFrame:
 
 
 def cells(observations: pd.DataFrame, stack: str = "Python") -> tuple[pd.DataFrame, list[str]]:
-    """Return one stack's rows, one a cell, block and measure: ``n, block, Format, measure, value``, and which variant.
+    """Return one stack's rows, one a cell, block and measure: ``cell_id, n, block, Format, measure, drawn``; and notes.
 
     Measures are the paper's: total and average time in ms on the server's clock, and the machine's user CPU, system
     CPU and memory in percent.
@@ -42,6 +44,19 @@ def cells(observations: pd.DataFrame, stack: str = "Python") -> tuple[pd.DataFra
         notes = [*notes, *more]
     table = pd.concat(parts)
     return pd.concat([_measured(table, measure) for measure in MEASURES], ignore_index=True), notes
+
+
+def by_stack(observations: pd.DataFrame, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each stack's rows, as `cells`, and what must be said of them: which of the sizes did not run, variants."""
+    mine: dict[str, pd.DataFrame] = {}
+    said: list[tuple[str, str]] = []
+    for stack in ran(observations):
+        mine[stack], notes = cells(observations, stack)
+        present = set(mine[stack]["n"]) if len(mine[stack]) else set()
+        absent = [f"n = {n:,}" for n in sizes if n not in present]
+        notes = [*([f"not run in this profile: {'; '.join(absent)}"] if absent else []), *notes]
+        said += [(stack, note) for note in notes]
+    return mine, [f"{stack}: {note}" if len(mine) > 1 else note for stack, note in said]
 
 
 def ran(observations: pd.DataFrame) -> list[str]:
@@ -62,7 +77,7 @@ MEASURES: Final = {
 def _measured(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     role, unit, metric, scale = MEASURES[measure]
     mine = table[table["role"] == role]
-    kept = mine[["n", "block", "format", "censored", "stand_in"]]
+    kept = mine[["cell_id", "n", "block", "format", "censored", "stand_in"]]
     drawn = mine[metric] * scale if metric in mine else float("nan")
     return kept.assign(Format=mine["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
 

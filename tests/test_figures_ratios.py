@@ -1,0 +1,123 @@
+"""Tables of ratios, a stack beside the other: of the same cells as the comparisons, complete, and honest of gaps."""
+
+import pandas as pd
+import pytest
+
+import constructed
+from benchbook import evidence, figures
+from benchbook.figures import tables
+
+
+@pytest.fixture(scope="module")
+def observed() -> pd.DataFrame:
+    return constructed.observations()
+
+
+@pytest.fixture(scope="module")
+def on_two_stacks() -> pd.DataFrame:
+    return constructed.on_two_stacks()
+
+
+@pytest.fixture(scope="module")
+def published() -> pd.DataFrame:
+    return evidence.published()
+
+
+def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other_tables_show(observed, published):
+    java, names, _ = constructed.STACKS["tcp"]
+    python = observed[observed["study"] == "tcp"]
+    other = constructed.on(java, names, python)
+    slower = other["format"].eq("xml") & other["unit"].eq("ns") & other["role"].eq("server")
+    other["value"] = other["value"].mask(slower, other["value"] * 9)
+    variant = python.assign(
+        cell_id=python["cell_id"] + "x",
+        transport="batched",
+        value=python["value"] * (1 + python["format"].eq("xml")),
+        parameters=python["parameters"].str.replace('"framed"', '"batched"'),
+    )
+    frames = [
+        figures.TABLES["tcp_table8_p_values"](pd.concat(parts, ignore_index=True), published).frame
+        for parts in ([python], [variant, python, other], [other])
+    ]
+    alone, both, java_alone = frames
+    assert both["p, Python, here"].tolist() == alone["p, here"].tolist()
+    assert both["p, Java, here"].tolist() == java_alone["p, Java, here"].tolist() != alone["p, here"].tolist()
+
+
+def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.DataFrame:
+    """Return the rows of a codec of study `tcp` as if another had given them, `factor` times as slow."""
+    rows = frame[(frame["study"] == "tcp") & (frame["codec"] == of)]
+    return rows.assign(
+        codec=codec,
+        cell_id=rows["cell_id"] + codec,
+        parameters=rows["parameters"].str.replace(f'"{of}"', f'"{codec}"'),
+        value=rows["value"].where(rows["unit"] != "ns", rows["value"] * factor),
+    )
+
+
+def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_paper_is_named(
+    on_two_stacks, published
+):
+    slow = (("xmldecoder", "jaxb", 9), ("dom", "jaxb", 30), ("etree", "lxml", 2), ("msgspec", "orjson", 0.5))
+    mine = pd.concat([on_two_stacks, *(with_codec(on_two_stacks, *one) for one in slow)], ignore_index=True)
+    exhibit = figures.TABLES["tcp_decoders"](mine, published)
+    rows = exhibit.frame.set_index(["Objects", "Codec"])
+    assert len(rows) == 2 * 6, "two sizes; the base of each stack has no row"
+    found = evidence.comparisons(mine[mine["study"] == "tcp"])
+    found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000)].set_index("side_a")
+    for codec, name in (("lxml", "lxml"), ("jaxb", "JAXB"), ("xmldecoder", "XMLDecoder"), ("dom", "DOM")):
+        row = found.loc[codec]
+        text = tables.estimate(row["ratio"], row["low"], row["high"])
+        assert rows.loc[("100,000", name), "Elapsed time, here"] == text
+    assert rows.loc[("100,000", "msgspec"), "Elapsed time, here"].startswith("0.500")
+    assert rows.loc[("100,000", "msgspec"), "Elapsed time, published"] == "–"
+    assert rows.loc[("100,000", "DOM"), "Elapsed time, published"] == tables.number(310017.47 / 7497.36)
+    assert list(rows.index[rows["Nearest"] == "nearest"]) == [("20,000", "XMLDecoder"), ("100,000", "XMLDecoder")]
+    assert "Java: not run in this profile: JAXB, a context an object" in exhibit.notes
+
+
+def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_two_stacks, published):
+    node = on_two_stacks[(on_two_stacks["lane"] == "node") & (on_two_stacks["metric"] == "memory_change")]
+    heap = node.assign(metric="heap_change", value=node["value"].mask(node["operation"] == "delete", -node["value"]))
+    mine = pd.concat([on_two_stacks, heap], ignore_index=True)
+    frame = figures.TABLES["drivers_pairs"](mine, published).frame
+    assert len(frame) == 32
+    pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
+    assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
+    row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
+    found = evidence.comparisons(mine[mine["study"] == "drivers"])
+    one = found[(found["side_a"] == "mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
+    one = one[one["settings"].map(lambda settings: settings["attributes"] == 6)].iloc[0]
+    assert row["Node.js: time, here"] == tables.estimate(one["ratio"], one["low"], one["high"])
+    assert row["Node.js: heap, here"] == row["Node.js: RSS, here"]
+    freed = frame.loc[frame["Operation"] == "delete", "Node.js: heap, here"].iloc[0]
+    assert " MB [" in freed, "memory that shrank has a difference, and no ratio"
+
+
+def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks, published):
+    frame = figures.TABLES["bookstore_cold"](on_two_stacks, published).frame.set_index(["Case", "Books"])
+    assert len(frame) == 10
+    assert frame.loc[(2, "10,000"), "written and read, published"] == tables.number(
+        evidence.number("bookstore", "Case 2 table", "10000", "XML time")
+        / evidence.number("bookstore", "Case 2 table", "10000", "JSON time")
+    )
+    for stack in ("Java", "Python"):
+        said = frame[f"{stack}: within 30 %"]
+        assert said.loc[(1, "1,000")].startswith("yes") and said.loc[(1, "10")].startswith("no")
+        assert said.loc[(1, "100")] == "not run"
+        assert "[" in frame.loc[(1, "10"), f"{stack}: read, here"]
+
+
+def test_a_warm_cell_is_not_taken_for_a_cold_one(observed, published):
+    java, names, _ = constructed.STACKS["bookstore"]
+    warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
+    warm["parameters"] = warm["parameters"].str.replace('"together"', '"warm"')
+    exhibit = figures.TABLES["bookstore_cold"](pd.concat([observed, warm], ignore_index=True), published)
+    assert (exhibit.frame["Java: within 30 %"] == "not run").all()
+    assert "not run in this profile: Java" in exhibit.notes
+
+
+def test_an_intervals_ends_far_out_are_cut_off():
+    assert tables.estimate(2.0, 1e-9, float("inf")) == "2.00 [< 0.001, > 1,000]"
+    assert tables.estimate(2.0, float("nan"), float("nan")) == "2.00"
+    assert tables.estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 KB [-50,000, 40,000]"
