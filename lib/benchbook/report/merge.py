@@ -85,32 +85,25 @@ def ran(merged: Merged) -> pd.DataFrame:
 
 
 def unfinished(merged: Merged) -> pd.DataFrame:
-    """Return every cell that is not done, and why."""
+    """Return what is not done: a row for the cells of a study that one reason keeps, how many and which."""
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
     told = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
+    kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
+    for cell in merged.cells:
+        if cell.state != "done":
+            why = told.get((cell.identity, cell.block)) or cell.missing or "not run yet"
+            kept.setdefault((cell.study, STATES[cell.state], why), []).append(cell)
+    every = {study: _levels([cell for cell in merged.cells if cell.study == study]) for study in studies.SLUGS}
     rows = [
-        {
-            "Study": cell.study,
-            "Cell": settings(cell, merged.cells),
-            "Block": cell.block,
-            "State": STATES[cell.state],
-            "Why": told.get((cell.identity, cell.block)) or cell.missing or "not run yet",
-        }
-        for cell in merged.cells
-        if cell.state != "done"
+        {"Study": study, "State": state, "Cells": len(cells), "Which": _apart(_levels(cells), every[study]), "Why": why}
+        for (study, state, why), cells in kept.items()
     ]
-    return pd.DataFrame(rows, columns=["Study", "Cell", "Block", "State", "Why"])
+    return pd.DataFrame(rows, columns=["Study", "State", "Cells", "Which", "Why"])
 
 
-def settings(cell: grid.Cell, among: list[grid.Cell]) -> str:
-    """Return the parameters that tell a cell from the others of its study."""
-    mine = cell.parameters.model_dump()
-    varying = [
-        name
-        for name in mine
-        if len({json.dumps(other.parameters.model_dump()[name]) for other in among if other.study == cell.study}) > 1
-    ]
-    return ", ".join(f"{name}={mine[name]}" for name in varying)
+def _apart(levels: dict[str, list[Any]], among: dict[str, list[Any]]) -> str:
+    """Return the levels of some cells that tell them from the others of their study."""
+    return "; ".join(f"{name}: {_listed(mine)}" for name, mine in levels.items() if mine != among[name]) or "all"
 
 
 def left_out(merged: Merged) -> pd.DataFrame:

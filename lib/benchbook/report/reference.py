@@ -2,20 +2,21 @@
 
 ``python -m benchbook.report.reference PROFILE FOLDER`` builds the report and copies into the folder every figure (PNG),
 its data (CSV) and its provenance (JSON); the block means that all of them were drawn from, as one Parquet file; and the
-verdicts as a page of Markdown.
+verdicts as a page of Markdown, with what did not run and why.
 """
 
 import argparse
 import shutil
 import sys
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence, grid, report
+from benchbook import evidence, report
 from benchbook.evidence.words import figures
+from benchbook.report import merge
 from benchbook.report.builder import STAMP
 
 MEANS: Final = "block_means.parquet"
@@ -38,13 +39,14 @@ def keep(profile: str, folder: Path) -> None:
     folder.mkdir(parents=True)
     for file in sorted(path for kind in _KINDS for path in drawn.glob(kind) if path.name != STAMP):
         shutil.copyfile(file, folder / file.name)
-    means = evidence.stored_means(cell.key for cell in grid.plan(profile=profile))
-    means.to_parquet(folder / MEANS, compression="zstd", index=False)
-    (folder / PAGE).write_text(page(profile, evidence.verdicts(evidence.measures(means))), encoding="utf-8")
+    merged = merge.merge(profile)
+    merged.means.to_parquet(folder / MEANS, compression="zstd", index=False)
+    verdicts = evidence.verdicts(evidence.measures(merged.means))
+    (folder / PAGE).write_text(page(profile, verdicts, merge.unfinished(merged)), encoding="utf-8")
 
 
-def page(profile: str, verdicts: pd.DataFrame) -> str:
-    """Return the verdicts as Markdown, a table a study.
+def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
+    """Return the verdicts as Markdown, a table a study, and what did not run.
 
     Parameters
     ----------
@@ -52,6 +54,8 @@ def page(profile: str, verdicts: pd.DataFrame) -> str:
         Whose results they rest on.
     verdicts
         As `benchbook.evidence.verdicts` returns them.
+    unfinished
+        As `benchbook.report.merge.unfinished` returns it.
     """
     said = [
         f"# Verdicts on what the papers claim, from profile `{profile}`",
@@ -63,6 +67,9 @@ def page(profile: str, verdicts: pd.DataFrame) -> str:
         counts = ", ".join(f"{count} {verdict}" for verdict, count in group["verdict"].value_counts().items())
         said += ["", f"## {study}", "", counts + ".", "", "| claim | lane | verdict | here | published | why |"]
         said += ["|---|---|---|---|---|---|", *(_row(row) for row in group.to_dict("records"))]
+    if len(unfinished):
+        said += ["", "## What did not run", "", "A cell is a point of the grid in one block.", ""]
+        said += [_cells(unfinished.columns), "|---|---|--:|---|---|", *map(_cells, unfinished.to_numpy())]
     return "\n".join(said) + "\n"
 
 
@@ -70,8 +77,11 @@ def _row(row: Mapping[Hashable, Any]) -> str:
     here = _number(row["ratio"])
     if here and _number(row["low"]):
         here += f" ({_number(row['low'])} to {_number(row['high']) or '…'})"
-    cells = [row["says"], row["lane"] or "", row["verdict"], here, _number(row["published"]), row["why"]]
-    return f"| {' | '.join(str(cell).replace('|', '/') for cell in cells)} |"
+    return _cells([row["says"], row["lane"] or "", row["verdict"], here, _number(row["published"]), row["why"]])
+
+
+def _cells(values: Iterable[object]) -> str:
+    return f"| {' | '.join(str(value).replace('|', '/') for value in values)} |"
 
 
 def _number(value: object) -> str:
