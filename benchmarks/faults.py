@@ -18,13 +18,16 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from typing import Final
+
+import psutil
 
 from benchbook import servers
 from benchbook.deployment import Deployment
 from benchbook.servers.absent import STAND_INS
 from faults_run import HEAD, Folders, Row, Run, selected, summary
-from faults_servers import Watcher, fill, stop_link, tree
+from faults_servers import Watcher, fill, stop_link, stopped, tree
 
 ENGINES: Final = (
     *("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json", "mariadb+relational"),
@@ -119,6 +122,7 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
     asked = options(study, engine, DISK_N if inject is disk_full else N)
     _, second, third = order(folders, asked)
     run, filler = Run(folders, asked), folders.temporary / "filler"
+    frozen: list[psutil.Process] = []
     try:
         run.until(folders.finished, "the first cell was done")
         before = folders.finished()
@@ -130,6 +134,7 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
         run.until(lambda: watcher.held() >= MOMENT, f"the primary held {MOMENT} records of the second cell", GLANCE_S)
         watcher.close()
         fault = inject(folders, deployment)
+        frozen = stopped(deployment)
         since = time.monotonic()
         run.until(lambda: _ended(run, folders, second), "the second cell ended")
         after_s = time.monotonic() - since
@@ -137,6 +142,9 @@ def _row(folders: Folders, study: str, engine: str, inject: Fault) -> Row:
     finally:
         run.process.kill()
         run.process.wait()
+        for process in frozen:
+            with suppress(psutil.NoSuchProcess):
+                process.kill()
     lost = [name for name, digest in before.items() if folders.finished().get(name) != digest]
     saw, following = _saw(run, second, after_s), _next(run, third)
     if inject is disk_full:

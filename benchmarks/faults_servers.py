@@ -145,6 +145,15 @@ def tree(pid: int | None) -> list[psutil.Process]:
     return [top, *top.children(recursive=True)]
 
 
+def stopped(deployment: Deployment) -> list[psutil.Process]:
+    """Return the servers' processes that are stopped: once their parents are gone, nothing else ends them."""
+    found = []
+    for node in deployment.nodes:
+        with suppress(psutil.NoSuchProcess):
+            found += [process for process in tree(node.pid) if process.status() == psutil.STATUS_STOPPED]
+    return found
+
+
 def fill(folder: Path) -> Path:
     """Take all the space that is left, to the last block, and return the file that has it."""
     filler = folder / "filler"
