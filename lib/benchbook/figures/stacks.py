@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.figures.points import chosen, joined
+from benchbook.figures.points import Row, chosen, joined
 
 NAMES: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
 
@@ -52,6 +52,12 @@ def panels(
         for part in (theirs, some)
     ]
     return joined(*parts), [label(panel, stack) for panel in names for stack in mine]
+
+
+def named(label: str, row: Row) -> str:
+    """Return a label with the row's stack, unless that is Python."""
+    stack = NAMES[getattr(row, "lane", None) or "python"]
+    return label if stack == NAMES["python"] else f"{label}, {stack}"
 
 
 def labels(mine: Mapping[str, pd.DataFrame]) -> list[str]:
