@@ -121,3 +121,10 @@ def test_an_intervals_ends_far_out_are_cut_off():
     assert tables.estimate(2.0, 1e-9, float("inf")) == "2.00 [< 0.001, > 1,000]"
     assert tables.estimate(2.0, float("nan"), float("nan")) == "2.00"
     assert tables.estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 KB [-50,000, 40,000]"
+
+
+def test_replications_cost_through_node_is_a_row_of_its_own(observed, published):
+    crud = observed[observed["study"] == "crud"]
+    both = pd.concat([crud, constructed.on("node", {}, crud[crud["engine"] == "mongodb"])], ignore_index=True)
+    drawn = figures.FIGURES["crud_ratios_replication"](both, published).frame
+    assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])

@@ -130,7 +130,7 @@ def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home
     assert table["Cells"].sum() == len(merged.cells) and len(table) < 50
     why = "a minute and a half a cell: the steady state is seen in case 1"
     (which,) = table.loc[(table["Study"] == "bookstore") & (table["Why"] == why), "Which"]
-    assert {"case: 2", "n: 1,000", "process: warm", "blocks: 2"} <= set(which.split("; "))
+    assert {"case: 2", "n: 1,000", "process: warm", "blocks: 1"} <= set(which.split("; "))
 
 
 def test_sentences_follow_the_numbers():
