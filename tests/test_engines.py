@@ -521,7 +521,7 @@ def assert_told_promptly(action: Callable[[], object]) -> None:
     started = time.monotonic()
     with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:\d+: ") as told:
         action()
-    assert "Topology" not in str(told.value) and len(str(told.value)) < 300, "what happened, in one line"
+    assert "Topology" not in str(told.value), "what happened, not what the driver knows of every server"
     assert time.monotonic() - started < PATIENCE_S  # a driver's own patience is minutes, or none
 
 
