@@ -24,9 +24,8 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     values = np.asarray(p, dtype=np.float64)
     tested = ~np.isnan(values)
     adjusted = np.full(values.shape, np.nan)
-    known = values[tested]
-    order = np.argsort(known)
-    raised = np.maximum.accumulate(known[order] * np.arange(known.size, 0, -1))
-    known[order] = np.minimum(raised, 1)
-    adjusted[tested] = known
+    if tested.any():
+        from statsmodels.stats.multitest import multipletests
+
+        adjusted[tested] = multipletests(values[tested], method="holm")[1]
     return adjusted

@@ -76,29 +76,23 @@ def paired(a: ArrayLike, b: ArrayLike) -> Test:
     ----------
     `scipy.stats.ttest_rel`.
     """
+    from scipy.stats import ttest_rel
+
     first, second = sample(a), sample(b)
     if reason := no_pairs(first, second) or no_spread(first - second):
         return Test(NAN, NAN, NAN, reason)
-    difference = first - second
-    error = np.sqrt(difference.var(ddof=1) / difference.size)
-    return _of_t(float(difference.mean() / error), difference.size - 1)
+    result = ttest_rel(first, second)
+    return Test(float(result.statistic), float(result.df), float(result.pvalue))
 
 
 def _unpaired(a: NDArray[np.float64], b: NDArray[np.float64], *, pooled: bool) -> Test:
+    from scipy.stats import ttest_ind_from_stats
+
     if reason := no_two_samples(a, b) or no_spread(a, b):
         return Test(NAN, NAN, NAN, reason)
-    error, df = _pooled_error(a, b) if pooled else standard_error(a, b)
-    return _of_t(float(a.mean() - b.mean()) / error, df)
-
-
-def _pooled_error(a: NDArray[np.float64], b: NDArray[np.float64]) -> tuple[float, float]:
-    df = a.size + b.size - 2
-    variance = ((a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)) / df
-    return float(np.sqrt(variance * (1 / a.size + 1 / b.size))), df
-
-
-def _of_t(statistic: float, df: float) -> Test:
-    """Return a two-sided test from Student's distribution, as `scipy.stats` does but a hundred times as fast."""
-    from scipy.special import stdtr
-
-    return Test(statistic, float(df), float(2 * stdtr(df, -abs(statistic))))
+    spreads = float(a.std(ddof=1)), float(b.std(ddof=1))
+    result = ttest_ind_from_stats(
+        float(a.mean()), spreads[0], a.size, float(b.mean()), spreads[1], b.size, equal_var=pooled
+    )
+    df = a.size + b.size - 2 if pooled else standard_error(a, b)[1]
+    return Test(float(result.statistic), float(df), float(result.pvalue))
