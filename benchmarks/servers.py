@@ -3,6 +3,7 @@
 The target is a pair ready within 3 s.
 """
 
+import itertools
 import statistics
 import sys
 import time
@@ -23,12 +24,11 @@ def measure(product: str, topology: Topology) -> tuple[float, float]:
 def main(repeats: int) -> None:
     """Print the median of `repeats` starts of everything that is here."""
     topologies: tuple[Topology, ...] = ("single", "replicated")
-    for product in servers.PRODUCTS:
-        found = servers.find(product)
+    for product, topology in itertools.product(servers.PRODUCTS, topologies):
+        found = servers.find(product, topology)
         if isinstance(found, servers.Missing):
-            print(f"{product}: {found.why}")
-            continue
-        for topology in topologies:
+            print(f"{product}, {topology}: {found.why}")
+        else:
             ready, gone = zip(*(measure(product, topology) for _ in range(repeats)), strict=True)
             times = f"ready in {statistics.median(ready):.2f} s, gone in {statistics.median(gone):.2f} s"
             print(f"{product} {found.version} ({found.source}), {topology}: {times} (median of {repeats})")

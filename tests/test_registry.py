@@ -20,7 +20,6 @@ from benchbook.engines.noop import NoOp
 class Newcomer(NoOp):
     name = "newcomer"
     product = "newcomer"
-    untested = "all of it"
 """
 SERVER = """
 from benchbook.servers.address import Answer

@@ -28,6 +28,19 @@ def test_student_welch_and_paired_give_the_known_values_of_the_sleep_data():
     assert (pairs.statistic, pairs.df, pairs.p) == pytest.approx((-4.0621, 9, 0.002833), abs=1e-4)
 
 
+def test_pairs_tested_together_are_tested_as_each_alone():
+    draw = np.random.default_rng(1)
+    pairs = [(draw.normal(size=n), draw.normal(size=n)) for n in (3, 7, 3, 1, 7, 3)]
+    pairs.insert(2, (np.ones(3), np.ones(3)))
+    found = stats.paired_each(iter(pairs))
+    assert [bool(one.reason) for one in found] == [len(a) == 1 or (a == b).all() for a, b in pairs]
+    for one, (a, b) in zip(found, pairs, strict=True):
+        if not one.reason:
+            alone = scipy_stats.ttest_rel(a, b)
+            assert (one.statistic, one.df, one.p) == pytest.approx((alone.statistic, len(a) - 1, alone.pvalue))
+    assert stats.paired_each([]) == []
+
+
 def test_student_reproduces_a_p_value_that_a_paper_prints():
     assert round(stats.student(JSON_TIMES, XML_TIMES).p, 4) == number("tcp", "Table 8", "Total Time", "p") == 0.0033
 

@@ -1,7 +1,6 @@
 """The one place that knows where things lie."""
 
 import os
-from contextlib import suppress
 from functools import cache
 from pathlib import Path
 
@@ -18,19 +17,17 @@ def root() -> Path:
     """
     if home := os.environ.get("BENCHBOOK_HOME"):
         return Path(home)
-    for start in (Path.cwd(), _HERE):
-        with suppress(FileNotFoundError):
-            return _checkout(start)
-    raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
+    return _checkout(os.getcwd())  # noqa: PTH109, a text is looked up faster: thousands of times while a report is made
 
 
 @cache
-def _checkout(start: Path) -> Path:
-    """Return the nearest checkout at or above `start`: asked for thousands of times while a report is made."""
-    for folder in (start, *start.parents):
-        if (folder / "papermill_params").is_dir():
-            return folder
-    raise FileNotFoundError(start)
+def _checkout(working: str) -> Path:
+    """Return the nearest checkout at or above the working directory, else above this package."""
+    for start in (Path(working), _HERE):
+        for folder in (start, *start.parents):
+            if (folder / "papermill_params").is_dir():
+                return folder
+    raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
 
 
 def notebooks() -> Path:

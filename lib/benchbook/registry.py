@@ -1,4 +1,7 @@
-"""The registry: every engine's name with its adapter. Products, and what studies take, follow from it."""
+"""The registry: every engine's name with its adapter, and which met no real server.
+
+Products, and what studies take, follow from it.
+"""
 
 from typing import Final
 
@@ -25,6 +28,15 @@ ENGINES: Final[dict[str, tuple[str, str]]] = {
 }
 """An engine's module in `benchbook.engines` and its class there. A name is its product, after ``+`` the mode of it."""
 
+UNTESTED: Final[dict[str, str]] = {
+    "couchdb": "CouchDB itself (what ran here was PouchDB's server, its stand-in)",
+    "rethinkdb": "replication (what ran here was a stand-in without it)",
+    "couchbase": "XDCR, queries and durability (what ran here was a stand-in without them)",
+    "sqlserver": "all of it (its SQL is parsed as T-SQL, no more)",
+    "arangodb": "all of it (nothing stands in for ArangoDB)",
+}
+"""What of a product's adapter never met a real server while it was written: told wherever results are read."""
+
 _MODES: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
 
 STORES: Final = tuple(name for name in ENGINES if name not in (*_MODES, "noop"))
@@ -32,6 +44,11 @@ STORES: Final = tuple(name for name in ENGINES if name not in (*_MODES, "noop"))
 
 PRODUCTS: Final = tuple(dict.fromkeys(name.partition("+")[0] for name in ENGINES if name != "noop"))
 """What engines run on. An old version, ``product@version``, is a product of its own: a grid may compare the two."""
+
+
+def untested(engine: str) -> str:
+    """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
+    return UNTESTED.get(engine.partition("+")[0], "")
 
 
 def server(product: str) -> str:

@@ -9,6 +9,7 @@ from typing import Final
 from benchbook import engines
 from benchbook.engines import Engine
 from benchbook.engines.capabilities import CAPABILITIES
+from benchbook.registry import untested
 from benchbook.servers.absent import STAND_INS
 from benchbook.servers.products import BIDIRECTIONAL
 
@@ -82,7 +83,7 @@ def _cell(engine: type[Engine], capability: str, note: Note) -> str:
 
 def _met(engine: type[Engine]) -> str:
     """Return the mark of what the adapter met while it was written."""
-    if not engine.untested:
+    if not untested(engine.name):
         return _SERVER
     return _STAND_IN if engine.product in STAND_INS else _UNTESTED
 

@@ -9,6 +9,7 @@ from typing import Any
 
 from benchbook import engines, lanes, measure, servers
 from benchbook.cli import status, tables
+from benchbook.registry import untested
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -30,7 +31,7 @@ def _engine(name: str) -> dict[str, Any]:
     """Return whether an engine can run: its driver imports, and its server is found."""
     row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
     try:
-        adapter = engines.load(name)
+        engines.load(name)
     except engines.EngineError as error:
         return {**row, "why": str(error)}
     product = servers.product_of(name)
@@ -38,14 +39,14 @@ def _engine(name: str) -> dict[str, Any]:
         return {**row, "available": True, "why": None}
     place = servers.find(product)
     if isinstance(place, servers.Missing):
-        return {**row, "why": "; ".join(filter(None, (_unproven(adapter), place.why)))}
+        return {**row, "why": "; ".join(filter(None, (_unproven(name), place.why)))}
     found = {"available": True, "stand_in": place.stand_in, "version": place.version, "from": place.source}
-    return {**row, **found, "why": _unproven(adapter) or None}
+    return {**row, **found, "why": _unproven(name) or None}
 
 
-def _unproven(adapter: type[engines.Engine]) -> str:
+def _unproven(engine: str) -> str:
     """Return what of an adapter never met a real server while it was written."""
-    return f"untested against a server: {adapter.untested}" if adapter.untested else ""
+    return f"untested against a server: {why}" if (why := untested(engine)) else ""
 
 
 def _lanes() -> list[dict[str, Any]]:

@@ -37,7 +37,6 @@ class ArangoDB(Polled):
     model = "document"
     driver = f"python-arango {version('python-arango')}"
     raises: ClassVar[tuple[type[Exception], ...]] = arangodb_errors.RAISES
-    untested = "all of it (nothing stands in for ArangoDB)"
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "ArangoDB knows no foreign key, and NOT NULL only as a collection's schema",
         "bytes_received": "the applier's state counts requests and documents, not bytes",

@@ -36,8 +36,6 @@ class Engine(ABC):
         By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
     raises
         The driver's exceptions that stand for a fault of server or data.
-    untested
-        Why the adapter, or part of it, never met a real server here; empty when it did.
     """
 
     name: ClassVar[str]
@@ -45,7 +43,6 @@ class Engine(ABC):
     model: ClassVar[str]
     driver: ClassVar[str]
     raises: ClassVar[tuple[type[Exception], ...]] = ()
-    untested: ClassVar[str] = ""
     lacks: ClassVar[Mapping[str, str]] = {}
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}
     wait_resolution_ns: float = 0.0

@@ -37,7 +37,6 @@ class Couchbase(Compared):
     model = "document"
     driver = f"couchbase {couchbase.__version__}"
     raises: ClassVar[tuple[type[Exception], ...]] = couchbase_errors.RAISES
-    untested = "XDCR, queries and durability (what ran here was a stand-in without them)"
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "Couchbase knows neither foreign key nor NOT NULL",
         "bytes_received": "XDCR's statistics are sampled: no counter of its bytes is exact",

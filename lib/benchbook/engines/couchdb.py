@@ -38,7 +38,6 @@ class CouchDB(Connected):
     product = "couchdb"
     model = "document"
     driver = f"urllib3 {urllib3_version}"
-    untested = "CouchDB itself (what ran here was PouchDB's server, its stand-in)"
     raises: ClassVar[tuple[type[Exception], ...]] = couchdb_errors.RAISES
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "CouchDB knows neither foreign key nor NOT NULL",

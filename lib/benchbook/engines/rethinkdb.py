@@ -36,7 +36,6 @@ class RethinkDB(Compared):
     model = "document"
     driver = f"rethinkdb {rethinkdb.__version__.partition('+')[0]}"
     raises: ClassVar[tuple[type[Exception], ...]] = rethinkdb_errors.RAISES
-    untested = "replication (what ran here was a stand-in without it)"
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "RethinkDB knows neither foreign keys nor NOT NULL",
         "large_integers": "its numbers are doubles: integers beyond 2^53, which they would round, are refused",

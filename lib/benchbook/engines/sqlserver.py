@@ -39,7 +39,6 @@ class SQLServer(Polled, SQL):
     table = tables.Table
     poll_s = 0.0005
     raises: ClassVar[tuple[type[Exception], ...]] = (pymssql.Error,)
-    untested = "all of it (its SQL is parsed as T-SQL, no more)"
     lacks: ClassVar[Mapping[str, str]] = {
         "nul_characters": "pymssql puts values into the statement's text, which ends at U+0000",
         "trailing_blanks": "SQL Server compares texts without the blanks at their end",

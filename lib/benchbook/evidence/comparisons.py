@@ -1,16 +1,22 @@
 """The sound test for every comparison of the papers, and for the arms that must not differ."""
 
-from typing import Any, Final
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchbook import stats
 from benchbook.evidence import words
 from benchbook.evidence.contrasts import CONTRASTS, Contrast, arms
 from benchbook.evidence.derived import ended, measures
-from benchbook.evidence.pairing import Blocks, Pair, pairs
+from benchbook.evidence.pairing import Pair, pairs
 from benchbook.evidence.published import STUDIES
+
+Values: TypeAlias = NDArray[np.float64]
 
 NAN: Final = float("nan")
 ALPHA: Final = 0.05
@@ -20,6 +26,11 @@ COLUMNS: Final = [
     *("difference", "difference_low", "difference_high", "test", "p", "p_holm", "hedges_g", "detectable_ratio"),
     *("reason", "censored", "stand_in", "published_ratio", "published_source", "words"),
 ]
+NUMBERS: Final = (
+    *("ratio", "low", "high", "difference", "difference_low", "difference_high"),
+    *("p", "hedges_g", "detectable_ratio"),
+)
+"""What a comparison has that could be made."""
 
 
 def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
@@ -52,9 +63,7 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
 
 def controls(observations: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison of every pair of identical arms, b against a; as `arms_apart`, from the observations."""
-    if "arm" not in observations or not observations["arm"].eq("b").any():
-        return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
-    return arms_apart(measures(observations))
+    return arms_apart(measures(_with_both_arms(observations)))
 
 
 def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
@@ -72,7 +81,7 @@ def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
         when then the arms still differ (their interval, so corrected, excludes 1). The machine or the harness made a
         difference where there is none, and the study's other differences are in doubt.
     """
-    if "arm" not in means or not means["arm"].eq("b").any():
+    if (means := _with_both_arms(means)).empty:
         return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
     table = _tested(tuple(arms(study) for study in STUDIES), means, "host")
     alike = np.isclose(table["ratio"].astype(float), 1, rtol=1e-9) | table["difference"].eq(0)  # no ratio of two zeros
@@ -80,10 +89,25 @@ def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
     return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
 
 
+def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of cells that have a second arm: a few of all."""
+    if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
+        return rows[:0]
+    cells = rows["parameters"].map({text: _but_arm(text) for text in rows["parameters"].dropna().unique()})
+    return rows[cells.isin(cells[second])]
+
+
+def _but_arm(parameters: str) -> str:
+    """Return a cell's parameters without its arm."""
+    return json.dumps({name: value for name, value in json.loads(parameters).items() if name != "arm"})
+
+
 def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -> pd.DataFrame:
     """Return all rows of some contrasts, corrected over each `family` and in words."""
     means = ended(means)
-    rows = [_row(pair) for contrast in contrasts for pair in pairs(contrast, means)]
+    found = [pair for contrast in contrasts for pair in pairs(contrast, means)]
+    samples = [_samples(pair) for pair in found]
+    rows = [_row(*one) for one in zip(found, samples, _tests(samples), strict=True)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby(family)["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
@@ -95,7 +119,7 @@ def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -
     return table[COLUMNS]
 
 
-def _row(pair: Pair) -> dict[str, Any]:
+def _row(pair: Pair, samples: "_Samples", test: stats.Test) -> dict[str, Any]:
     """Return one comparison, not yet corrected."""
     contrast, quantity = pair.contrast, pair.quantity
     published, source = contrast.ratio(pair.settings, quantity, pair.a, pair.b)
@@ -118,52 +142,80 @@ def _row(pair: Pair) -> dict[str, Any]:
         "censored": bool(pair.left.censored.any() or pair.right.censored.any()),
         "published_ratio": published,
         "published_source": source,
-        **_compared(pair),
+        **_compared(pair, samples, test),
     }
 
 
-def _compared(pair: Pair) -> dict[str, Any]:
-    """Return ratio, interval and test of one pair, or why there are none."""
+@dataclass(frozen=True)
+class _Samples:
+    """What is compared of one pair: the block means of both sides; or why they are not."""
+
+    a: Values
+    b: Values
+    paired: bool = False
+    reason: str = ""
+
+    @property
+    def positive(self) -> bool:
+        return bool((self.a > 0).all() and (self.b > 0).all())
+
+    @property
+    def tested(self) -> tuple[Values, Values]:
+        """The values that the test is of: their logarithms where all are positive."""
+        return (np.log(self.a), np.log(self.b)) if self.positive else (self.a, self.b)
+
+
+def _samples(pair: Pair) -> _Samples:
     left, right = pair.left, pair.right
     for label, side in ((pair.a, left), (pair.b, right)):
         if not len(side):
-            return _untested(left, right, f"{pair.contrast.labels[label]} did not run here")
+            return _Samples(left.value, right.value, reason=f"{pair.contrast.labels[label]} did not run here")
         if ran_out := int(side.censored.sum()):
-            why = f"a wait for the replica ran out in {ran_out} of {len(side)} blocks of {pair.contrast.labels[label]}"
-            return _untested(left, right, why)
+            blocks = f"{ran_out} of {len(side)} blocks of {pair.contrast.labels[label]}"
+            return _Samples(left.value, right.value, reason=f"a wait for the replica ran out in {blocks}")
     shared = np.intersect1d(left.block, right.block, assume_unique=True)
-    paired = len(shared) >= 2
-    a, b = (side.of(shared) if paired else side.value for side in (left, right))
-    return {"n_a": len(a), "n_b": len(b), "mean_a": a.mean(), "mean_b": b.mean(), **_statistics(a, b, paired)}
+    if len(shared) >= 2:
+        return _Samples(left.of(shared), right.of(shared), paired=True)
+    return _Samples(left.value, right.value)
 
 
-def _untested(left: Blocks, right: Blocks, reason: str) -> dict[str, Any]:
-    unknown = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
-    unknown |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
-    means = {name: side.value.mean() if len(side) else NAN for name, side in (("mean_a", left), ("mean_b", right))}
-    return {"n_a": len(left), "n_b": len(right), **means, **unknown, "test": "none", "reason": reason}
+def _tests(every: Sequence[_Samples]) -> list[stats.Test]:
+    """Return the test of each pair's samples, or why there is none."""
+    paired = iter(stats.paired_each(one.tested for one in every if one.paired))
+    return [next(paired) if one.paired else _unpaired(one) for one in every]
 
 
-def _statistics(
-    a: "np.ndarray[Any, np.dtype[np.float64]]", b: "np.ndarray[Any, np.dtype[np.float64]]", paired: bool
-) -> dict[str, Any]:
-    """Return everything computed from two sides' block means, on logarithms where all are positive."""
-    positive = bool((a > 0).all() and (b > 0).all())
-    x, y = (np.log(a), np.log(b)) if positive else (a, b)
-    result = stats.paired(x, y) if paired else stats.welch(x, y)
+def _unpaired(one: _Samples) -> stats.Test:
+    return stats.Test(NAN, NAN, NAN, one.reason) if one.reason else stats.welch(*one.tested)
+
+
+def _compared(pair: Pair, samples: _Samples, test: stats.Test) -> dict[str, Any]:
+    """Return ratio, interval and test of one pair, on logarithms where all values are positive; or why there are none.
+
+    What was not compared still has its sides' means.
+    """
+    a, b, paired, positive = samples.a, samples.b, samples.paired, samples.positive
+    sides = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a), "mean_b": _mean(b)}
+    if samples.reason:
+        return {**sides, **dict.fromkeys(NUMBERS, NAN), "test": "none", "reason": samples.reason}
     ratio = stats.ratio_interval(a, b, pairs=paired)
     difference = stats.Interval(NAN) if positive else stats.difference_interval(a, b, pairs=paired)
     kind = ("paired by block" if paired else "Welch") + (", logarithms" if positive else ", differences")
     return {
+        **sides,
         "ratio": ratio.estimate,
         "low": ratio.low,
         "high": ratio.high,
         "difference": difference.estimate,
         "difference_low": difference.low,
         "difference_high": difference.high,
-        "test": "none" if result.reason else kind,
-        "p": result.p,
-        "hedges_g": stats.hedges_g(x, y).size,
+        "test": "none" if test.reason else kind,
+        "p": test.p,
+        "hedges_g": stats.hedges_g(*samples.tested).size,
         "detectable_ratio": stats.detectable_ratio(a, b, pairs=paired).size,
-        "reason": result.reason,
+        "reason": test.reason,
     }
+
+
+def _mean(values: Values) -> float:
+    return float(values.mean()) if len(values) else NAN

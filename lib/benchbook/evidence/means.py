@@ -13,8 +13,16 @@ ROWS: Final = "rows"
 EARLIEST: Final = "started_at"
 LATEST: Final = "last_started_at"
 FINISHED: Final = "done"
-NOT_CARRIED: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
+OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
 """Columns that differ from repetition to repetition."""
+
+OF_THE_RUN: Final = frozenset({
+    *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at", "repetitions"),
+    *("dataset", "dataset_sha256", "link", "code_hash"),
+})  # fmt: skip
+"""Columns that tell of a cell's run and not what it measured: they stay with the observations, under its `cell_id`."""
+
+NOT_CARRIED: Final = OF_A_REPETITION | OF_THE_RUN
 
 
 def block_means(observations: pd.DataFrame) -> pd.DataFrame:
@@ -32,7 +40,7 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of the cell, ``operation, role, metric, unit, source``, and
+        The columns of the cell but `OF_THE_RUN`, ``operation, role, metric, unit, source``, and
 
         - ``rows``: number of repetitions, with and without a value; ``started_at``, ``last_started_at``: when the first
           and the last of them began;

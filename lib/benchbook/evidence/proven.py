@@ -2,12 +2,11 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
-from benchbook import engines
 from benchbook.evidence.claim_sides import leads, needed, sides_of
 from benchbook.evidence.claims import Rank, Settings, Tested, text
 from benchbook.evidence.sides import Side
+from benchbook.registry import untested
 
 
 @dataclass(frozen=True)
@@ -52,8 +51,8 @@ def _lacking(wanted: Settings, side: Side | None) -> str:
     engine = str(side.settings.get("engine") or "")
     if side.stand_in:
         return f"of {engine} only a stand-in ran"
-    if untested := _untested(engine):
-        return f"the adapter of {engine} is untested: {untested}"
+    if why := untested(engine):
+        return f"the adapter of {engine} is untested: {why}"
     return ""
 
 
@@ -64,14 +63,3 @@ def described(settings: Settings) -> str:
         levels = value if isinstance(value, tuple) else (value,)
         parts.append(f"{name}={' or '.join(map(text, levels))}")
     return ", ".join(parts)
-
-
-@cache
-def _untested(engine: str) -> str:
-    """Return what of an engine's adapter has met no real server."""
-    if engine not in engines.NAMES:
-        return ""
-    try:
-        return engines.load(engine).untested
-    except engines.EngineError:  # its driver is not installed where the results are read
-        return ""

@@ -1,26 +1,16 @@
 """What must be said of an engine wherever it is shown: that a stand-in ran, or that its adapter met no real server."""
 
 from collections.abc import Iterable, Mapping
-from functools import cache
 from typing import Final
 
 import pandas as pd
 
-from benchbook import engines
 from benchbook.figures import names
+from benchbook.registry import untested
 
 STAND_IN: Final = "stand-in"
 UNTESTED: Final = "untested adapter"
 """The marks in a table's cells."""
-
-
-@cache
-def untested(engine: str) -> str:
-    """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
-    try:
-        return engines.load(engine).untested
-    except engines.EngineError:
-        return ""
 
 
 def caveat(engine: str, versions: Iterable[str], *, stand_in: bool) -> str:

@@ -18,7 +18,6 @@ from benchbook.figures.points import Row, each, joined
 METRICS: Final = {
     "wall_time": "time",
     "elapsed_time": "time",
-    "time_per_item": "time an object",
     "cpu_time": "CPU time",
     "size": "size",
     "bandwidth": "bandwidth",
@@ -30,7 +29,7 @@ METRICS: Final = {
     "memory_rss_mb": "resident memory",
     "memory_change_kb": "new memory",
 }
-"""What is compared as a ratio, in print."""
+"""What is compared as a ratio, in print. The ratio of times an object is that of the times: it stands in the tables."""
 
 
 def _n(row: Row) -> str:

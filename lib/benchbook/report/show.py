@@ -13,8 +13,9 @@ import pandas as pd
 from IPython.display import HTML, display
 
 from benchbook import figures
-from benchbook.figures.caveats import mark, untested
+from benchbook.figures.caveats import mark
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
+from benchbook.registry import untested
 
 WIDE: Final = 32
 """Characters from which a number's cell may break into lines."""

@@ -8,10 +8,10 @@ import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.evidence.recomputed import Finding
-from benchbook.figures import caveats
 from benchbook.figures.provenance import environments
 from benchbook.figures.tables import number
 from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
+from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 
 ALPHA = 0.05
@@ -52,7 +52,7 @@ def _stand_ins(merged: Merged) -> str:
     names = sorted(set(rows["engine"].dropna()))
     said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
     tried = merged.means.drop(rows.index)["engine"].dropna().unique()
-    if unproven := [engine for engine in sorted(tried) if caveats.untested(engine)]:
+    if unproven := [engine for engine in sorted(tried) if untested(engine)]:
         said += f" Their adapters met no real server while they were written: {', '.join(unproven)}."
     return said
 

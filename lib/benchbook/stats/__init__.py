@@ -7,7 +7,7 @@ from benchbook.stats.fences import outlier_share, outliers
 from benchbook.stats.intervals import Interval, difference_interval, mean_interval, ratio_interval, sum_interval
 from benchbook.stats.ranks import bootstrap_ratio, mann_whitney, permutation
 from benchbook.stats.steadiness import Steadiness, steadiness
-from benchbook.stats.tests import Test, paired, student, welch
+from benchbook.stats.tests import Test, paired, paired_each, student, welch
 
 __all__ = [
     "Effect",
@@ -25,6 +25,7 @@ __all__ = [
     "outlier_share",
     "outliers",
     "paired",
+    "paired_each",
     "permutation",
     "ratio_interval",
     "steadiness",

@@ -37,6 +37,11 @@ TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client"
 OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 """Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""
 
+PROCESSES: Final = {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
+BYTES: Final = ("replica", "bytes_received")
+EVERY: Final = {("insert", *one) for one in {*TIMES, *PROCESSES, BYTES}}
+"""The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
+
 
 class Parameters(CellParameters):
     """One cell: an engine, what a record is stored as, and a number of records."""
@@ -79,10 +84,10 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     owed = set(TIMES)
     found = servers.find(servers.product_of(parameters.engine), parameters.topology)
     if not (isinstance(found, servers.Found) and found.source == "address"):
-        owed |= {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
+        owed |= PROCESSES
     counted = parameters.engine != "couchdb" or isinstance(found, servers.Missing) or found.stand_in
     if counted and "bytes_received" not in engines.load(parameters.engine).lacks:
-        owed.add(("replica", "bytes_received"))
+        owed.add(BYTES)
     return {("insert", *one) for one in owed}
 
 
