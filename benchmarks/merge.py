@@ -106,9 +106,9 @@ def judge() -> dict[str, float]:
     step("block means")
     found = evidence.comparisons(means)
     step("comparisons")
-    evidence.controls(means)
+    controls = evidence.controls(means)
     step("controls")
-    evidence.verdicts(evidence.measures(means))
+    evidence.verdicts(evidence.measures(means), controls=controls)
     step("verdicts")
     counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(found))}
     return took | counts | {"peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}

@@ -6,9 +6,11 @@ import pytest
 
 from benchbook import evidence
 from benchbook.evidence.claim_files import read
+from benchbook.evidence.claim_names import delivered
 from benchbook.evidence.claim_sides import printed
 from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable
 from benchbook.strict import InputError
+from benchbook.studies import replication
 
 WRITTEN = """\
 study: crud
@@ -140,3 +142,14 @@ def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
     ids = [claim.id for claim in evidence.claims()]
     assert len(ids) == len(set(ids))
     assert [claim.id for study in evidence.STUDIES for claim in evidence.claims(study)] == ids
+
+
+def test_what_a_study_delivers_does_not_hang_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:
+    for topology in ("replicated", "bidirectional"):
+        engine = "couchdb" if topology == "bidirectional" else "mongodb"
+        assert replication.expected(replication.Parameters(engine=engine, topology=topology)) <= replication.EVERY
+    everywhere = delivered.__wrapped__("replication")
+    monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "mongodb://127.0.0.1:1")
+    monkeypatch.setenv("BENCHBOOK_MONGODB_REPLICA_URL", "mongodb://127.0.0.1:1")
+    assert delivered.__wrapped__("replication") == everywhere
+    assert ("insert", "primary", "cpu_percent") in everywhere

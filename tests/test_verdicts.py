@@ -283,6 +283,9 @@ def test_a_run_whose_identical_arms_differ_keeps_its_verdict_and_is_marked() -> 
     other = measured([2e6, 2.6e6, 1.6e6, 2.2e6], engine=B, arm="b")
     found = verdict(ratio(), a, b, other)
     assert (found["verdict"], found["untrusted"]) == ("reproduced", True)
+    rows = pd.concat([a, b, other])
+    told = evidence.verdicts(evidence.measures(rows), [ratio()], controls=evidence.controls(rows))
+    assert told["untrusted"].tolist() == [True]
     assert not verdict(ratio(), a, b, b.assign(arm="b", value=b["value"] * [1.0, 1.01, 0.99, 1.0]))["untrusted"]
 
 

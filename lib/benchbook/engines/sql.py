@@ -44,8 +44,9 @@ class SQL(Connected):
     @told
     def find(self, field: str, value: Any) -> Sequence[Record]:
         """Return the rows found."""
-        current = self._current
-        return current.records(self._rows(current.find(field), (current.sought(field, value),)))
+        current, cursor = self._current, self._cursor
+        cursor.execute(current.find(field), (current.sought(field, value),))
+        return current.records(cursor.fetchall())
 
     @told
     def read_all(self, role: Role = "primary") -> Sequence[Record]:

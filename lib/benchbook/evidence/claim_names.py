@@ -107,7 +107,7 @@ def delivered(study: str) -> frozenset[Triple]:
 
 
 def _stored(study: str) -> set[Triple]:
-    """Return what is stored: what the study says of itself, as where servers run may decide, else what its cells owe."""
+    """Return what is stored: what the study says of itself, where that hangs on servers, else what its cells owe."""
     module = studies.load(study)
     if hasattr(module, "EVERY"):
         return set(module.EVERY)

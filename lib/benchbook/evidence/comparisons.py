@@ -3,6 +3,7 @@
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -155,11 +156,11 @@ class _Samples:
     paired: bool = False
     reason: str = ""
 
-    @property
+    @cached_property
     def positive(self) -> bool:
         return bool((self.a > 0).all() and (self.b > 0).all())
 
-    @property
+    @cached_property
     def tested(self) -> tuple[Values, Values]:
         """The values that the test is of: their logarithms where all are positive."""
         return (np.log(self.a), np.log(self.b)) if self.positive else (self.a, self.b)

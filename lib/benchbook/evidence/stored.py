@@ -14,7 +14,7 @@ from benchbook.stats import fences
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-BATCH: Final = 32 * 2**20
+BATCH: Final = 16 * 2**20
 """Bytes of Parquet that are aggregated at once: some two million values, which exact quartiles hold in memory."""
 
 _ORDER: Final = ["study", *UNIT]
@@ -86,7 +86,7 @@ WITH found AS (
 ), fenced AS (
     SELECT *, {fences.FENCE} * (quartiles[2] - quartiles[1]) AS reach,
         CASE WHEN {ROWS} < {fences.ENOUGH} THEN listed
-            ELSE list_filter(listed, lambda x: x >= quartiles[1] - reach AND x <= quartiles[2] + reach) END AS inside
+            ELSE list_filter(listed, lambda x: x BETWEEN quartiles[1] - reach AND quartiles[2] + reach) END AS inside
     FROM units
 )
 SELECT {_COLUMNS}, {ROWS}, {EARLIEST}, {LATEST},

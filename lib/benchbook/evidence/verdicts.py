@@ -41,7 +41,9 @@ VERDICTS: Final = [
 NUMBERS: Final = ("margin", "ratio", "low", "high", "published")
 
 
-def judged(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def judged(
+    means: pd.DataFrame, claims: Iterable[Claim] | None = None, controls: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return every contrast of every claim that observations can answer, a row for each host and lane.
 
     A ratio is that of geometric means over blocks, its interval Student's on the logarithms, paired by block where the
@@ -54,6 +56,8 @@ def judged(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.Dat
         As `benchbook.evidence.measures` returns them.
     claims
         What is judged; None for all of `data/claims`.
+    controls
+        As `benchbook.evidence.controls` returns them of the same observations; None: they are made here.
 
     Returns
     -------
@@ -63,15 +67,18 @@ def judged(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.Dat
         ``confidence`` is the interval's; ``published`` is the paper's own ratio, ``share`` that of bootstrap resamples
         in which a ranking holds; ``stood`` says what ran in place of alternatives and defaults.
     """
-    return pd.DataFrame(_judged(means, list(all_claims() if claims is None else claims)), columns=CONTRASTS)
+    rows = _judged(means, list(all_claims() if claims is None else claims), controls)
+    return pd.DataFrame(rows, columns=CONTRASTS)
 
 
-def verdicts(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def verdicts(
+    means: pd.DataFrame, claims: Iterable[Claim] | None = None, controls: pd.DataFrame | None = None
+) -> pd.DataFrame:
     """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
 
     Parameters
     ----------
-    means, claims
+    means, claims, controls
         As for `judged`.
 
     Returns
@@ -83,15 +90,15 @@ def verdicts(means: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.D
     """
     wanted = list(all_claims() if claims is None else claims)
     by_claim: dict[str, dict[Place, list[Row]]] = {}
-    for row in _judged(means, wanted):
+    for row in _judged(means, wanted, controls):
         by_claim.setdefault(row["id"], {}).setdefault((row["host"], row["lane"]), []).append(row)
     rows = [row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, {}))]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
-def _judged(means: pd.DataFrame, claims: Sequence[Claim]) -> list[Row]:
+def _judged(means: pd.DataFrame, claims: Sequence[Claim], controls: pd.DataFrame | None) -> list[Row]:
     """Return the rows of `judged`."""
-    doubted = untrusted(means)
+    doubted = untrusted(means, controls)
     rows = [row for claim, found, place in _places(means, claims) for row in _contrasts(claim, found, place)]
     return [{**row, "untrusted": (row["study"], row["host"]) in doubted} for row in rows]
 

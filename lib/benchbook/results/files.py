@@ -2,6 +2,7 @@
 
 import os
 from pathlib import Path
+from typing import Final
 
 import pandas as pd
 import pyarrow as pa
@@ -28,13 +29,19 @@ def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
     return pa.table([{**nulls, **columns}[name] for name in schema.names], schema=schema)
 
 
+_COUNTED: Final = ("repetition", "started_at")
+"""Columns of which each value differs little from the one before; they and the values have no dictionary worth it."""
+
+
 def write_table(path: Path, table: pa.Table) -> None:
     """Write a Parquet file under a temporary name, flush it to the disk, and give it its name."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("wb") as file:
-            pq.write_table(table, file)
+            kept = [name for name in table.column_names if name not in {"value", *_COUNTED}]
+            counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
+            pq.write_table(table, file, use_dictionary=kept, column_encoding=counted)
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
