@@ -30,7 +30,7 @@ GOAL: Final = 1.03
 """Largest ratio, adapter's over bare."""
 
 DATA: Final = datasets.comments(8000, 20150501, per_article=10)
-SIZES: Final = {"insert": 100, "insert_many": 500, "find": 50}
+SIZES: Final = {"insert": 100, "insert_many": 500, "find": 10}
 """Records that a block inserts, or values that it looks for."""
 
 WARM: Final = 4

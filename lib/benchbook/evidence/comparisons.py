@@ -143,7 +143,7 @@ def _row(pair: Pair, samples: "_Samples", test: stats.Test) -> dict[str, Any]:
         "censored": bool(pair.left.censored.any() or pair.right.censored.any()),
         "published_ratio": published,
         "published_source": source,
-        **_compared(pair, samples, test),
+        **_compared(samples, test),
     }
 
 
@@ -167,6 +167,7 @@ class _Samples:
 
 
 def _samples(pair: Pair) -> _Samples:
+    """Return what is compared of a pair: the blocks that both sides share, where they share two."""
     left, right = pair.left, pair.right
     for label, side in ((pair.a, left), (pair.b, right)):
         if not len(side):
@@ -190,11 +191,8 @@ def _unpaired(one: _Samples) -> stats.Test:
     return stats.Test(NAN, NAN, NAN, one.reason) if one.reason else stats.welch(*one.tested)
 
 
-def _compared(pair: Pair, samples: _Samples, test: stats.Test) -> dict[str, Any]:
-    """Return ratio, interval and test of one pair, on logarithms where all values are positive; or why there are none.
-
-    What was not compared still has its sides' means.
-    """
+def _compared(samples: _Samples, test: stats.Test) -> dict[str, Any]:
+    """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
     a, b, paired, positive = samples.a, samples.b, samples.paired, samples.positive
     sides = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a), "mean_b": _mean(b)}
     if samples.reason:
