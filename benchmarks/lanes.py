@@ -29,7 +29,7 @@ GOAL = 1.02
 """Largest ratio, harness over plain program."""
 
 HERE = Path(__file__).parent / "lanes_bare"
-REPETITIONS = {"java": 30, "node": 10}
+REPETITIONS = {"java": 30, "node": 5}
 """In each process: of Java's as many as the paper made, cold; of Node's as few as let processes take turns often."""
 
 Run = Callable[[int], float]
