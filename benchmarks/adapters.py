@@ -31,7 +31,7 @@ GOAL: Final = 1.03
 
 DATA: Final = datasets.comments(8000, 20150501, per_article=10)
 SIZES: Final = {"insert": 20, "insert_many": 200, "find": 10}
-"""Records that a block inserts, or values that it looks for: so few that a collection of garbage falls into few blocks."""
+"""Records that a block inserts, or values that it looks for: so few that garbage is collected in few blocks."""
 
 WARM: Final = 4
 """Pairs that do not count."""
