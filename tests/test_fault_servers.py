@@ -69,6 +69,25 @@ def test_a_program_that_waits_for_somebody_to_free_the_disk_is_told_of(serves: b
     assert set(psutil.Process().children()) <= set(standing)
 
 
+def test_a_program_that_ends_well_between_two_looks_has_not_failed(
+    temporary: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    trouble = Fleet.trouble
+
+    def later(fleet: Fleet, name: str, process: subprocess.Popen[bytes], log: Path) -> str | None:
+        process.wait()
+        return trouble(fleet, name, process, log)
+
+    monkeypatch.setattr(Fleet, "trouble", later)
+    fleet = Fleet("postgresql", stop_signal=signal.SIGKILL)
+    try:
+        fleet.run(["sh", "-c", "sleep 0.3"])
+        with pytest.raises(servers.ServerError, match="sh ended with status 3"):
+            fleet.run(["sh", "-c", "sleep 0.3; exit 3"])
+    finally:
+        fleet.stop()
+
+
 def write_until_it_fails(deployment: Deployment) -> None:
     """Insert, acknowledged by the disk, until the server cannot."""
     url, page = deployment.node().url, "x" * 100_000

@@ -138,7 +138,8 @@ class Fleet:
         deadline = time.monotonic() + _RUN_S
         try:
             while process.poll() != 0:
-                if why := self.trouble(name, process, log):
+                why = self.trouble(name, process, log)
+                if why and process.returncode != 0:  # it may have ended well since it was looked at
                     raise ServerError(why)
                 if time.monotonic() > deadline:
                     raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
