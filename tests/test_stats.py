@@ -41,6 +41,20 @@ def test_pairs_tested_together_are_tested_as_each_alone():
     assert stats.paired_each([]) == []
 
 
+def test_ratios_told_together_are_those_of_each_alone():
+    draw = np.random.default_rng(2)
+    pairs = [(draw.lognormal(size=n), draw.lognormal(size=n)) for n in (3, 7, 3, 1, 7, 2)]
+    pairs += [(np.ones(3), np.full(3, 2.0)), (pairs[0][0], 2 * pairs[0][0])]  # nothing varies; the ratio does not
+    for told, (a, b) in zip(stats.ratios_each(iter(pairs)), pairs, strict=True):
+        alone = stats.ratio_interval(a, b, pairs=True)
+        numbers = (told.interval.estimate, told.interval.low, told.interval.high, told.hedges_g, told.detectable)
+        size, detectable = stats.hedges_g(np.log(a), np.log(b)).size, stats.detectable_ratio(a, b, pairs=True).size
+        expected = (alone.estimate, alone.low, alone.high, size, detectable)
+        assert numbers == pytest.approx(expected, rel=1e-12, nan_ok=True)
+        assert told.interval.reason == alone.reason
+    assert stats.ratios_each([]) == []
+
+
 def test_student_reproduces_a_p_value_that_a_paper_prints():
     assert round(stats.student(JSON_TIMES, XML_TIMES).p, 4) == number("tcp", "Table 8", "Total Time", "p") == 0.0033
 

@@ -47,12 +47,18 @@ def harness(lane: str) -> Path:
 
 def published() -> Path:
     """Return the folder of the numbers that the papers print."""
-    return root() / "data" / "published"
+    return _data(root(), "published")
 
 
 def claims() -> Path:
     """Return the folder of what the papers claim."""
-    return root() / "data" / "claims"
+    return _data(root(), "claims")
+
+
+@cache
+def _data(checkout: Path, name: str) -> Path:
+    """Return a folder of the data; joined once, for a report asks thousands of times."""
+    return checkout / "data" / name
 
 
 def results() -> Path:

@@ -108,7 +108,7 @@ def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -
     means = ended(means)
     found = [pair for contrast in contrasts for pair in pairs(contrast, means)]
     samples = [_samples(pair) for pair in found]
-    rows = [_row(*one) for one in zip(found, samples, _tests(samples), strict=True)]
+    rows = [_row(*one) for one in zip(found, samples, _tests(samples), _ratios(samples), strict=True)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby(family)["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
@@ -120,7 +120,7 @@ def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -
     return table[COLUMNS]
 
 
-def _row(pair: Pair, samples: "_Samples", test: stats.Test) -> dict[str, Any]:
+def _row(pair: Pair, samples: "_Samples", test: stats.Test, ratio: stats.Ratio) -> dict[str, Any]:
     """Return one comparison, not yet corrected."""
     contrast, quantity = pair.contrast, pair.quantity
     published, source = contrast.ratio(pair.settings, quantity, pair.a, pair.b)
@@ -143,7 +143,7 @@ def _row(pair: Pair, samples: "_Samples", test: stats.Test) -> dict[str, Any]:
         "censored": bool(pair.left.censored.any() or pair.right.censored.any()),
         "published_ratio": published,
         "published_source": source,
-        **_compared(samples, test),
+        **_compared(samples, test, ratio),
     }
 
 
@@ -187,31 +187,43 @@ def _tests(every: Sequence[_Samples]) -> list[stats.Test]:
     return [next(paired) if one.paired else _unpaired(one) for one in every]
 
 
+def _ratios(every: Sequence[_Samples]) -> list[stats.Ratio]:
+    """Return what is said of each pair's ratio; where there is none, of the difference's size alone."""
+    paired = iter(stats.ratios_each((one.a, one.b) for one in every if one.paired and one.positive))
+    return [next(paired) if one.paired and one.positive else _ratio(one) for one in every]
+
+
+def _ratio(one: _Samples) -> stats.Ratio:
+    if one.reason:
+        return stats.Ratio(stats.Interval(NAN), NAN, NAN)
+    interval = stats.ratio_interval(one.a, one.b)
+    return stats.Ratio(interval, stats.hedges_g(*one.tested).size, stats.detectable_ratio(one.a, one.b).size)
+
+
 def _unpaired(one: _Samples) -> stats.Test:
     return stats.Test(NAN, NAN, NAN, one.reason) if one.reason else stats.welch(*one.tested)
 
 
-def _compared(samples: _Samples, test: stats.Test) -> dict[str, Any]:
+def _compared(samples: _Samples, test: stats.Test, ratio: stats.Ratio) -> dict[str, Any]:
     """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
     a, b, paired, positive = samples.a, samples.b, samples.paired, samples.positive
     sides = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a), "mean_b": _mean(b)}
     if samples.reason:
         return {**sides, **dict.fromkeys(NUMBERS, NAN), "test": "none", "reason": samples.reason}
-    ratio = stats.ratio_interval(a, b, pairs=paired)
     difference = stats.Interval(NAN) if positive else stats.difference_interval(a, b, pairs=paired)
     kind = ("paired by block" if paired else "Welch") + (", logarithms" if positive else ", differences")
     return {
         **sides,
-        "ratio": ratio.estimate,
-        "low": ratio.low,
-        "high": ratio.high,
+        "ratio": ratio.interval.estimate,
+        "low": ratio.interval.low,
+        "high": ratio.interval.high,
         "difference": difference.estimate,
         "difference_low": difference.low,
         "difference_high": difference.high,
         "test": "none" if test.reason else kind,
         "p": test.p,
-        "hedges_g": stats.hedges_g(*samples.tested).size,
-        "detectable_ratio": stats.detectable_ratio(a, b, pairs=paired).size,
+        "hedges_g": ratio.hedges_g,
+        "detectable_ratio": ratio.detectable,
         "reason": test.reason,
     }
 

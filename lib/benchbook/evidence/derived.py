@@ -56,10 +56,17 @@ DERIVED: Final = (
 )
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
 
+_DERIVED: Final = frozenset(one.metric for one in DERIVED)
+
 
 def measures(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the block means of all quantities, stored and derived; the columns are those of `block_means`."""
+    """Return the block means of all quantities, stored and derived; the columns are those of `block_means`.
+
+    What has derived ones is returned as it is, so that whatever takes observations takes their measures too.
+    """
     means = block_means(observations)
+    if means["metric"].isin(_DERIVED).any():
+        return means
     return pd.concat([means, derive(means)], ignore_index=True)
 
 

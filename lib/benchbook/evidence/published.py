@@ -11,7 +11,8 @@ import pandas as pd
 from benchbook import paths
 
 STUDIES: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
-_COLUMNS: Final = ["study", "source", "row", "column", "printed", "value", "unit", "note"]
+_KEY: Final = ["study", "source", "row", "column"]
+_COLUMNS: Final = [*_KEY, "printed", "value", "unit", "note"]
 
 
 def published(study: str | None = None) -> pd.DataFrame:
@@ -76,8 +77,8 @@ class Number:
 def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
     """Return the numbers by study, source, row and column."""
     table = pd.concat([_read(folder / f"{slug}.csv") for slug in STUDIES])
-    keys = zip(table["study"], table["source"], table["row"], table["column"], strict=True)
-    numbers = map(Number, table["value"].tolist(), table["unit"], table["printed"])
+    keys = zip(*(table[name].tolist() for name in _KEY), strict=True)
+    numbers = map(Number, *(table[name].tolist() for name in ("value", "unit", "printed")))
     return dict(zip(keys, numbers, strict=True))
 
 

@@ -4,8 +4,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from benchbook import results
 from benchbook.evidence.means import EARLIEST, FINISHED, LATEST, NOT_CARRIED, ROWS, UNIT, block_means
@@ -18,6 +20,9 @@ BATCH: Final = 16 * 2**20
 """Bytes of Parquet that are aggregated at once: some two million values, which exact quartiles hold in memory."""
 
 _ORDER: Final = ["study", *UNIT]
+
+_TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
+"""References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
 
 
 def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
@@ -44,8 +49,7 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
         parts = [_means(connection, batch) for batch in _batches(files)]
-    means: pd.DataFrame = pa.concat_tables(parts).to_pandas()
-    return means.sort_values(_ORDER, ignore_index=True)
+    return pd.concat(parts).sort_values(_ORDER, ignore_index=True)
 
 
 def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
@@ -61,8 +65,30 @@ def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
         yield batch
 
 
-def _means(connection: "DuckDBPyConnection", files: list[str]) -> pa.Table:
-    return connection.sql(_SQL, params={"files": files, "finished": FINISHED}).to_arrow_table()
+def _means(connection: "DuckDBPyConnection", files: list[str]) -> pd.DataFrame:
+    units = connection.sql(_SQL, params={"files": files, "finished": FINISHED}).to_arrow_table()
+    means: pd.DataFrame = units.drop_columns(_OF_UNITS).to_pandas(types_mapper={pa.string(): _TEXT}.get)
+    inside, within = _inside(units)
+    return means.assign(
+        value=means["at_least"].mask(means["censored"]),
+        outliers=means["measured"] - inside,
+        value_without=within.mask(means["censored"]),
+    )
+
+
+def _inside(units: pa.Table) -> "tuple[NDArray[np.int64], pd.Series[float]]":
+    """Return how many of each unit's values lie inside the fences, and their mean.
+
+    Here and not in SQL, where a lambda over each list takes a quarter of all the time.
+    """
+    known = units["known"].combine_chunks()
+    values, lengths = known.flatten().to_numpy(zero_copy_only=False), known.value_lengths().to_numpy()  # no number: NaN
+    low, high = (np.repeat(units[fence].to_numpy(), lengths) for fence in ("low", "high"))
+    inside = (low <= values) & (values <= high)
+    starts = np.cumsum(lengths) - lengths  # no unit is without a row
+    counts = np.add.reduceat(inside, starts, dtype=np.int64)
+    with np.errstate(invalid="ignore"):  # none inside: no mean
+        return counts, pd.Series(np.add.reduceat(np.where(inside, values, 0), starts) / counts)
 
 
 def _carried() -> str:
@@ -73,6 +99,7 @@ def _carried() -> str:
 
 _UNIT: Final = ", ".join(UNIT)
 _COLUMNS: Final = ", ".join(name for name in results.OBSERVATIONS.names if name not in NOT_CARRIED)
+_OF_UNITS: Final = ["known", "low", "high"]
 _SQL: Final = f"""
 WITH found AS (
     SELECT *, CASE WHEN isnan(value) THEN NULL ELSE value END AS known, coalesce(censored, false) AS ran_out
@@ -80,20 +107,16 @@ WITH found AS (
     WHERE state = $finished AND ((value IS NOT NULL AND NOT isnan(value)) OR censored)
 ), units AS (
     SELECT {_UNIT}, {_carried()}, count(*) AS {ROWS}, min(started_at) AS {EARLIEST}, max(started_at) AS {LATEST},
-        bool_or(ran_out) AS censored, avg("count") AS "count", count(known) AS measured,
-        list(known) FILTER (known IS NOT NULL) AS listed, quantile_cont(known, [0.25, 0.75]) AS quartiles
+        bool_or(ran_out) AS censored, avg("count") AS "count", count(known) AS measured, favg(known) AS at_least,
+        list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), fenced AS (
-    SELECT *, {fences.FENCE} * (quartiles[2] - quartiles[1]) AS reach,
-        CASE WHEN {ROWS} < {fences.ENOUGH} THEN listed
-            ELSE list_filter(listed, lambda x: x BETWEEN quartiles[1] - reach AND quartiles[2] + reach) END AS inside
+    SELECT *, CASE WHEN {ROWS} < {fences.ENOUGH} THEN 'infinity'::DOUBLE
+        ELSE {fences.FENCE} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
-SELECT {_COLUMNS}, {ROWS}, {EARLIEST}, {LATEST},
-    CASE WHEN NOT censored THEN at_least END AS value, at_least, censored, "count", measured,
-    measured - coalesce(len(inside), 0) AS outliers, CASE WHEN NOT censored THEN favg END AS value_without
-FROM (
-    SELECT *, list_aggregate(listed, 'favg') AS at_least, list_aggregate(inside, 'favg') AS favg FROM fenced
-)
+SELECT {_COLUMNS}, {ROWS}, {EARLIEST}, {LATEST}, at_least, censored, "count", measured, known,
+    quartiles[1] - reach AS low, quartiles[2] + reach AS high
+FROM fenced
 """
 """Sums as precise as pandas' (``favg`` is Kahan's); quartiles interpolated as numpy's; fences as `stats.outliers`."""

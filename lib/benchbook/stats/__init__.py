@@ -5,6 +5,7 @@ from benchbook.stats.effects import Effect, detectable_ratio, hedges_g
 from benchbook.stats.equivalences import equivalence
 from benchbook.stats.fences import outlier_share, outliers
 from benchbook.stats.intervals import Interval, difference_interval, mean_interval, ratio_interval, sum_interval
+from benchbook.stats.pairs import Ratio, ratios_each
 from benchbook.stats.ranks import bootstrap_ratio, mann_whitney, permutation
 from benchbook.stats.steadiness import Steadiness, steadiness
 from benchbook.stats.tests import Test, paired, paired_each, student, welch
@@ -12,6 +13,7 @@ from benchbook.stats.tests import Test, paired, paired_each, student, welch
 __all__ = [
     "Effect",
     "Interval",
+    "Ratio",
     "Steadiness",
     "Test",
     "bootstrap_ratio",
@@ -28,6 +30,7 @@ __all__ = [
     "paired_each",
     "permutation",
     "ratio_interval",
+    "ratios_each",
     "steadiness",
     "student",
     "sum_interval",

@@ -49,7 +49,7 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> Effect:
     df = first.size + second.size - 2
     pooled = np.sqrt(((first.size - 1) * first.var(ddof=1) + (second.size - 1) * second.var(ddof=1)) / df)
     d = float((first.mean() - second.mean()) / pooled)
-    return Effect(_correction(df) * d)
+    return Effect(correction(df) * d)
 
 
 def detectable_ratio(
@@ -83,11 +83,11 @@ def detectable_ratio(
     if reason := reason or no_spread(*samples):
         return Effect(NAN, reason)
     error, df = standard_error(*samples)
-    return Effect(float(np.exp(_needed(round(df, 3), power, alpha) * error)))
+    return Effect(float(np.exp(noncentrality(round(df, 3), power, alpha) * error)))
 
 
 @cache
-def _needed(df: float, power: float, alpha: float) -> float:
+def noncentrality(df: float, power: float = 0.8, alpha: float = 0.05) -> float:
     """Return the noncentrality at which a two-sided t-test has that power."""
     from scipy.optimize import brentq
     from scipy.special import nctdtr, stdtrit
@@ -97,7 +97,8 @@ def _needed(df: float, power: float, alpha: float) -> float:
     return float(brentq(lambda shift: 1 - float(nctdtr(df, shift, critical)) - power, 0, 3 * critical + 10))
 
 
-def _correction(df: float) -> float:
+@cache
+def correction(df: int) -> float:
     """Return Hedges' factor J(df), which takes the bias of small samples out."""
     from scipy.special import gammaln
 

@@ -1,6 +1,7 @@
 """Estimates with intervals from Student's t, of means and of ratios."""
 
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Final
 
 import numpy as np
@@ -144,7 +145,13 @@ def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
 
 
 def _around(estimate: float, error: float, df: float, confidence: float) -> Interval:
-    from scipy.special import stdtrit  # t's quantiles: importing `scipy.stats` takes three times as long
-
-    reach = float(stdtrit(df, 0.5 + confidence / 2)) * error
+    reach = quantile(df, 0.5 + confidence / 2) * error
     return Interval(estimate, estimate - reach, estimate + reach)
+
+
+@lru_cache(1024)
+def quantile(df: float, probability: float) -> float:
+    """Return Student's t below which that share lies; of paired samples few degrees of freedom are ever asked for."""
+    from scipy.special import stdtrit  # importing `scipy.stats` takes three times as long
+
+    return float(stdtrit(df, probability))

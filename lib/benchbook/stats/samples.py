@@ -1,5 +1,7 @@
 """What a sample must be before anything is computed from it."""
 
+from collections.abc import Iterable, Sequence
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
@@ -53,3 +55,14 @@ def no_ratio(*samples: NDArray[np.float64]) -> str:
     if any((one <= 0).any() for one in samples):
         return "no ratio: a value is zero or negative"
     return ""
+
+
+def alike(
+    pairs: Sequence[tuple[NDArray[np.float64], NDArray[np.float64]]], wanted: Sequence[bool]
+) -> Iterable[list[int]]:
+    """Return the places of the wanted pairs, those of one length together: numpy computes them in one go."""
+    places: dict[int, list[int]] = {}
+    for place, (one, _) in enumerate(pairs):
+        if wanted[place]:
+            places.setdefault(one.size, []).append(place)
+    return places.values()

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from benchbook.stats.intervals import NAN, standard_error
-from benchbook.stats.samples import no_pairs, no_spread, no_two_samples, sample
+from benchbook.stats.samples import alike, no_pairs, no_spread, no_two_samples, sample
 
 
 @dataclass(frozen=True)
@@ -90,14 +90,10 @@ def paired_each(pairs: Iterable[tuple[ArrayLike, ArrayLike]]) -> list[Test]:
 
     samples = [(sample(a), sample(b)) for a, b in pairs]
     found = [Test(NAN, NAN, NAN, no_pairs(a, b) or no_spread(a - b)) for a, b in samples]
-    places: dict[int, list[int]] = {}
-    for place, one in enumerate(found):
-        if not one.reason:
-            places.setdefault(samples[place][0].size, []).append(place)
-    for alike in places.values():
-        first, second = (np.stack([samples[place][side] for place in alike]) for side in (0, 1))
+    for places in alike(samples, [not one.reason for one in found]):
+        first, second = (np.stack([samples[place][side] for place in places]) for side in (0, 1))
         result: Any = ttest_rel(first, second, axis=1)
-        for place, statistic, df, p in zip(alike, result.statistic, result.df, result.pvalue, strict=True):
+        for place, statistic, df, p in zip(places, result.statistic, result.df, result.pvalue, strict=True):
             found[place] = Test(float(statistic), float(df), float(p))
     return found
 

@@ -1,6 +1,7 @@
 """The five studies, one module each, found by name and imported only when used."""
 
 import importlib
+from functools import cache
 from types import ModuleType
 from typing import Final
 
@@ -8,6 +9,7 @@ SLUGS: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
 """The studies' names, in the order of their notebooks."""
 
 
+@cache
 def load(slug: str) -> ModuleType:
     """Return the module of a study: its ``Parameters``, ``run``, ``expected``, ``deployment`` and ``dataset``.
 
