@@ -1,8 +1,8 @@
 """The effect that a claim is about: a ratio of block means, of two ends, or of ratios, with its interval."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cache, reduce
+from functools import cache, partial, reduce
 from math import exp, inf, log, nan
 from typing import Any, Final
 
@@ -69,9 +69,9 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
         high end. Means that are not all positive have no ratio: of two sides the difference stands instead.
     """
     signed = [(sign, sides[name]) for sign, name in terms]
-    shared = reduce(np.intersect1d, (side.blocks for _, side in signed))
+    shared = _shared(side for _, side in signed)
     paired = len(shared) >= 2
-    values = [side.values[np.isin(side.blocks, shared)] if paired else side.values for _, side in signed]
+    values = [side.of(shared) if paired else side.values for _, side in signed]
     blocks = min(map(len, values))
     if any(np.isnan(one).any() for one in values):
         return Effect(blocks=blocks, reason="a wait for the replica ran out, and nothing is known of its rate")
@@ -107,16 +107,21 @@ def share(leads: Sequence[Terms], sides: Mapping[str, Side]) -> float:
     Of arithmetic means where one is not positive. NaN when the sides share fewer than two blocks, or a wait ran out.
     """
     names = list(dict.fromkeys(name for terms in leads for _, name in terms))
-    shared = reduce(np.intersect1d, (sides[name].blocks for name in names))
+    shared = _shared(sides[name] for name in names)
     if len(shared) < 2 or any(sides[name].censored for name in names):
         return nan
-    table = np.stack([sides[name].values[np.isin(sides[name].blocks, shared)] for name in names], axis=1)
+    table = np.stack([sides[name].of(shared) for name in names], axis=1)
     values = np.log(table) if (table > 0).all() else table
     signs = np.zeros((len(names), len(leads)))
     for column, terms in enumerate(leads):
         for sign, name in terms:
             signs[names.index(name), column] = sign
     return float((_weights(len(shared)) @ (values @ signs) > 0).all(axis=1).mean())
+
+
+def _shared(sides: Iterable[Side]) -> NDArray[np.int64]:
+    """Return the blocks that all sides have."""
+    return reduce(partial(np.intersect1d, assume_unique=True), (side.blocks for side in sides))
 
 
 @cache

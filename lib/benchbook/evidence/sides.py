@@ -49,6 +49,10 @@ class Side:
     stand_in: bool
     unit: str
 
+    def of(self, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Return the values in some of its blocks; mostly all of them, for which nothing is looked up."""
+        return self.values if len(blocks) == len(self.blocks) else self.values[np.isin(self.blocks, blocks)]
+
 
 class Measured:
     """The block means of one study's first arms, found by what was measured.

@@ -1,6 +1,7 @@
 """Block means of stored results, aggregated by DuckDB a few files at a time: only the means ever reach Python."""
 
 from collections.abc import Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -46,9 +47,10 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
     files = results.finished(identities)
     if not files:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
-    with duckdb.connect() as connection:
+    with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
         connection.execute("SET TimeZone = 'UTC'")
-        parts = [_means(connection, batch) for batch in _batches(files)]
+        units = (_units(connection, batch) for batch in _batches(files))
+        parts = [*beside.map(_means, units)]
     return pd.concat(parts).sort_values(_ORDER, ignore_index=True)
 
 
@@ -65,8 +67,11 @@ def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
         yield batch
 
 
-def _means(connection: "DuckDBPyConnection", files: list[str]) -> pd.DataFrame:
-    units = connection.sql(_SQL, params={"files": files, "finished": FINISHED}).to_arrow_table()
+def _units(connection: "DuckDBPyConnection", files: list[str]) -> pa.Table:
+    return connection.sql(_SQL, params={"files": files, "finished": FINISHED}).to_arrow_table()
+
+
+def _means(units: pa.Table) -> pd.DataFrame:
     means: pd.DataFrame = units.drop_columns(_OF_UNITS).to_pandas(types_mapper={pa.string(): _TEXT}.get)
     inside, within = _inside(units)
     return means.assign(
