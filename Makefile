@@ -20,7 +20,7 @@ run: setup
 
 test: export BENCHBOOK_TESTS = 1
 test: setup
-	@$(BIN)/python -m pytest
+	@$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
 
 lab: setup
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks

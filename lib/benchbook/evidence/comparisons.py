@@ -46,7 +46,7 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
     Parameters
     ----------
     observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`, of any subset of the studies.
+        Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means or `measures`; of any of the studies.
 
     Returns
     -------
