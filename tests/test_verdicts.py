@@ -226,11 +226,26 @@ def test_levels_that_did_not_run_are_said_and_the_others_are_judged() -> None:
     assert verdict(each, *pair(1.5, n=7))["why"] == "did not run: all 3 contrasts"
 
 
-def test_the_more_contrasts_a_claim_has_the_wider_are_its_intervals() -> None:
-    rows = [*pair(1.5), *pair(1.5, n=10000)]
-    table = evidence.judged(evidence.measures(pd.concat(rows)), [ratio(each={"n": [1000, 10000]}), ratio()])
-    assert table["confidence"].tolist() == pytest.approx([0.975, 0.975, 0.95])
-    assert table["high"].iloc[0] > table["high"].iloc[2]
+def confidences(true: float, **parts: Any) -> list[float]:
+    """Return at which confidence a claim of two contrasts and one of a single one are judged."""
+    means = evidence.measures(pd.concat([*pair(true), *pair(true, n=10000)]))
+    return evidence.judged(means, [ratio(each={"n": [1000, 10000]}, **parts), ratio()])["confidence"].tolist()
+
+
+def test_of_several_contrasts_each_is_asked_at_95_percent_and_more_of_one_that_contradicts() -> None:
+    assert confidences(1.5) == pytest.approx([0.95, 0.95, 0.95])
+    assert confidences(1.5, most=True) == pytest.approx([0.975, 0.975, 0.95])
+    assert confidences(0.5) == pytest.approx([0.975, 0.975, 0.95])
+
+
+def test_one_contrast_of_several_contradicts_only_beyond_their_number_s_correction() -> None:
+    b = [1e6, 1e6, 1e6]
+    a = [1e6 * np.exp(log) for log in (-0.27, -0.2, -0.13)]  # below 1 at 95 %, not at 97.5 %
+    rows = [measured(values, engine=engine, n=n) for n in (1000, 10000) for engine, values in ((A, a), (B, b))]
+    assert verdict(ratio(), *rows[:2])["verdict"] == "contradicted"
+    several = verdict(ratio(each={"n": [1000, 10000]}), *rows)
+    assert several["verdict"] == "inconclusive"
+    assert several["low"] < 1 < several["high"]
 
 
 def test_nothing_of_a_study_is_not_testable_and_neither_is_what_no_observation_answers() -> None:

@@ -85,10 +85,10 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
-    """Return a ranking's smallest lead: the ends of simultaneous intervals of all leads, each the smallest of its kind.
+    """Return a ranking's smallest lead, from the smallest low end to the smallest high end of all leads' intervals.
 
-    The smallest lead is above 1 exactly when every lead is. Where some leads are differences only, the smallest of them
-    stands when all the ratios are above 1.
+    The smallest lead is above 1 exactly when every lead is, and below when any is. Where some leads are differences
+    only, the smallest of them stands when all the ratios are above 1.
     """
     ratios = [one for one in effects if one.low <= one.high]
     others = [one for one in effects if one not in ratios]

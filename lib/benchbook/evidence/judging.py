@@ -29,7 +29,7 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     Parameters
     ----------
     effect
-        Its interval already as wide as the claim's number of contrasts asks.
+        With its interval, as wide as the claim's number of contrasts asks.
     claimed
         ``more``, ``less`` or ``equal``.
     margin

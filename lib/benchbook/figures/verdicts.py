@@ -61,8 +61,8 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
     if able.empty:
         return [nothing]
     notes = [
-        "ratio of the blocks' geometric means, first named over second; its interval covers 95 % over all contrasts "
-        "of a claim",
+        "ratio of the blocks' geometric means, first named over second, with its 95 % interval; of a contradicted "
+        "claim, as wide as the number of its contrasts asks",
         "of several contrasts the one that decided; of a ranking the smallest lead",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
