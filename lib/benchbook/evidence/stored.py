@@ -1,7 +1,7 @@
 """Block means of stored results, aggregated by DuckDB a few files at a time: only the means ever reach Python."""
 
 from collections.abc import Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
@@ -49,9 +49,12 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
     with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
         connection.execute("SET TimeZone = 'UTC'")
-        units = (_units(connection, batch) for batch in _batches(files))
-        parts = [*beside.map(_means, units)]
-    return pd.concat(parts).sort_values(_ORDER, ignore_index=True)
+        parts: list[Future[pd.DataFrame]] = []
+        for batch in _batches(files):
+            units = _units(connection, batch)
+            wait(parts)  # or values would pile up where DuckDB has many processors
+            parts.append(beside.submit(_means, units))
+    return pd.concat([part.result() for part in parts]).sort_values(_ORDER, ignore_index=True)
 
 
 def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
