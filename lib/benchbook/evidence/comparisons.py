@@ -94,8 +94,9 @@ def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of cells that have a second arm: a few of all."""
     if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
         return rows[:0]
-    cells = rows["parameters"].map({text: _but_arm(text) for text in rows["parameters"].dropna().unique()})
-    return rows[cells.isin(cells[second])]
+    cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}
+    both = {cells[text] for text in rows.loc[second, "parameters"].dropna().unique()}
+    return rows[rows["parameters"].isin([text for text, cell in cells.items() if cell in both])]
 
 
 def _but_arm(parameters: str) -> str:
