@@ -62,10 +62,6 @@ def judged(
     controls
         As `benchbook.evidence.controls` returns them of the same observations; None: they are made here.
 
-    References
-    ----------
-    Berger, Technometrics 24 (1982) 295-300, of intersection-union tests.
-
     Returns
     -------
     pandas.DataFrame
@@ -73,6 +69,10 @@ def judged(
         ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait ran out);
         ``confidence`` is the interval's; ``published`` is the paper's own ratio, ``share`` that of bootstrap resamples
         in which a ranking holds; ``stood`` says what ran in place of alternatives and defaults.
+
+    References
+    ----------
+    Berger, Technometrics 24 (1982) 295-300, of intersection-union tests.
     """
     rows = _judged(means, list(all_claims() if claims is None else claims), controls)
     return pd.DataFrame(rows, columns=CONTRASTS)

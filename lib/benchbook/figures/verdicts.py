@@ -61,8 +61,8 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
     if able.empty:
         return [nothing]
     notes = [
-        "ratio of the blocks' geometric means, first named over second, with its 95 % interval; of a contradicted "
-        "claim, as wide as the number of its contrasts asks",
+        "ratio of the blocks' geometric means, first named over second, with its 95 % interval, wider for the number "
+        "of contrasts where one of them contradicts or most of them suffice",
         "of several contrasts the one that decided; of a ranking the smallest lead",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
