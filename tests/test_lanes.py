@@ -1,7 +1,6 @@
 """The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from benchbook import datasets, formats, grid, lanes
 from benchbook.deployment import Topology
 from benchbook.lanes import contract, harness, toolchains
 from benchbook.studies import bookstore, crud, drivers, tcp
-from standing import announce, outputs
+from standing import announce, lane_needed, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
 SECTION = {
@@ -32,20 +31,12 @@ Scripted = Callable[[str], None]
 
 @pytest.fixture
 def java() -> None:
-    _needed("java", "mvn", "javac")
+    lane_needed("java", "mvn", "javac")
 
 
 @pytest.fixture
 def node() -> None:
-    _needed("node", "npm", "node")
-
-
-def _needed(lane: str, *tools: str) -> None:
-    """Skip the test where a lane cannot be built; where what builds it is on PATH, its lack is a failure."""
-    if isinstance(found := lanes.find(lane), lanes.Missing):
-        if "make setup" in found.why and all(map(shutil.which, tools)):
-            pytest.fail(f"set-up has {' and '.join(tools)}, and built no lane {lane}: {found.why}")
-        pytest.skip(f"lane {lane} is not installed with the suite: {found.why}")
+    lane_needed("node", "npm", "node")
 
 
 @pytest.fixture
