@@ -3,7 +3,7 @@
 import argparse
 
 from benchbook import grid, studies
-from benchbook.cli import status
+from benchbook.cli import damage, status
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -13,6 +13,7 @@ def main(asked: argparse.Namespace) -> int:
             grid.load(slug).profile(asked.profile)
     except grid.GridError as error:
         raise status.UsageError(str(error)) from error
+    damage.tell()
     from benchbook import report  # after the check: it is slow to import
 
     print(report.build(asked.profile))

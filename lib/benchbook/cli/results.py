@@ -10,12 +10,13 @@ import duckdb
 import pandas as pd
 
 from benchbook import grid, results
-from benchbook.cli import status
+from benchbook.cli import damage, status
 
 
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows."""
     identities = _identities(asked.profile)
+    damage.tell()
     frame = _query(asked.sql, identities)
     if asked.format == "parquet" and not asked.output and sys.stdout.isatty():
         raise status.UsageError("--format parquet is not for a terminal: name an --output")

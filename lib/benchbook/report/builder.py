@@ -8,7 +8,7 @@ from tempfile import TemporaryDirectory
 from typing import TYPE_CHECKING, Any, Final
 
 import benchbook
-from benchbook import paths
+from benchbook import paths, results
 
 if TYPE_CHECKING:
     from jupyter_client.manager import AsyncKernelManager
@@ -45,7 +45,7 @@ def build(profile: str = "quick") -> Path:
     folder = paths.figures(profile)
     page, stamp = folder / PAGE, folder / STAMP
     inputs = fingerprint(profile)
-    if page.exists() and stamp.exists() and json.loads(stamp.read_text()).get("inputs") == inputs:
+    if _stamped(stamp) == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
         return page
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
@@ -53,22 +53,35 @@ def build(profile: str = "quick") -> Path:
     from benchbook.report import page as pages
 
     _replace(page, pages.html(executed, f"benchbook: {profile}"))
-    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs}, indent=1) + "\n")
+    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
 
 
 def fingerprint(profile: str) -> str:
     """Return a hash of all that the report is made of: results, grids, published numbers, claims, notebook and code."""
     digest = hashlib.sha256(profile.encode())
-    for file in sorted(paths.results().glob("*/[!.]*.parquet")):
-        facts = file.stat()
-        digest.update(f"{file.parent.name}/{file.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    for one in results.whole():
+        facts = one.path.stat()
+        digest.update(f"{one.path.parent.name}/{one.path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
     sources += paths.claims().glob("*.yaml")
     for file in sorted([*sources, *code.rglob("*.py"), *code.rglob("*.j2")]):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()
+
+
+def _stamped(stamp: Path) -> Any:
+    """Return what the stamp says; None when it says nothing that can be read."""
+    try:
+        return json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(page: Path) -> str | None:
+    """Return the page's digest; None when there is none: a page that was cut short is built again."""
+    return hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else None
 
 
 def _execute(profile: str, folder: Path) -> Path:

@@ -6,12 +6,10 @@ import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchbook import paths, results, studies
 from benchbook.deployment import Topology
@@ -22,6 +20,7 @@ from benchbook.runner.failures import Failure
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
+from benchbook.runner.stopwatch import Stopwatch
 from benchbook.runner.storing import storing
 from benchbook.runner.visit import Visit
 from benchbook.servers import ServerError
@@ -117,10 +116,11 @@ class Batch:
         """Run a cell; return whether its servers can be trusted with another."""
         target = visit.folder / "rows.parquet"
         target.unlink(missing_ok=True)
-        started_at = datetime.now(UTC)
+        watch = Stopwatch()
         why = self._execute(cell, visit, target)
         table, lacking = _delivered(cell, target)
-        known = measured_on(visit, started_at, datetime.now(UTC))
+        took = watch.stopped()
+        known = measured_on(visit, took)
         if table is None or lacking:
             dead = visit.broken()
             self._fail(cell, dead or why or f"the notebook ended well but delivered too little: {lacking}", known)
@@ -129,7 +129,7 @@ class Batch:
         self.summary.done += 1
         rows = outcome.frame(table)
         self.summary.measured_s += outcome.measured_s(rows)
-        self._progress.ended(cell, "done", (known["cell_ended_at"] - started_at).total_seconds())
+        self._progress.ended(cell, "done", took.seconds)
         if ran_out := outcome.ran_out(rows):
             self.summary.ran_out.append(cell)
         return not ran_out
@@ -167,9 +167,12 @@ def _visited(cell: Cell) -> tuple[int, str, Topology]:
 
 def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
     """Return the rows that a cell delivered, and what they lack."""
-    if not target.exists():
+    try:
+        table = results.delivered(target)
+    except FileNotFoundError:
         return None, "nothing"
-    table = pq.read_table(target)
+    except results.DamagedError as error:
+        return None, f"what it delivered is damaged: {error}"
     asked = cell.parameters.model_dump()
     expected = studies.load(cell.study).expected(cell.parameters)
     return table, outcome.missing(outcome.frame(table), asked["repetitions"], expected, asked.get("format"))
