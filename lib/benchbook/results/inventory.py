@@ -5,7 +5,6 @@ Each file is held against its seal and its name once a process, and again only w
 
 import os
 import re
-import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -100,7 +99,7 @@ def _found(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
 
 
 def _stamp(entry: "os.DirEntry[str]") -> _Stamp:
-    facts = entry.stat(follow_symlinks=entry.is_symlink() and os.path.exists(entry.path))
+    facts = entry.stat(follow_symlinks=entry.is_symlink() and Path(entry.path).exists())
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 

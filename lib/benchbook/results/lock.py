@@ -47,7 +47,8 @@ def held(patience_s: float = 0.0) -> Iterator[TextIO]:
         while not _taken(file):
             if time.monotonic() >= deadline:
                 file.seek(0)
-                raise BusyError(f"{file.read(_SAYS) or 'another run'} writes to {paths.results()}: wait for it, or stop it")
+                who = file.read(_SAYS) or "another run"
+                raise BusyError(f"{who} writes to {paths.results()}: wait for it, or stop it")
             time.sleep(_GLANCE_S)
         yield file
 

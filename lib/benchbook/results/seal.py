@@ -156,7 +156,7 @@ def _opened(path: Path) -> BinaryIO:
             raise DamagedError(kind)
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
     except OSError as error:
-        if error.errno in _BUSY or not path.is_symlink() and isinstance(error, FileNotFoundError):
+        if error.errno in _BUSY or (isinstance(error, FileNotFoundError) and not path.is_symlink()):
             raise
         raise DamagedError(_said(error, path)) from error
     file = os.fdopen(descriptor, "rb")
@@ -243,4 +243,5 @@ def _read_through(file: BinaryIO) -> Facts:
 
 def _facts(row: dict[str, Any], rows: int) -> Facts:
     started, ended = (row[name] and row[name].timestamp() for name in ("cell_started_at", "cell_ended_at"))
-    return Facts(*(row[name] for name in KEYS), rows, row["parameters"], started, ended)
+    held = {name: row[name] for name in (*KEYS, "parameters")}
+    return Facts(**held, rows=rows, started_at=started, ended_at=ended)
