@@ -86,6 +86,14 @@ def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path
     monkeypatch.setattr(builder, "_execute", lambda *_: pytest.fail("it was built again"))
     assert report.build("smoke") == built
     assert built.stat().st_mtime_ns == before
+    stamp, drawn = built.with_name(builder.STAMP), built.read_bytes()
+    told = stamp.read_text()
+    for path, damaged in ((stamp, told[:20]), (stamp, "[]"), (built, drawn[: len(drawn) // 2].decode(errors="ignore"))):
+        path.write_text(damaged)
+        with pytest.raises(pytest.fail.Exception, match="built again"):
+            report.build("smoke")
+        stamp.write_text(told)
+        built.write_bytes(drawn)
     unchanged = builder.fingerprint("smoke")
     os.utime(next((folder / "results").glob("bookstore/*.parquet")))
     assert builder.fingerprint("smoke") != unchanged

@@ -142,6 +142,41 @@ def test_an_unchanged_run_starts_nothing(suite: Suite):
     assert file.stat().st_mtime_ns == before
 
 
+SET_FORTH = """
+import datetime, sys
+from benchbook import cli
+from benchbook.runner import stopwatch
+
+class Set(datetime.datetime):  # the machine's time, set forth by 297 years after it is first read
+    readings = 0
+
+    @classmethod
+    def now(cls, zone):
+        cls.readings += 1
+        return datetime.datetime.now(zone) + datetime.timedelta(0 if cls.readings == 1 else 108_405)
+
+stopwatch.datetime = Set
+sys.exit(cli.main(sys.argv[1:]))
+"""
+
+
+def test_a_damaged_result_is_measured_again_and_a_jump_of_the_machines_time_recorded(
+    suite: Suite, results_folder: Path
+):
+    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50"])
+    one.path.parent.mkdir(parents=True)
+    one.path.write_bytes(b"PAR1")
+    command = [sys.executable, "-c", SET_FORTH, *suite.command()[3:]]
+    ran = subprocess.run(command, capture_output=True, text=True)
+    assert ran.returncode == 0 and "cells: 1, 1 done" in ran.stdout and states() == ["done"], ran
+    damaged = one.path.with_name(f"{one.path.name}.damaged")
+    assert f"benchbook: {one.path} is damaged (it cannot be read: " in ran.stderr
+    assert f"set aside as {damaged.name}, its cell will be measured again" in ran.stderr and damaged.exists()
+    first = results.observations().iloc[0]
+    assert json.loads(first["environment"])["clock_step_s"] == pytest.approx(108_405 * 86400, abs=1)
+    assert 0 < results.seconds()[one.kind] < 300 and first["cell_ended_at"].year < 2300
+
+
 def test_cells_carry_what_they_were_run_with_and_on(suite: Suite):
     assert suite.run(engine="mongodb")[0] == 0
     rows = results.observations()
@@ -168,8 +203,10 @@ def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite
     assert status == 1 and "delivered too little: 1 of 8 values" in printed, printed
     trap.unlink()
     suite.lay(50, "raise RuntimeError('after the rows were delivered')", ".after")
-    status, printed = suite.run()
-    assert status == 0 and states() == ["done"], printed
+    suite.lay(60, "os.truncate(os.environ['BENCHBOOK_RESULT'], 3000)", ".after")
+    status, printed = suite.run(n="50,60")
+    assert status == 1 and states() == ["done", "failed"], printed
+    assert "n=60 (block 1): the notebook ended well but delivered too little: what it delivered is damaged" in printed
 
 
 DIES_IN_THE_MIDDLE = """\

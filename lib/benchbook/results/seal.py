@@ -11,6 +11,8 @@ import json
 import os
 import stat
 import zlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from errno import EMFILE, ENFILE, ENOMEM
 from math import nan
@@ -118,16 +120,16 @@ def whole(path: Path) -> Facts:
     FileNotFoundError
         When there is none.
     """
-    with _opened(path) as file:
+    with _opened(path) as file, _reading():
         start, tail = _tail(file)
-        if _CHECKSUM.encode() not in tail and _FACTS.encode() not in tail:
+        begin = tail.rfind(_FACTS.encode())
+        if begin < 0 and _CHECKSUM.encode() not in tail:
             return _read_through(file)
         _hold(file, start, tail)
-    begin = tail.rfind(_FACTS.encode())
     if begin < 0:
         raise DamagedError("it says of no cell that it is its")
-    text = tail[tail.find(b"{", begin) :].decode(errors="replace")
-    return Facts(**json.JSONDecoder().raw_decode(text)[0])
+    told = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
+    return Facts(**{name: told.get(name) for name in Facts.__dataclass_fields__})
 
 
 def delivered(path: Path) -> pa.Table:
@@ -140,7 +142,7 @@ def delivered(path: Path) -> pa.Table:
     FileNotFoundError
         When there are none.
     """
-    with _opened(path) as file:
+    with _opened(path) as file, _reading():
         _hold(file, *_tail(file))
         file.seek(0)
         table = pq.read_table(file, page_checksum_verification=True)
@@ -164,6 +166,17 @@ def _opened(path: Path) -> BinaryIO:
         file.close()
         raise DamagedError(kind)
     return file
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """Say of whatever a damaged file makes its readers raise that it is damaged."""
+    try:
+        yield
+    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
+        if isinstance(error, OSError) and error.errno in _BUSY:
+            raise
+        raise DamagedError(f"it cannot be read: {str(error).partition(chr(10))[0]}") from error
 
 
 def _no_file(mode: int) -> str | None:
@@ -196,12 +209,8 @@ def _hold(file: BinaryIO, start: int, tail: bytes) -> None:
         When it has another, or none.
     """
     at = _place(start, tail)
-    try:
-        if at is not None and tail[at - start :][: len(_ZEROS)] == _crc(file, at):
-            return
-    except OSError as error:
-        raise DamagedError(f"it cannot be read: {error.strerror}") from error
-    raise DamagedError("its bytes are not those that were written")
+    if at is None or tail[at - start :][: len(_ZEROS)] != _crc(file, at):
+        raise DamagedError("its bytes are not those that were written")
 
 
 def _crc(file: BinaryIO, at: int) -> bytes:
@@ -219,21 +228,16 @@ def _crc(file: BinaryIO, at: int) -> bytes:
 
 def _read_through(file: BinaryIO) -> Facts:
     """Return what a file without a checksum holds, after reading all of it."""
-    try:
-        parquet = pq.ParquetFile(file)
-        if not parquet.schema_arrow.equals(OBSERVATIONS):
-            raise DamagedError("its columns are not those of results")
-        rows, first, held = 0, dict[str, Any](), {name: set[Any]() for name in KEYS}
-        for batch in parquet.iter_batches():
-            batch.validate(full=True)
-            rows += len(batch)
-            first = first or batch.select(_KNOWN).slice(0, 1).to_pylist()[0]
-            for name, values in held.items():
-                values.update(batch[name].unique().to_pylist())
-    except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
-        if isinstance(error, OSError) and error.errno in _BUSY:
-            raise
-        raise DamagedError(f"it cannot be read: {str(error).partition(chr(10))[0]}") from error
+    parquet = pq.ParquetFile(file)
+    if not parquet.schema_arrow.equals(OBSERVATIONS):
+        raise DamagedError("its columns are not those of results")
+    rows, first, held = 0, dict[str, Any](), {name: set[Any]() for name in KEYS}
+    for batch in parquet.iter_batches():
+        batch.validate(full=True)
+        rows += len(batch)
+        first = first or batch.select(_KNOWN).slice(0, 1).to_pylist()[0]
+        for name, values in held.items():
+            values.update(batch[name].unique().to_pylist())
     if not rows:
         raise DamagedError("it has no rows")
     if rows != parquet.metadata.num_rows or any(len(values) > 1 for values in held.values()):
