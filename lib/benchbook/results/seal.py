@@ -15,6 +15,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from errno import EMFILE, ENFILE, ENOMEM
+from io import BytesIO
 from math import nan
 from pathlib import Path
 from typing import Any, BinaryIO, Final
@@ -125,7 +126,7 @@ def whole(path: Path) -> Facts:
         begin = tail.rfind(_FACTS.encode())
         if begin < 0 and _CHECKSUM.encode() not in tail:
             return _read_through(file)
-        _hold(file, start, tail)
+        _hold(file if start else BytesIO(tail), start, tail)  # most files are small: all of it was read
     if begin < 0:
         raise DamagedError("it says of no cell that it is its")
     told = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
