@@ -12,7 +12,7 @@ from sqlglot import exp
 from benchbook import datasets, engines
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Node
-from benchbook.engines import Options, sqlserver, sqlserver_log, sqlserver_tables
+from benchbook.engines import Options, sqlserver, sqlserver_log, sqlserver_namespace, sqlserver_tables
 from benchbook.servers import sqlserver as server
 from test_engines import SETS, TYPED, awkward
 
@@ -100,7 +100,7 @@ def test_without_constraints_only_the_key_is_left() -> None:
 
 @pytest.mark.parametrize(
     "query",
-    [sqlserver_log.COMMITTED, sqlserver_log.RECEIVED, server.QUERY, sqlserver_tables.PREPARE],
+    [sqlserver_log.COMMITTED, sqlserver_log.RECEIVED, server.QUERY, sqlserver_namespace.CONTENTS],
 )
 def test_what_is_asked_of_the_server_is_t_sql(query: str) -> None:
     assert sqlglot.parse_one(query, dialect="tsql") is not None

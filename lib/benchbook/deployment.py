@@ -80,6 +80,13 @@ def login(url: str, port: int) -> dict[str, Any]:
     return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
 
 
+def location(url: str, port: int) -> str:
+    """Return a URL's host and port (or this one) as a URL has them: an IPv6 address in brackets."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return f"{f'[{host}]' if ':' in host else host}:{parts.port or port}"
+
+
 NONE = Deployment(product="none", topology="none")
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
@@ -24,6 +25,7 @@ from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
 from benchbook.runner.storing import storing
 from benchbook.runner.visit import Visit
+from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RESULT
 
@@ -140,17 +142,29 @@ class Batch:
         with storing():
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
+        scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(target)}
         kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
         parameters = cell.parameters.model_dump()
         try:
-            return execute(notebook(cell.study), parameters, kernel, kept, broken=visit.died, timeout_s=self._timeout_s)
+            return execute(
+                notebook(cell.study),
+                parameters,
+                kernel,
+                kept,
+                broken=visit.died,
+                scrub=scrub,
+                timeout_s=self._timeout_s,
+            )
         finally:
             with storing(), suppress(FileNotFoundError):
-                if not log.stat().st_size:
+                if said := log.read_text(errors="replace"):
+                    log.write_text(scrub(said))
+                else:
                     log.unlink()
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
+        reason = scrubbed(reason)
         self._write({**columns(cell, self._run_id, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)

@@ -2,7 +2,6 @@
 
 import logging
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable
@@ -31,6 +30,7 @@ def execute(
     kept: Path,
     *,
     broken: Callable[[], str | None],
+    scrub: Callable[[str], str],
     timeout_s: float,
 ) -> str | None:
     """Execute a notebook without its drawing; return why it did not end well, else None.
@@ -45,17 +45,22 @@ def execute(
         Where the executed notebook is kept.
     broken
         Returns why what the cell uses has died; asked once a second. The cell then has a moment to say so itself.
+    scrub
+        Returns a text without passwords: what is returned and kept goes through it.
     timeout_s
         Seconds until the cell is given up.
     """
     said: list[str | None] = []
-    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, kept)))
+    executed = kernel.folder / "executed.ipynb"
+    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, executed, kept.name)))
     worker.start()
     try:
         why = _watch(worker, broken, timeout_s)
     finally:
         _end(worker, kernel)
-    return why or said[0]
+        _keep(executed, kept, scrub)
+    why = why or said[0]
+    return why and scrub(why)
 
 
 def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
@@ -77,8 +82,7 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
         worker.join(0.2)
 
 
-def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept: Path) -> str | None:
-    executed = kernel.folder / "executed.ipynb"
+def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str) -> str | None:
     try:
         papermill.execute_notebook(
             notebook,
@@ -92,16 +96,20 @@ def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept:
         )
     except PapermillExecutionError as error:
         said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
-        return f"{said} (notebook cell {error.cell_index} of {kept.name})"
+        return f"{said} (notebook cell {error.cell_index} of {kept})"
     except DeadKernelError:
         return f"the kernel died; {_last_words(kernel.log)}"
     except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
         return advised(f"{type(error).__name__}: {error}")
-    finally:
-        if executed.exists():
-            with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
-                shutil.move(executed, kept)
     return None
+
+
+def _keep(executed: Path, kept: Path, scrub: Callable[[str], str]) -> None:
+    """Keep an executed notebook, its tracebacks without passwords."""
+    if executed.exists():
+        with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
+            kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
+            executed.unlink()
 
 
 def _last_words(log: Path) -> str:

@@ -2,6 +2,7 @@
 
 import json
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
@@ -9,7 +10,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final, Self
 
-from benchbook import measure, servers
+from benchbook import engines, measure, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import closure
 from benchbook.runner.kernels import Nursery, nursery
@@ -76,6 +77,7 @@ class Visit(AbstractContextManager["Visit"]):
             with ExitStack() as up:
                 self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
                 self._running = up.enter_context(self._servers())
+                self._reserve(up)
                 self._announce()
                 self._up = up.pop_all()
         except OSError as error:
@@ -116,11 +118,27 @@ class Visit(AbstractContextManager["Visit"]):
         none = Running(NONE, lambda: None, lambda: None)
         return nullcontext(none) if product == "none" else servers.up(product, topology)
 
+    def _reserve(self, up: ExitStack) -> None:
+        """See to it that given servers take our data, and lose them at the end."""
+        try:
+            engines.reserve(self.deployment)
+        except engines.EngineError as error:
+            raise ServerError(str(error)) from error
+        up.callback(_release, self.deployment)
+
     def _announce(self) -> None:
         path = self.folder / "deployment.json"
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(self.deployment.to_json())
+
+
+def _release(deployment: Deployment) -> None:
+    """Remove what cells made on given servers; what cannot be removed is marked, and the next run's to remove."""
+    try:
+        engines.release(deployment)
+    except engines.EngineError as error:
+        print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)
 
 
 def _short_folder() -> Path:

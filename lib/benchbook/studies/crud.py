@@ -22,7 +22,7 @@ import orjson
 import pandas as pd
 from pydantic import Field, model_validator
 
-from benchbook import datasets, engines, formats, servers
+from benchbook import datasets, engines, formats
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import timed
@@ -31,7 +31,7 @@ from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Rows
 from benchbook.studies.lane import answered
 from benchbook.studies.replicas import ReplicaLostError, add_unmeasured, resume, until_replicated
-from benchbook.studies.store import Store, each, opened
+from benchbook.studies.store import Store, deployed, each, handed_over, opened
 
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
@@ -122,7 +122,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
 def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
     """Run the cell on the paper's stack: the records handed over after a line that states what they are."""
-    with servers.session("mongodb", parameters.topology) as deployment:
+    with deployed("mongodb", parameters.topology) as deployment:
+        handed_over(deployment, data.schema, data.parents)
         primary = deployment.node()
         columns: dict[str, Any] = {
             **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
