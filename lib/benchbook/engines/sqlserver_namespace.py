@@ -41,7 +41,7 @@ class SQLServerSchema(Namespace):
     def mark(self, marker: Marker) -> None:
         """Write the only row; the table and, where it is not there, the schema are made before."""
         if not self.exists():
-            self._cursor.execute("EXEC(N'CREATE SCHEMA benchbook')")  # which must be alone in its batch
+            self._cursor.execute("CREATE SCHEMA benchbook")
         if not self._ask(f"SELECT 1 WHERE OBJECT_ID(N'benchbook.{MARKER}') IS NOT NULL"):
             self._cursor.execute(f"CREATE TABLE benchbook.{MARKER} (text nvarchar(max) NOT NULL)")
         self._cursor.execute(f"DELETE FROM benchbook.{MARKER}")
