@@ -28,6 +28,9 @@ LOCAL = tuple(
 )
 """Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
 
+PASSWORDS = ("p%ss", "p@ss:w/rd", "p%41ss", "pässwörd 漢", "with  two blanks", "o'clock\"\\n", "#?&=+[]", "s3cret")
+"""What users may have for a password, and what quotes it: a driver, Python, JSON, an address."""
+
 Outputs = set[tuple[str, str, str]]
 
 

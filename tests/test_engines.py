@@ -344,6 +344,7 @@ def test_mysql_flushes_as_asked_and_as_before_afterwards(
         before = state()
         assert before == (1, 1 if case[0].startswith("mysql+") else 0)
         engine = opened(durability=durability)
+        engine.create(COMMENTS.schema, parents=COMMENTS.parents)
         assert state() == (flushes or before)
         engine.close()
         assert state() == before

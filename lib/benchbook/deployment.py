@@ -74,9 +74,12 @@ class Deployment:
 
 
 def login(url: str, port: int) -> dict[str, Any]:
-    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL."""
+    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL.
+
+    The password is in UTF-8, as servers keep it: PyMySQL would make Latin-1 of a text, or fail.
+    """
     parts = urlsplit(url)
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "").encode()
     return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
 
 

@@ -84,10 +84,10 @@ def _host_fault(host: str) -> str | None:
             IPv6Address(name[1:-1])
         except ValueError:
             return "names no IPv6 address in its brackets"
-    if not name and not port.startswith("["):
-        return "names no host"
     if port.startswith("[") or ":" in port[1:]:
         return "has an IPv6 address that must stand in brackets, as [::1] does"
+    if not name:
+        return "names no host"
     if port and not (re.fullmatch(r":[0-9]{1,5}", port) and 1 <= int(port[1:]) <= 65535):
         return "has a port that is no number from 1 to 65535"
     return None
