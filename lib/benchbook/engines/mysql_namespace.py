@@ -17,8 +17,8 @@ _CONTENTS: Final = " UNION ALL ".join(
         ("events", "event_name", "event_schema"),
     )
 )
-_ABSENT: Final = (1049, 1146)
-"""No such database, no such table."""
+_ABSENT: Final = (1044, 1049, 1142, 1146)
+"""No such database, no such table; or none for us."""
 
 
 class MySQLDatabase(Namespace):
@@ -30,7 +30,7 @@ class MySQLDatabase(Namespace):
         self._connection = connection
 
     def marker(self) -> Marker | None:
-        """Return the marker's only row."""
+        """Return the marker's only row; one that we may not read is not ours."""
         try:
             rows = self._ask(f"SELECT text FROM benchbook.{MARKER}")
         except pymysql.Error as error:

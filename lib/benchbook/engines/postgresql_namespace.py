@@ -25,10 +25,10 @@ class PostgreSQLSchema(Namespace):
         self._marker = sql.Identifier("benchbook", MARKER)
 
     def marker(self) -> Marker | None:
-        """Return the marker's only row."""
+        """Return the marker's only row; one that we may not read is not ours."""
         try:
             row = self._connection.execute(sql.SQL("SELECT text FROM {}").format(self._marker)).fetchone()
-        except (errors.UndefinedTable, errors.InvalidSchemaName):
+        except (errors.UndefinedTable, errors.InvalidSchemaName, errors.InsufficientPrivilege):
             return None
         return Marker.from_json(row[0]) if row else None
 
