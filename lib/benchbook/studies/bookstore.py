@@ -10,7 +10,6 @@ use: with both formats in one process, one may pay for the other's garbage.
 """
 
 import hashlib
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -22,6 +21,7 @@ from pydantic import Field, model_validator
 
 from benchbook import datasets, formats
 from benchbook.deployment import Topology
+from benchbook.folders import Folder
 from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.studies.cell import CellParameters, Rows
@@ -109,11 +109,11 @@ def run(parameters: Parameters) -> pd.DataFrame:
             parameters, "bookstore", about, data=document.encoder(formats.codec("orjson"))(document.build())
         )
     codecs, rows = _codecs(parameters), Rows()
-    with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
+    with Folder("cell") as folder:
         for repetition in range(parameters.repetitions):
             thing = document.build()
             for codec in codecs if repetition % 2 == 0 else reversed(codecs):
-                file = Path(folder, f"document.{codec.format}") if parameters.sink == "file" else None
+                file = folder / f"document.{codec.format}" if parameters.sink == "file" else None
                 started_at = datetime.now(UTC)
                 measured = _RoundTrip(document, codec, file).measure(thing)
                 columns = {**about, "format": codec.format, "codec": codec.name}
