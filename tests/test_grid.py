@@ -311,7 +311,15 @@ def test_identity_changes_with_parameters_arm_server_and_host(
     identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
     parameters = studies.load("crud").Parameters
+    for name in ("PGOPTIONS", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "TZ", "LC_ALL", "LD_PRELOAD", "HOME"):
+        monkeypatch.setenv(name, "")  # none of them reaches what is measured
     base = identity()
+    for name in ("PGOPTIONS", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "TZ", "LC_ALL", "HOME"):
+        monkeypatch.setenv(name, "theirs")
+    assert identity() == base
+    with monkeypatch.context() as patch:
+        patch.setenv("LD_LIBRARY_PATH", "/their/libraries")
+        assert identity() != base
     assert base == identity() and len(base) == identities.LENGTH
     others = {
         identity(n=2),

@@ -113,7 +113,11 @@ def test_a_request_that_breaks_the_contract_is_not_sent() -> None:
 @pytest.mark.parametrize(
     ("case", "n", "sink"), [(1, 1, "file"), (1, 300, "memory"), (2, 1, "memory"), (2, 300, "file")]
 )
-def test_java_writes_what_python_writes_and_each_reads_the_other(case: int, n: int, sink: str, tmp_path: Path) -> None:
+def test_java_writes_what_python_writes_and_each_reads_the_other(
+    case: int, n: int, sink: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
+        monkeypatch.setenv(name, "--of-the-users")  # a JVM that reads it does not start
     shop = datasets.bookstore(n, 7, case)
     document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
     given = tmp_path / "given.json"
@@ -229,6 +233,7 @@ def test_a_cell_on_node_delivers_what_the_study_promises(
     driver: str, calls: str, attributes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce(monkeypatch, "mongodb", "single")
+    monkeypatch.setenv("NODE_OPTIONS", "--require /nowhere/of-the-users.js")
     parameters = drivers.Parameters(
         lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
     )

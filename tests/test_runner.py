@@ -18,7 +18,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from benchbook import grid, results, servers, studies
+from benchbook import grid, processes, results, servers, studies
 from benchbook.runner import outcome
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import Asked, again
@@ -33,7 +33,8 @@ if (trap := pathlib.Path(os.environ["BENCHBOOK_TRAPS"], f"{n}.py")).exists():
 """
 
 SLEEP = """\
-import json, time
+import json, tempfile, time
+tempfile.mkdtemp(prefix="benchbook-")
 nodes = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"]
 (trap.parent / "new").write_text(" ".join(str(pid) for pid in [os.getpid(), *(node["pid"] for node in nodes)]))
 (trap.parent / "new").rename(trap.parent / "pids")
@@ -275,6 +276,62 @@ def test_a_run_that_is_stopped_loses_nothing_finished_and_leaves_no_process(
     assert list(temporary.iterdir()) == []
 
 
+FILL = """
+with open(os.path.join(os.environ["TMPDIR"], "filler"), "wb", buffering=0) as filler:
+    try:
+        while filler.write(bytes(1 << 16)):
+            pass
+    except OSError:
+        pass
+"""
+
+
+def test_a_temporary_folder_that_fills_ends_no_run(suite: Suite, small_disk: Path):
+    first, *_ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"], ["n=50,60,70"])
+    suite.lay(first.parameters.model_dump()["n"], FILL)
+    status, printed = suite.run(n="50,60,70")
+    assert status == 1 and states() == ["failed"] * 3 and "Traceback" not in printed, printed
+    assert all("the disk is full" in reason and "\n" not in reason for reason in reasons())
+    assert list(small_disk.iterdir()) == []
+
+
+def test_a_temporary_folder_that_is_none_is_refused(suite: Suite, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "nowhere"))
+    status, printed = suite.run()
+    assert status == 2 and printed.endswith("nowhere) is no folder: make it, or unset TMPDIR\n"), printed
+    assert len(printed.splitlines()) == 1
+
+
+STEERING = {
+    **{"PGOPTIONS": "-c default_transaction_read_only=on", "PGHOSTADDR": "127.0.0.9", "PGSERVICE": "nonsense"},
+    **{"MPLBACKEND": "nonsense", "PYTHONHASHSEED": "0", "LC_ALL": "nonsense", "TZ": "Asia/Tokyo", "LD_PRELOAD": ""},
+}
+
+
+def test_nothing_of_the_users_reaches_a_measured_kernel(
+    suite: Suite, tmp_path: Path, temporary: Path, monkeypatch: pytest.MonkeyPatch
+):
+    theirs, marks = tmp_path / "theirs", tmp_path / "marks"
+    profile, kernels = theirs / ".ipython" / "profile_default", theirs / "kernels" / "python3"
+    for folder in (profile / "startup", kernels, marks):
+        folder.mkdir(parents=True)
+    for file in (profile / "ipython_kernel_config.py", profile / "startup" / "a.py", theirs / "orjson.py"):
+        file.write_text(f"open({str(marks / file.name)!r}, 'w')")
+    (kernels / "kernel.json").write_text('{"argv": ["false", "-f"], "display_name": "theirs", "language": "python"}')
+    monkeypatch.setenv("HOME", str(theirs))
+    for name in ("JUPYTER_PATH", "PYTHONPATH"):
+        monkeypatch.setenv(name, str(theirs))
+    for name, value in {**STEERING, "PYTHONSTARTUP": str(theirs / "orjson.py")}.items():
+        monkeypatch.setenv(name, value)
+    suite.lay(50, "import json; (trap.parent / 'seen').write_text(json.dumps(dict(os.environ)))")
+    status, printed = suite.run(engine="postgresql+relational")
+    assert status == 0 and list(marks.iterdir()) == [], printed
+    seen = json.loads((suite.traps / "seen").read_text())
+    assert not set(seen.values()) & {*STEERING.values(), str(theirs)}
+    assert seen["HOME"] == seen["TMPDIR"] and seen["HOME"].startswith(f"{temporary}/benchbook-run-")
+    assert list(temporary.iterdir()) == []
+
+
 def test_two_runs_do_not_overlap(suite: Suite, results_folder: Path):
     results_folder.mkdir()
     with (results_folder / ".running").open("w") as held:
@@ -295,7 +352,7 @@ def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: 
 
 def test_a_nursery_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
     modules = sorted(set().union(*(grid.closure(f"benchbook.studies.{slug}").modules for slug in studies.SLUGS)))
-    with Nursery(modules, tmp_path / "log") as nursery:
+    with Nursery(modules, tmp_path / "log", processes.environment()) as nursery:
         kernels = []
         for _ in range(2):
             kernels.append(nursery.fork(["--version"], {}, tmp_path, tmp_path / "kernel.log"))

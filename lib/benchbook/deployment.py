@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -78,6 +80,20 @@ def login(url: str, port: int) -> dict[str, Any]:
     parts = urlsplit(url)
     user, password = unquote(parts.username or ""), unquote(parts.password or "")
     return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
+
+
+@contextmanager
+def as_addressed() -> Iterator[None]:
+    """Keep libpq from adding to an address what the user's ``PG*`` variables, and files in the user's home, say."""
+    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    for name in before:
+        del os.environ[name]
+    os.environ["HOME"] = os.devnull
+    try:
+        yield
+    finally:
+        del os.environ["HOME"]
+        os.environ.update(before)
 
 
 NONE = Deployment(product="none", topology="none")

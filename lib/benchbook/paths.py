@@ -45,6 +45,11 @@ def harness(lane: str) -> Path:
     return Path(__file__).resolve().parents[2] / "harness" / lane
 
 
+def fonts() -> Path:
+    """Return the folder of matplotlib's list of fonts, in the checkout of this very code; not in git."""
+    return Path(__file__).resolve().parents[2] / ".cache" / "matplotlib"
+
+
 def published() -> Path:
     """Return the folder of the numbers that the papers print."""
     return _data(root(), "published")

@@ -3,11 +3,14 @@
 import argparse
 import importlib
 import os
+import site
 import sys
 from collections.abc import Sequence
 from typing import Final
 
+from benchbook import processes
 from benchbook.cli import status
+from benchbook.folders import FolderError
 
 COMMANDS: Final = {
     "doctor": "what can run here: engine, lane, version, and why not",
@@ -34,20 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         Its exit status: 0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3
         nothing could run here; 130 and 143 when a signal stopped it.
     """
+    if argv is None:
+        _isolate()
     try:
         asked = _parser().parse_args(argv)
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         return int(error.code or 0)
     try:
         return int(importlib.import_module(f"benchbook.cli.{asked.command}").main(asked))
-    except (status.UsageError, FileNotFoundError) as error:
+    except (status.UsageError, FileNotFoundError, FolderError) as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return status.USAGE
     except KeyboardInterrupt:
+        print("benchbook: stopped", file=sys.stderr)
         return status.INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return status.DONE
+
+
+def _isolate() -> None:
+    """Start anew as the kernels are, deaf to ``PYTHON*`` and to packages in the user's home, where there is either.
+
+    With them, cells would get the identity of other libraries than those that they are measured with.
+    """
+    steered = any(value and name.startswith("PYTHON") for name, value in os.environ.items())
+    if not sys.flags.isolated and (steered or site.ENABLE_USER_SITE):
+        os.execv(sys.executable, [*processes.PYTHON, "-m", "benchbook.cli", *sys.argv[1:]])
 
 
 def _parser() -> argparse.ArgumentParser:

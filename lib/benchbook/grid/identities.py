@@ -9,7 +9,7 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from benchbook import measure, paths
+from benchbook import measure, paths, processes
 from benchbook.grid.sources import closure, normal
 from benchbook.servers import Found
 
@@ -31,8 +31,10 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     -------
     str
         A digest of the parameters with their arm, the contents of the records it was given, the code (`code_hash`),
-        the versions of the libraries and of Python, the server's version and the host. Never of the number of blocks.
+        the versions of the libraries and of Python, the server's version, the host, and what children inherit that
+        could change a measured value, where that is set. Never of the number of blocks.
     """
+    inherited = processes.inherited()
     return _digest(
         {
             "study": study,
@@ -42,6 +44,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
             "libraries": [*closure(_module(study)).libraries, ("python", platform.python_version())],
             "server": server,
             "host": measure.host(),
+            **({"inherited": inherited} if inherited else {}),
         }
     )[:LENGTH]
 

@@ -1,6 +1,7 @@
 """One cell in a fresh kernel: papermill works in a thread, the main thread watches over it."""
 
 import logging
+import math
 import re
 import shutil
 import threading
@@ -31,9 +32,10 @@ def execute(
     kept: Path,
     *,
     broken: Callable[[], str | None],
-    timeout_s: float,
+    timeout_s: float = math.inf,
+    skipped: str | None = "draw",
 ) -> str | None:
-    """Execute a notebook without its drawing; return why it did not end well, else None.
+    """Execute a notebook; return why it did not end well, else None.
 
     Parameters
     ----------
@@ -47,9 +49,11 @@ def execute(
         Returns why what the cell uses has died; asked once a second. The cell then has a moment to say so itself.
     timeout_s
         Seconds until the cell is given up.
+    skipped
+        The tag of notebook cells that are left out.
     """
     said: list[str | None] = []
-    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, kept)))
+    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, kept, skipped)))
     worker.start()
     try:
         why = _watch(worker, broken, timeout_s)
@@ -77,7 +81,9 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
         worker.join(0.2)
 
 
-def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept: Path) -> str | None:
+def _papermill(
+    notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept: Path, skipped: str | None
+) -> str | None:
     executed = kernel.folder / "executed.ipynb"
     try:
         papermill.execute_notebook(
@@ -86,7 +92,7 @@ def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept:
             parameters,
             progress_bar=False,
             request_save_on_cell_execute=False,
-            skip_cells_with_tag="draw",
+            skip_cells_with_tag=skipped or "",
             kernel_manager_class=kernel.manager(),
             shutdown_kernel="immediate",
         )

@@ -2,23 +2,20 @@
 
 import json
 import os
-import tempfile
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from benchbook import measure, servers
+from benchbook import folders, measure, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+from benchbook.folders import Folder
 from benchbook.grid import closure
+from benchbook.runner import kernels
 from benchbook.runner.kernels import Nursery, nursery
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
-from benchbook.servers.folders import Folder
-
-_LONGEST: Final = 66
-"""Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
 
 class Visit(AbstractContextManager["Visit"]):
@@ -49,7 +46,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     @cached_property
     def _folder(self) -> Folder:
-        return Folder("run", _short_folder())
+        return kernels.folder()
 
     @property
     def folder(self) -> Path:
@@ -74,7 +71,7 @@ class Visit(AbstractContextManager["Visit"]):
         self.down()
         try:
             with ExitStack() as up:
-                self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
+                self.nursery = up.enter_context(nursery(self._modules, self.folder))
                 self._running = up.enter_context(self._servers())
                 self._announce()
                 self._up = up.pop_all()
@@ -106,7 +103,8 @@ class Visit(AbstractContextManager["Visit"]):
     @cached_property
     def environment(self) -> str:
         """What the cells are measured on, as JSON: the machine, and the servers without their addresses."""
-        found: dict[str, Any] = measure.environment(Path(tempfile.gettempdir()))
+        found: dict[str, Any] = measure.environment(folders.temporary())
+        found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
         found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}
         return json.dumps(found, sort_keys=True, default=str)
@@ -121,9 +119,3 @@ class Visit(AbstractContextManager["Visit"]):
         path.unlink(missing_ok=True)
         with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
             file.write(self.deployment.to_json())
-
-
-def _short_folder() -> Path:
-    """Return where temporary files go, unless a socket's name would get longer there than the system allows."""
-    usual = tempfile.gettempdir()
-    return Path(usual if len(usual) <= _LONGEST else "/tmp")

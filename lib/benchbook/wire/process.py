@@ -3,7 +3,6 @@
 import json
 import selectors
 import subprocess
-import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -37,7 +36,7 @@ def serving(limit: int = LIMIT) -> Iterator[Server]:
     WireError
         When it does not come up.
     """
-    command = [sys.executable, "-m", "benchbook.wire.server", "--limit", str(limit)]
+    command = [*processes.PYTHON, "-m", "benchbook.wire.server", "--limit", str(limit)]
     process = processes.spawn(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
     assert process.stdout is not None
     try:
