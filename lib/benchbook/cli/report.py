@@ -1,6 +1,7 @@
 """`benchbook report`: the final notebook, the figures and `report.html` of a profile."""
 
 import argparse
+import sys
 
 from benchbook import grid, studies
 from benchbook.cli import status
@@ -15,5 +16,9 @@ def main(asked: argparse.Namespace) -> int:
         raise status.UsageError(str(error)) from error
     from benchbook import report  # after the check: it is slow to import
 
-    print(report.build(asked.profile))
+    try:
+        print(report.build(asked.profile))
+    except report.ReportError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return status.FAILED
     return status.DONE
