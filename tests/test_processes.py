@@ -51,9 +51,10 @@ def test_a_child_that_was_stopped_dies_with_its_owner_of_the_signal_that_it_woul
 
 
 def test_a_process_that_another_library_starts_can_be_made_to_die_with_its_owner() -> None:
-    started = "child = subprocess.Popen([sys.executable, '-c', code.format(os.getpid())])"
-    code = "from benchbook import processes; import time; processes.die_with({}); time.sleep(600)"
-    assert ends(child_of_killed_owner(f"import os, sys\ncode = {code!r}\n{started}"))
+    code = "from benchbook import processes; import time; processes.die_with({}); print(1, flush=True); time.sleep(600)"
+    started = "child = subprocess.Popen([sys.executable, '-c', code.format(os.getpid())], stdout=subprocess.PIPE)"
+    awaited = "assert child.stdout.readline() == b'1\\n'"
+    assert ends(child_of_killed_owner(f"import os, sys\ncode = {code!r}\n{started}\n{awaited}"))
 
 
 @LINUX
