@@ -215,7 +215,7 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
         ("a.jsonl", "", r"a\.jsonl: holds no record"),
         ("a.csv", "a,b\n1,2\n3\n", r"a\.csv:3: 1 values under 2 names"),
         ("a.csv", "a,a\n1,2\n", r"a\.csv:1: the header's names"),
-        ("a.csv", 'a,b\n"1,2\n', r"a\.csv: unexpected end of data"),
+        ("a.csv", 'a,b\n"1,2\n', r"a\.csv:\d: not CSV: unexpected end of data"),
     ],
 )
 def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):

@@ -102,7 +102,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
     assert [point[2] for point in points()].count(20) == 1
     assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
     write(GRID.replace("set: {repetitions: 1}", "set: {blocks: many}"))
-    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1, not 'many'"):
+    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1 to 1,000, not 'many'"):
         points()
 
 
@@ -112,7 +112,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
         (("study: crud", "study: drivers"), 1, "grid of crud, not of drivers"),
         (("seed: 1,", "sed: 1,"), 2, "no parameter 'sed': did you mean 'seed'?"),
         (("seed: 1,", "seed: [1, 2],"), 2, "the same for every cell"),
-        (("blocks: 2", "blocks: 0"), 2, "blocks is a whole number from 1, not 0"),
+        (("blocks: 2", "blocks: 0"), 2, "blocks is a whole number from 1 to 1,000, not 0"),
         (("\ngrid:", "\ngrdi:"), 3, "no section 'grdi': did you mean 'grid'?"),
         (("n: [10, 20]", "n: [10, 0]"), 4, "n should be greater than or equal to 1, not 0"),
         (("n: [10, 20]", "n: [10, 1e6]"), 4, "valid integer, not 1000000.0"),

@@ -3,11 +3,13 @@
 import argparse
 import importlib
 import os
+import re
 import sys
 from collections.abc import Sequence
 from typing import Final
 
 from benchbook.cli import status
+from benchbook.inputs import InputError
 
 COMMANDS: Final = {
     "doctor": "what can run here: engine, lane, version, and why not",

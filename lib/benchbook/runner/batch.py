@@ -17,7 +17,7 @@ from benchbook import paths, results, studies
 from benchbook.deployment import Topology
 from benchbook.grid import Cell, notebook
 from benchbook.runner import outcome
-from benchbook.runner.cells import columns, measured_on
+from benchbook.runner.cells import changed, columns, measured_on
 from benchbook.runner.failures import Failure
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
@@ -25,7 +25,7 @@ from benchbook.runner.progress import Progress
 from benchbook.runner.storing import storing
 from benchbook.runner.visit import Visit
 from benchbook.servers import ServerError
-from benchbook.studies.cell import RESULT
+from benchbook.studies.cell import RECORDS, RESULT
 
 TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is given up, unless told otherwise."""
@@ -119,11 +119,12 @@ class Batch:
         target.unlink(missing_ok=True)
         started_at = datetime.now(UTC)
         why = self._execute(cell, visit, target)
+        other = changed(cell)
         table, lacking = _delivered(cell, target)
         known = measured_on(visit, started_at, datetime.now(UTC))
-        if table is None or lacking:
+        if table is None or lacking or other:
             dead = visit.broken()
-            self._fail(cell, dead or why or f"the notebook ended well but delivered too little: {lacking}", known)
+            self._fail(cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known)
             return False
         self._write({**columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1
@@ -140,7 +141,7 @@ class Batch:
         with storing():
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
-        env = {**visit.env, RESULT: str(target)}
+        env = {**visit.env, RESULT: str(target), **({RECORDS: cell.records} if cell.records else {})}
         kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
         parameters = cell.parameters.model_dump()
         try:

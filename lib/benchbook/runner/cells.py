@@ -3,7 +3,7 @@
 from datetime import datetime
 from typing import Any
 
-from benchbook import measure, results, studies
+from benchbook import datasets, measure, results, studies
 from benchbook.grid import Cell, code_hash
 from benchbook.runner.visit import Visit
 
@@ -27,6 +27,17 @@ def columns(cell: Cell, run_id: str, state: results.State, reason: str | None = 
         "state": state,
         "reason": reason,
     }
+
+
+def changed(cell: Cell) -> str | None:
+    """Return that the file of records which a cell was given is another now than when it was planned; else None."""
+    if cell.records is None:
+        return None
+    file = cell.parameters.model_dump()["dataset_file"]
+    try:
+        return None if datasets.digest(file) == cell.records else f"{file}: {datasets.CHANGED}"
+    except datasets.OwnDataError as error:
+        return f"{error}: it {datasets.CHANGED}"
 
 
 def measured_on(visit: Visit, started_at: datetime, ended_at: datetime) -> dict[str, Any]:

@@ -20,7 +20,7 @@ from pydantic import Field, model_validator
 from benchbook import datasets, formats, wire
 from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
-from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.cell import CellParameters, Count, Rows
 from benchbook.studies.lane import elsewhere
 from benchbook.wire import digest
 
@@ -48,7 +48,7 @@ class Parameters(CellParameters):
         "orjson", "json", "msgspec", "pydantic", "lxml", "etree", "xsdata", "pydantic_xml",
         "jackson", "jaxb", "jaxb_context", "dom", "xmldecoder",
     ] = "orjson"  # fmt: skip
-    n: int = Field(20000, ge=1)
+    n: Count = 20000
     fields: Literal[2, 12, 50] = 12
     transport: wire.Transport = "framed"
     connections: int = Field(1, ge=1, le=64)
@@ -114,9 +114,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    if parameters.dataset_file:
-        return datasets.own(parameters.dataset_file, parameters.n)
-    return datasets.people(parameters.n, parameters.seed, parameters.fields)
+    return parameters.own_records() or datasets.people(parameters.n, parameters.seed, parameters.fields)
 
 
 def _streams(parameters: Parameters, data: datasets.Dataset) -> list[Iterable[bytes]]:
