@@ -37,7 +37,7 @@ def finished(identities: Iterable[str] | None = None) -> list[Path]:
     return [file for file in files if chosen is None or {file.stem, file.stem.partition(".")[0]} & chosen]
 
 
-def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
+def connect(identities: Iterable[str] | None = None, memory: str | None = None) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 
     Views: ``all_observations``, every value beside its cell, and a row for each cell without values; ``observations``,
@@ -60,6 +60,8 @@ def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
     connection.execute(f"CREATE VIEW cells AS {_CELLS}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
+    if memory is not None:
+        connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
