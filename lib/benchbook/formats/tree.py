@@ -98,8 +98,13 @@ def _suspected(data: bytes) -> bool:
     document is known by a glance at each window's first bytes, which costs nothing beside parsing.
     """
     plain = data.startswith(_UTF_8) or (data[:1] == b"<" and data[1:2] not in (b"?", b"\0"))
-    starts = range(0, len(data) - _WINDOW + 1, _WINDOW)
-    return not plain or any(data.find(b"<", start, start + _WINDOW) < 0 for start in starts)
+    if not plain:
+        return True
+    find = data.find
+    for end in range(_WINDOW, len(data) + 1, _WINDOW):  # noqa: SIM110, a generator takes twice as long
+        if find(b"<", end - _WINDOW, end) < 0:
+            return True
+    return False
 
 
 def written(moment: datetime) -> str:
