@@ -228,7 +228,10 @@ CROWDED = {
     "attributes in UTF-16": (b"<record " + MANY + b"><f>a</f></record>").decode().encode("utf-16"),
     "attributes of a book": b'<b:bookstore xmlns:b="org.example"><book ' + MANY + b"/></b:bookstore>",
     "nesting": b"<record>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</record>",
-    "nesting of books": b'<b:bookstore xmlns:b="org.example">' + b"<book>" * 9_000 + b"</book>" * 9_000 + b"</b:bookstore>",
+    "nesting of books": b'<b:bookstore xmlns:b="org.example">'
+    + b"<book>" * 9_000
+    + b"</book>" * 9_000
+    + b"</b:bookstore>",
     "an escape beyond Unicode": b"<record><_x110000_>a</_x110000_></record>",
 }
 
@@ -256,7 +259,13 @@ def test_no_class_is_made_for_thousands_of_fields_or_one_field_twice(name, field
 
 
 @settings(deadline=None, max_examples=200)
-@given(st.lists(st.sampled_from(["_", "x", "_x0041_", "_xD800_", "_x0000_", "_x005F_", "é", "0", ".", "\ud800", " ", "_x0041"]) | st.characters(), min_size=1).map("".join))
+@given(
+    st.lists(
+        st.sampled_from(["_", "x", "_x0041_", "_xD800_", "_x0000_", "_x005F_", "é", "0", ".", "\ud800", " ", "_x0041"])
+        | st.characters(),
+        min_size=1,
+    ).map("".join)
+)
 def test_any_name_comes_back_from_its_element(field):
     element = tag(field)
     assert field_name(element) == field

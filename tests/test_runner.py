@@ -161,6 +161,19 @@ def test_a_cell_that_takes_too_long_is_given_up_and_its_kernel_is_gone(suite: Su
     assert comes_true(lambda: not of_the_suite(suite))
 
 
+def test_own_records_that_change_before_or_after_they_are_read_fail_their_cell(suite: Suite, tmp_path: Path):
+    own = tmp_path / "own.csv"
+    own.write_text("a\nx\n")
+    suite.lay(50, f"pathlib.Path({str(own)!r}).write_text('a\\ny\\n')", when=".after")  # after it has been read
+    status, printed = suite.run("--set", f"dataset_file={own}", "--set", "blocks=2")
+    assert status == 1 and states() == ["failed", "failed"], printed
+    first, second = sorted(reasons(), key=len)
+    assert (
+        first == f"{own}: has changed since the cell was planned: run again, for with other records it is another cell"
+    )
+    assert second == first, "the second finds other records than were planned"
+
+
 def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite):
     less = "from benchbook.studies import crud; whole = crud.run; crud.run = lambda parameters: whole(parameters)[:-1]"
     trap = suite.lay(50, less)

@@ -53,11 +53,11 @@ def contents(path: Path, limit: int, where: str | None = None) -> bytes:
     """
     name = where or str(path)
     try:
-        _accept(os.stat(path), limit, name)
+        _accept(path.stat(), limit, name)
         handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with open(handle, "rb", buffering=0) as file:
+        with os.fdopen(handle, "rb", buffering=0):
             _accept(os.fstat(handle), limit, name)
-            data = _read(file.fileno(), limit + 1)
+            data = _read(handle, limit + 1)
     except FileNotFoundError as error:
         raise InputError(name, "there is no such file") from error
     except (OSError, ValueError) as error:

@@ -72,6 +72,7 @@ _LONGEST: Final = 600
 def _told(error: Exception, ended: int) -> int:
     """Print why it ended, on one line without anything that a terminal would obey, and return the exit status."""
     words = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(error)).strip()
+    words = re.sub(r"(\S{80})\S{80,}", r"\1…", words)
     if len(words) > _LONGEST:
         words = f"{words[: _LONGEST // 2]} … {words[-_LONGEST // 2 :]}"
     print(f"benchbook: {words}", file=sys.stderr)

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, BinaryIO, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from duckdb.sqltypes import DuckDBPyType
 
 from benchbook.cli import status
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-    from duckdb.sqltypes import DuckDBPyType
 
 TABLE: Final = "_answer"
 """Where the answer stands on its connection."""
@@ -22,13 +22,13 @@ TABLE: Final = "_answer"
 _PIECE: Final = 10_000
 _WIDEST: Final = 40
 
-_NUMBERS: Final = frozenset(
-    "boolean tinyint smallint integer bigint hugeint utinyint usmallint uinteger ubigint uhugeint decimal bignum".split()
-)
+_SIGNED: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"})
+_UNSIGNED: Final = frozenset({"utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"})
+_NUMBERS: Final = frozenset({"boolean", "decimal", *_SIGNED, *_UNSIGNED})
 _FLOATS: Final = frozenset({"float", "double"})
 _NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "json"})
 _NOT_IN_PARQUET: Final = frozenset({"interval", "union", "bit", "bignum", "time with time zone"})
-_MOMENT: Final = re.compile(r"(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?")
+_MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
 Write = Callable[["DuckDBPyConnection", BinaryIO], None]
@@ -84,7 +84,9 @@ def _as_json(kind: str) -> Callable[[str], str]:
     if kind in _NESTED:
         return _nested
     if kind.startswith("timestamp"):
-        return lambda words: json.dumps(_MOMENT.sub(lambda found: f"{found[1]}T{found[2]}{found[3] and 'Z' or ''}", words))
+        return lambda words: json.dumps(
+            _MOMENT.sub(lambda found: f"{found[1]}T{found[2]}{(found[3] and 'Z') or ''}", words)
+        )
     return lambda words: json.dumps(words, ensure_ascii=False)
 
 
@@ -112,10 +114,10 @@ def _parquet(connection: "DuckDBPyConnection", file: BinaryIO) -> None:
         raise status.UsageError(f"--sql: a type that Parquet cannot hold: {error}") from error
 
 
-def _fits(kind: "DuckDBPyType") -> bool:
+def _fits(kind: DuckDBPyType) -> bool:
     """Return whether Parquet, as it is written here, has the type and all that it is made of."""
     if kind.id in ("list", "array", "struct", "map", "union"):
-        inner = [child for _, child in kind.children if not isinstance(child, int)]
+        inner = [child for _, child in kind.children if isinstance(child, DuckDBPyType)]
         return kind.id != "union" and all(map(_fits, inner))
     return kind.id not in _NOT_IN_PARQUET
 

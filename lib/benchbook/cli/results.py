@@ -51,7 +51,9 @@ def _form(asked: argparse.Namespace) -> str:
     suffix = Path(asked.output or "").suffix.lower()
     if suffix not in answers.SUFFIXES:
         known = ", ".join(filter(None, answers.SUFFIXES))
-        raise status.UsageError(f"--output {asked.output}: no form is called {suffix}: end it in {known}, or add --format")
+        raise status.UsageError(
+            f"--output {asked.output}: no form is called {suffix}: end it in {known}, or add --format"
+        )
     return answers.SUFFIXES[suffix]
 
 
@@ -93,7 +95,9 @@ def _answer(connection: "DuckDBPyConnection", sql: str) -> None:
 
 def _told(error: Exception) -> str:
     """Return DuckDB's reason on one line, without its advice to those who may set its options."""
-    reason, *rest = re.split(r"\n+(?=LINE \d+:|Possible solutions|Database is launched)| Use \"SET", str(error), maxsplit=1)
+    reason, *rest = re.split(
+        r"\n+(?=LINE \d+:|Possible solutions|Database is launched)| Use \"SET", str(error), maxsplit=1
+    )
     line = re.match(r"LINE (\d+):", rest[0]) if rest else None
     limit = f" (a query may take {MEMORY})" if isinstance(error, duckdb.OutOfMemoryException) else ""
     return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit

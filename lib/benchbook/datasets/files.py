@@ -5,7 +5,6 @@ import hashlib
 import io
 import json
 import math
-import os
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
@@ -83,7 +82,7 @@ def checked(path: str | Path) -> str:
         When `own` would not take it.
     """
     try:
-        state = os.stat(path)
+        state = Path(path).stat()
     except (OSError, ValueError):
         return digest(path)  # which says what is wrong
     return _checked(str(path), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)

@@ -26,7 +26,6 @@ from benchbook.formats.tree import (
 )
 from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
 
-
 _LONGEST: Final = 400
 """Characters of a reason: one that names each of 2,000 attributes says no more."""
 

@@ -145,7 +145,9 @@ class XsdataCodec:
 @lru_cache(maxsize=256)
 def _bound(names: tuple[str, ...]) -> type:
     """Return the class whose i-th text field ``field_i`` is bound to the element of the i-th name."""
-    fields = [(f"field_{i}", str, field(metadata={**_ELEMENT, "name": tag(name)})) for i, name in enumerate(bindable(names))]
+    fields = [
+        (f"field_{i}", str, field(metadata={**_ELEMENT, "name": tag(name)})) for i, name in enumerate(bindable(names))
+    ]
     return make_dataclass("record", fields)
 
 

@@ -55,7 +55,9 @@ def _check_count(products: Sequence[Mapping[str, Place]]) -> None:
     if (total := sum(counts)) > POINTS:
         largest = products[counts.index(max(counts))]
         place = max(largest.values(), key=lambda place: len(place.values()))
-        raise GridError(place.where, f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values")
+        raise GridError(
+            place.where, f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values"
+        )
 
 
 def optional(grid: Grid, wanted: Sequence[Point]) -> list[Point]:

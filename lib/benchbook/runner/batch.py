@@ -124,7 +124,9 @@ class Batch:
         known = measured_on(visit, started_at, datetime.now(UTC))
         if table is None or lacking or other:
             dead = visit.broken()
-            self._fail(cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known)
+            self._fail(
+                cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
+            )
             return False
         self._write({**columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1

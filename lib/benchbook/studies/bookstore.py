@@ -20,7 +20,7 @@ from typing import Any, Final, Literal, Self
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import datasets, formats
+from benchbook import formats
 from benchbook.deployment import Topology
 from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed

@@ -156,7 +156,9 @@ def _fields(schema: datasets.Schema) -> list[tuple[str, str]]:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or datasets.comments(parameters.n, parameters.seed, per_article=parameters.comments_per_article)
+    return parameters.own_records() or datasets.comments(
+        parameters.n, parameters.seed, per_article=parameters.comments_per_article
+    )
 
 
 def _opened(parameters: Parameters, schema: datasets.Schema) -> AbstractContextManager[Store]:
