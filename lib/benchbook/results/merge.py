@@ -60,6 +60,7 @@ def connect(identities: Iterable[str] | None = None, memory: str | None = None) 
     connection.execute(f"CREATE VIEW cells AS {_CELLS}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
+    connection.execute("SET enable_progress_bar = false")  # it would stand among what is printed
     if memory is not None:
         connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
