@@ -6,7 +6,8 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, BinaryIO, Final
@@ -84,13 +85,22 @@ def _answer(connection: "DuckDBPyConnection", sql: str) -> None:
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
             raise status.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
-        connection.sql(sql).create(answers.TABLE)
+        _interruptible(connection, lambda: connection.sql(sql).create(answers.TABLE))
     except (duckdb.Error, UnicodeEncodeError) as error:
         raise status.UsageError(f"--sql: {_told(error)}") from error
-    except RuntimeError as error:
-        if "interrupted" in str(error):  # by Ctrl-C
-            raise KeyboardInterrupt from error
-        raise
+
+
+def _interruptible(connection: "DuckDBPyConnection", query: Callable[[], None]) -> None:
+    """Run a query in a thread, for this one alone hears Ctrl-C, at any moment; it then interrupts the query."""
+    with ThreadPoolExecutor(1) as pool:
+        running = pool.submit(query)
+        try:
+            running.result()
+        except KeyboardInterrupt:
+            while not running.done():  # an interrupt before the query has begun is lost
+                connection.interrupt()
+                wait([running], timeout=0.05)
+            raise
 
 
 def _told(error: Exception) -> str:
