@@ -11,7 +11,7 @@ PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
-.PHONY: run test lab reference old-servers lock setup clean
+.PHONY: run test lab reference old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -34,7 +34,11 @@ setup: $(STAMP)
 ifeq ($(filter test,$(MAKECMDGOALS)),test)
 STAMP := $(ENV)/.benchbook-installed-tests
 endif
-$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
+# A copied or moved folder's environment runs the code of the folder that it was made in: setup.sh makes it anew.
+ifneq ($(shell cat "$(ENV)/.benchbook-folder" 2>/dev/null),$(CURDIR))
+ELSEWHERE := elsewhere
+endif
+$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 

@@ -4,6 +4,8 @@
 # Debian's packages provide: installed when that is missing and we are root (no service is started), else named.
 set -eu
 cd "$(dirname "$0")"
+folder=$(pwd -P)
+cd "$folder"
 env=${1:-.venv}
 
 say() { echo "setup: $*" >&2; }
@@ -23,6 +25,13 @@ debian_install() { # what-for package...
 }
 
 if [ "$env" = .venv ]; then
+    # Its programs and the editable install name the folder that it was made in: a copied or moved one would run that folder's code.
+    if [ -e .venv ] && [ "$(cat .venv/.benchbook-folder 2>/dev/null)" != "$folder" ]; then
+        say "making .venv anew: it was not made for this folder"
+        rm -rf .venv
+    fi
+    mkdir -p .venv
+    echo "$folder" >.venv/.benchbook-folder
     python=
     for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
         if modern "$candidate"; then python=$candidate; break; fi
@@ -52,6 +61,7 @@ if [ "$env" = .venv ]; then
     "$uv" pip install --quiet --no-deps --no-build-isolation --python .venv/bin/python --editable .
 else
     "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
+    echo "$folder" >"$env/.benchbook-folder"
 fi
 
 # The MongoDB wheel links against the system's libcurl and OpenSSL 3.
