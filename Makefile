@@ -57,3 +57,8 @@ lock: setup
 
 clean:
 	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke
+audit: setup
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
+	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/audit/bin/python audit.lock
+	@$(BIN)/python -m benchbook.audit $(ENV)/audit/bin/pip-audit
+
