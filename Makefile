@@ -52,13 +52,15 @@ reference: setup
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --all-extras pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    --group audit --output-file audit.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
 	$(BIN)/python -m benchbook.lanes.maven lock
 
-clean:
-	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke
 audit: setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
 	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/audit/bin/python audit.lock
 	@$(BIN)/python -m benchbook.audit $(ENV)/audit/bin/pip-audit
 
+clean:
+	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke
