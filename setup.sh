@@ -4,6 +4,8 @@
 # Debian's packages provide: installed when that is missing and we are root (no service is started), else named.
 set -eu
 cd "$(dirname "$0")"
+folder=$(pwd -P)
+cd "$folder"
 env=${1:-.venv}
 
 say() { echo "setup: $*" >&2; }
@@ -23,6 +25,13 @@ debian_install() { # what-for package...
 }
 
 if [ "$env" = .venv ]; then
+    # Its programs and the editable install name the folder that it was made in: a copied or moved one would run that folder's code.
+    if [ -e .venv ] && [ "$(cat .venv/.benchbook-folder 2>/dev/null)" != "$folder" ]; then
+        say "making .venv anew: it was not made for this folder"
+        rm -rf .venv
+    fi
+    mkdir -p .venv
+    echo "$folder" >.venv/.benchbook-folder
     python=
     for candidate in python3 python3.14 python3.13 python3.12 python3.11; do
         if modern "$candidate"; then python=$candidate; break; fi
@@ -48,10 +57,11 @@ if [ "$env" = .venv ]; then
     { [ -x .venv/bin/python ] && modern .venv/bin/python; } ||
         "$uv" venv --quiet --allow-existing --no-python-downloads --python "$python" .venv
     say "installing what requirements.lock pins"
-    "$uv" pip sync --quiet --require-hashes --compile-bytecode --python .venv/bin/python requirements.lock
+    "$uv" pip sync --quiet --require-hashes --no-build --compile-bytecode --python .venv/bin/python requirements.lock
     "$uv" pip install --quiet --no-deps --no-build-isolation --python .venv/bin/python --editable .
 else
     "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
+    echo "$folder" >"$env/.benchbook-folder"
 fi
 
 # The MongoDB wheel links against the system's libcurl and OpenSSL 3.
@@ -60,22 +70,26 @@ for mongod in "$env"/lib/python3*/site-packages/fiftyone/db/bin/mongod; do
         debian_install "MongoDB" libcurl4 || true
     fi
 done
-# The papers' Node lane and CouchDB's stand-in run on Node. npm fetches what the lock file pins once; afterwards nothing is asked of the network.
-node=harness/node
+# npm fetches once what a lock file pins, checks it, and runs none of its install scripts; afterwards nothing is asked of the network.
+npm_ci() { # folder what-is-left-out-without-it
+    cmp -s "$1/package-lock.json" "$1/node_modules/.installed-lock" && return
+    say "installing what $1/package-lock.json pins"
+    if (cd "$1" && npm ci --silent --ignore-scripts --prefer-offline); then
+        cp "$1/package-lock.json" "$1/node_modules/.installed-lock"
+    else
+        say "npm ci failed in $1: $2; see why with: (cd $1 && npm ci --ignore-scripts)"
+    fi
+}
+# The papers' Node lane and CouchDB's stand-in run on Node.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then
     say "no Node.js with npm on PATH: the Node lane and CouchDB's stand-in are left out; ask for it with: sudo apt-get install nodejs npm"
-elif ! cmp -s $node/package-lock.json $node/node_modules/.installed-lock; then
-    say "installing what $node/package-lock.json pins"
-    if (cd $node && npm ci --silent --prefer-offline); then
-        cp $node/package-lock.json $node/node_modules/.installed-lock
-    else
-        say "npm ci failed in $node: the Node lane and CouchDB's stand-in are left out; see why with: (cd $node && npm ci)"
-    fi
+else
+    npm_ci harness/node "the Node lane and CouchDB's stand-in are left out"
 fi
 if command -v node >/dev/null && ! node -e 'const [a, b] = process.versions.node.split("."); process.exit(a > 20 || (a == 20 && b >= 19) ? 0 : 1)'; then
     say "Node.js $(node --version) is too old for MongoDB's driver: the Node lane is left out; it needs 20.19 or newer"
 fi
-# The papers' Java lane. Maven fetches once what the pom pins; it builds offline, of what artefacts.lock names with hashes.
+# The papers' Java lane. Maven fetches once what artefacts.lock names; it builds offline, of that, once its hashes are checked.
 java=harness/java
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >/dev/null; then
     debian_install "what tests the Java lane" default-jdk-headless maven || true
@@ -93,11 +107,10 @@ fi
 
 # Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.
 if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
-    if command -v npm >/dev/null && [ ! -d harness/reqlite/node_modules ]; then
-        npm ci --silent --ignore-scripts --prefix harness/reqlite || say "reqlite could not be installed: RethinkDB's adapter is not tested"
+    if command -v npm >/dev/null; then
+        npm_ci harness/reqlite "RethinkDB's adapter is not tested"
     fi
-    if command -v mvn >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
-        mvn --quiet --batch-mode org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy -Dartifact=com.couchbase.mock:CouchbaseMock:1.5.27 \
-            -DoutputDirectory=harness/couchbase-mock || say "CouchbaseMock could not be had: Couchbase's adapter is not tested"
+    if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
+        why=$("$env/bin/python" -m benchbook.artefacts harness/couchbase-mock 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

@@ -3,6 +3,7 @@
 import os
 import shutil
 import signal
+import subprocess
 import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
@@ -18,6 +19,7 @@ from cases import Case, Deployed, Opened
 from standing import LOCAL, here, needed
 
 ROOT = Path(__file__).parents[1]
+SIZE_MB = 64
 
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -71,6 +73,22 @@ def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
     yield folder
     shutil.rmtree(folder)
+
+
+@pytest.fixture
+def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield the temporary folder of this test: a file system of 64 MB of its own."""
+    folder = Path(tempfile.mkdtemp(prefix="test-disk-"))
+    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "tmpfs", str(folder)]
+    mounted = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
+    if mounted is None or mounted.returncode:
+        folder.rmdir()
+        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip() if mounted else 'needs root'}")
+    monkeypatch.setenv("TMPDIR", str(folder))
+    monkeypatch.setattr(tempfile, "tempdir", str(folder))
+    yield folder
+    subprocess.run(["umount", folder], check=True)
+    folder.rmdir()
 
 
 @pytest.fixture(params=filter(here, LOCAL))

@@ -1,6 +1,7 @@
 """Servers that stand for a whole test run, announced as a runner does; and engines that are tampered with."""
 
 import atexit
+import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -11,7 +12,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchbook import servers
+from benchbook import lanes, servers
 from benchbook.deployment import VARIABLE, Topology
 from benchbook.engines import Engine
 from benchbook.servers.absent import STAND_INS
@@ -28,6 +29,9 @@ LOCAL = tuple(
 )
 """Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
 
+PASSWORDS = ("p%ss", "p@ss:w/rd", "p%41ss", "pässwörd 漢", "with  two blanks", "o'clock\"\\n", "#?&=+[]", "s3cret")
+"""What users may have for a password, and what quotes it: a driver, Python, JSON, an address."""
+
 Outputs = set[tuple[str, str, str]]
 
 
@@ -41,6 +45,15 @@ def needed(product: str, topology: Topology = "single") -> None:
     """Skip the test when the product is not here; never for one that is installed with the suite."""
     if product not in ("none", *WHEELS) and isinstance(missing := servers.find(product, topology), servers.Missing):
         pytest.skip(f"{product} is not installed with the suite: {missing.why}")
+
+
+def lane_needed(lane: str, *tools: str) -> lanes.Found:
+    """Skip the test where a lane cannot be built; where what builds it is on PATH, its lack is a failure."""
+    if isinstance(found := lanes.find(lane), lanes.Missing):
+        if "make setup" in found.why and all(map(shutil.which, tools)):
+            pytest.fail(f"set-up has {' and '.join(tools)}, and built no lane {lane}: {found.why}")
+        pytest.skip(f"lane {lane} is not installed with the suite: {found.why}")
+    return found
 
 
 @cache

@@ -1,5 +1,6 @@
 """The command: its exit statuses, its errors, and what it prints for people and for programs."""
 
+import errno
 import io
 import json
 import os
@@ -48,12 +49,23 @@ def finish(one: grid.Cell) -> None:
         (["results", "--sql", "DROP VIEW observations"], "one SELECT"),
         (["results", "--sql", "SELECT 1; SELECT 2"], "one SELECT"),
         (["results", "--sql", "SELECT * FROM read_csv('/etc/hostname')"], "--sql"),
+        (["results", "--sql", "SELECT INTERVAL 1 DAY AS x", "--format", "parquet"], "'x' is of type INTERVAL"),
+        (["results", "--sql", "SELECT 'infinity'::DATE AS x", "--format", "parquet"], "'x' is of type DATE"),
+        (["results", "--sql", "SELECT 10::HUGEINT**38", "--output", "/tmp"], "is a folder"),
+        (["results", "--output", "/absent/x.csv"], "no file can be written there: No such file or directory"),
+        (["results", "--output", "x.xls"], "no form is called .xls"),
+        (["results", "--sql", "SELECT repeat('x', 1000000) FROM range(100000)"], "a query may take 1GB"),
+        (["results", "--sql", "\udcff"], "--sql"),
+        (["results", "--sql", f"SELECT '{'x' * 100_000}'"], "at most 100,000 are read"),
+        (["run", "--timeout", "inf"], "up to 2,592,000"),
+        (["plan", "crud", "--set", f"n={'a' * 100_000}"], "valid integer"),
+        (["plan", "crud", "--set", "dataset_file=\x1b[2J\n.csv"], "there is no such file"),
         (["servers", "up", "mongo"], "mongo"),
         (["servers", "up", "noop"], "has no server"),
         (["servers", "up", "mongodb", "--topology", "ring"], "invalid choice"),
         (["servers", "up", "mongodb", "--topology", "bidirectional"], "runs single or replicated here"),
     ],
-    ids=" ".join,
+    ids=lambda value: " ".join(value)[:60] if isinstance(value, list) else "",
 )
 def test_what_is_asked_wrongly_ends_with_2_and_starts_nothing(
     home: Path, results_folder: Path, capfd: pytest.CaptureFixture[str], arguments: list[str], says: str
@@ -62,6 +74,8 @@ def test_what_is_asked_wrongly_ends_with_2_and_starts_nothing(
     printed = capfd.readouterr()
     assert says in printed.err and printed.out == ""
     assert not results_folder.exists()
+    usage = printed.err.startswith("usage:")  # argparse's own, of several lines
+    assert usage or (printed.err.count("\n") == 1 and printed.err[:-1].isprintable() and len(printed.err) < 1000)
 
 
 def test_a_wrong_grid_ends_with_2_and_names_file_and_line(home: Path, capfd: pytest.CaptureFixture[str]):
@@ -198,8 +212,76 @@ def test_results_come_as_text_csv_json_and_parquet(
     assert (row["a"], row["b"], row["d"]) == (1, 'é, "x"', None)
     assert pd.read_parquet(io.BytesIO(printed["parquet"]))["b"].to_list() == ['é, "x"']
     target = tmp_path / "out.csv"
-    assert cli.main(["results", "--sql", sql, "--format", "csv", "--output", str(target)]) == 0
+    assert cli.main(["results", "--sql", sql, "--output", str(target)]) == 0, "the file's name says which form"
     assert target.read_bytes() == printed["csv"] and capfdbinary.readouterr().out == b""
+
+
+ODD = {
+    "INTERVAL '1 month 2 days'": "1 month 2 days",
+    "170141183460469231731687303715884105727::HUGEINT": 2**127 - 1,
+    "12345678901234567890.5::DECIMAL(38, 1)": 12345678901234567890.5,
+    "'nan'::DOUBLE": None,
+    "'-inf'::FLOAT": None,
+    "1e20::DOUBLE": 1e20,
+    "[{'a': 'nan'::DOUBLE, 'b': INTERVAL 1 day}]": [{"a": None, "b": "1 day"}],
+    "MAP {'k': [1, NULL]}": {"k": [1, None]},
+    "union_value(a := 1)": {"a": 1},
+    "'\\xAA'::BLOB": "\\xAA",
+    "'0101'::BIT": "0101",
+    "1::BIGNUM": 1,
+    "'a'::ENUM('a', 'b')": "a",
+    "TIME '12:00:00.5'": "12:00:00.5",
+    "'12:00:00+02'::TIMETZ": "12:00:00+02",
+    "TIMESTAMPTZ '2026-11-21 01:02:03.5'": "2026-11-21T01:02:03.5Z",
+    "TIMESTAMP '200000-01-01'": "200000-01-01 00:00:00",
+    "'infinity'::DATE": "infinity",
+    "chr(0) || chr(10) || chr(27)": "\0\n\x1b",
+    "true": True,
+}
+
+
+def test_every_type_of_duckdb_is_valid_json_csv_and_text(
+    home: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    sql = f"SELECT {', '.join(f'{one} AS same' for one in ODD)}"
+    assert cli.main(["results", "--sql", sql, "--json"]) == 0
+    (row,) = json.loads(capfd.readouterr().out, parse_constant=pytest.fail)
+    assert list(row.values()) == list(ODD.values())
+    for form in ("csv", "text"):
+        assert cli.main(["results", "--sql", sql, "--format", form]) == 0
+        assert "1 month 2 days" in capfd.readouterr().out
+    assert cli.main(["results", "--sql", "SELECT 1 WHERE false", "--json"]) == 0
+    assert json.loads(capfd.readouterr().out) == []
+
+
+def test_a_disk_that_is_full_is_told_in_one_line_and_keeps_what_was_there(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+):
+    kept = tmp_path / "kept.csv"
+    kept.write_text("before")
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(os, "fsync", full)
+    assert cli.main(["results", "--sql", "SELECT 1", "--output", str(kept)]) == 1
+    assert cli.main(["results", "--sql", "SELECT 1", "--output", "/dev/full"]) == 1
+    told = capfd.readouterr().err
+    assert told.count("No space left") == told.count("\n") == 2
+    assert kept.read_text() == "before" and [path.name for path in tmp_path.glob("*kept*")] == ["kept.csv"]
+    command = [sys.executable, "-m", "benchbook.cli", "results", "--sql", "SELECT 1"]
+    with Path("/dev/full").open("wb") as nothing:
+        ended = subprocess.run(command, stdout=nothing, stderr=subprocess.PIPE, text=True)
+    assert ended.returncode == 1 and ended.stderr == "benchbook: [Errno 28] No space left on device\n"
+
+
+def test_ctrl_c_ends_a_query_without_end(home: Path):
+    sql = "WITH RECURSIVE t AS (SELECT 1 AS a UNION ALL SELECT 1 FROM t) SELECT count(*) FROM t"
+    interrupted = "signal.signal(signal.SIGALRM, signal.default_int_handler); signal.alarm(2)"
+    code = f"import signal, benchbook.cli.results as _\nfrom benchbook import cli\n{interrupted}\n"
+    code += f"raise SystemExit(cli.main(['results', '--sql', {sql!r}]))"
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
+    assert (ended.returncode, ended.stderr) == (130, "benchbook: stopped\n")
 
 
 def test_servers_stay_up_until_they_are_stopped():

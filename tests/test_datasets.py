@@ -1,7 +1,10 @@
 """Generated data: its shape, its size, its stability; and a person's own records."""
 
+import contextlib
 import json
 import os
+import re
+import socket
 import subprocess
 import sys
 import zlib
@@ -215,7 +218,12 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
         ("a.jsonl", "", r"a\.jsonl: holds no record"),
         ("a.csv", "a,b\n1,2\n3\n", r"a\.csv:3: 1 values under 2 names"),
         ("a.csv", "a,a\n1,2\n", r"a\.csv:1: the header's names"),
-        ("a.csv", 'a,b\n"1,2\n', r"a\.csv: unexpected end of data"),
+        ("a.jsonl", '{"a": 1}\n{"a": 1, "a": 2}\n', r"a\.jsonl:2: .*the name 'a' comes twice"),
+        ("a.jsonl", '{"a": "\\ud800"}\n', r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", '{"": 1}\n', r"a\.jsonl:1: fields differ.*no name"),
+        ("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", f'{{"a": {"1" * 5000}}}', r"a\.jsonl:1: not a JSON object"),
+        ("a.csv", 'a,b\n"1,2\n', r"a\.csv:\d: not CSV: unexpected end of data"),
     ],
 )
 def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):
@@ -223,9 +231,45 @@ def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):
         datasets.own(write(tmp_path, name, text))
 
 
-def test_own_data_that_is_missing_is_named(tmp_path):
-    with pytest.raises(datasets.OwnDataError, match=r"absent\.csv"):
-        datasets.own(tmp_path / "absent.csv")
+@pytest.mark.parametrize(
+    ("name", "says"),
+    [
+        ("absent.csv", "there is no such file"),
+        ("fifo.csv", "is a FIFO, not a regular file"),
+        ("folder.csv", "is a folder, not a regular file"),
+        ("socket.csv", "is a socket, not a regular file"),
+        ("zeros.csv", "is a device, not a regular file"),
+        ("loop.csv", "cannot be read"),
+        ("sparse.csv", "holds 21,474,836,480 bytes: at most 268,435,456 are read"),
+        ("latin.csv", r"latin.csv:3: is not UTF-8 (byte 0xE9)"),
+        ("utf-16.csv", "utf-16.csv:1: is UTF-16"),
+        ("nul\0.csv", "cannot be read"),
+    ],
+)
+def test_own_data_that_is_no_file_of_records_is_refused_before_a_byte_is_waited_for(tmp_path, name, says):
+    os.mkfifo(tmp_path / "fifo.csv")
+    (tmp_path / "folder.csv").mkdir()
+    (tmp_path / "zeros.csv").symlink_to("/dev/zero")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with (tmp_path / "sparse.csv").open("wb") as file:
+        file.truncate(20 * 2**30)
+    (tmp_path / "latin.csv").write_bytes(b"a,b\n1,2\n\xe9,2\n")
+    (tmp_path / "utf-16.csv").write_text("a,b\n1,2\n", encoding="utf-16")
+    with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
+        listener.bind("socket.csv")  # by its short name: a socket's path has a hundred bytes
+    for read in (datasets.own, datasets.checked, datasets.digest if "UTF" not in says else datasets.own):
+        with pytest.raises(datasets.OwnDataError, match=re.escape(says)):
+            read(tmp_path / name)
+
+
+def test_own_data_that_changed_since_it_was_planned_is_refused(tmp_path):
+    path = write(tmp_path, "mine.csv", "a\n1\n")
+    planned = datasets.checked(path)
+    assert planned == datasets.digest(path) and datasets.own(path, sha256=planned).records
+    write(tmp_path, "mine.csv", "a\n22\n")
+    assert datasets.checked(path) != planned
+    with pytest.raises(datasets.OwnDataError, match="changed since"):
+        datasets.own(path, sha256=planned)
 
 
 @settings(deadline=None, max_examples=30)

@@ -59,6 +59,7 @@ from cases import (
     holds,
     singles,
 )
+from owners import MINE, Owner, owner
 from standing import needed
 from waiting import PATIENCE_S, comes_true
 
@@ -343,9 +344,76 @@ def test_mysql_flushes_as_asked_and_as_before_afterwards(
         before = state()
         assert before == (1, 1 if case[0].startswith("mysql+") else 0)
         engine = opened(durability=durability)
+        engine.create(COMMENTS.schema, parents=COMMENTS.parents)
         assert state() == (flushes or before)
         engine.close()
         assert state() == before
+
+
+# what is a user's
+
+
+KEEPING = {(servers.product_of(name), topology): (name, topology) for name, topology in CASES if name != "noop"}
+"""One engine a product and topology: all of a product share its namespace."""
+EACH_KEEPING = pytest.mark.parametrize("case", KEEPING.values(), ids="-".join)
+
+
+@pytest.fixture
+def owners(engine: Engine, deployed: Deployed, case: Case) -> Iterator[list[Owner]]:
+    """Yield each node's user, the primary's first; nothing of the suite's is there, before and afterwards."""
+    engine.release()
+    yield [owner(engine.product, node) for node in deployed(*case).nodes]
+    engine.release()
+
+
+@EACH_KEEPING
+def test_a_users_data_are_refused_and_left_as_they_are(engine: Engine, owners: list[Owner]) -> None:
+    for mine in owners if engine.product == "couchdb" else owners[:1]:  # its nodes are servers by themselves
+        mine.write("comments")
+        before = mine.all()
+        for action in (engine.reserve, partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents)):
+            with pytest.raises(
+                engines.OccupiedError, match=r"at 127\.0\.0\.1:\d+: .*comments.*drop it yourself"
+            ) as told:
+                action()
+            assert urlsplit(mine.node.url).password not in str(told.value).split(":")
+        engine.release()
+        assert mine.read("comments") == [MINE]
+        assert mine.all() == before
+        mine.erase("comments")
+
+
+@EACH_KEEPING
+def test_what_the_suite_made_is_removed_and_what_a_user_added_is_not(
+    opened: Opened, engine: Engine, owners: list[Owner]
+) -> None:
+    before = [one.all() for one in owners]
+    opened().create(COMMENTS.schema, parents=COMMENTS.parents)  # as a run that is killed leaves it
+    assert [one.all() for one in owners] != before
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    engine.release()
+    assert [one.all() for one in owners] == before
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    owners[0].write("smartphones")
+    with pytest.raises(engines.OccupiedError, match=r"smartphones is not: drop or rename it"):
+        engine.create(datasets.smartphones(1, 1).schema)
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    engine.release()
+    assert owners[0].read("smartphones") == [MINE]
+    owners[0].erase("smartphones")
+    assert owners[0].all() == before[0]
+
+
+@singles([*ON_POSTGRESQL, *ON_MYSQL])
+def test_what_a_user_built_on_our_tables_is_not_dropped_with_them(engine: Engine, owners: list[Any]) -> None:
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    (user,) = owners
+    user.depend(collation=getattr(engine, "collation", ""))
+    for action in (partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents), engine.release):
+        with pytest.raises(engines.EngineError, match=r"(?i)mine|foreign key"):
+            action()
+    assert user.depends()
+    user.part()
 
 
 # replication

@@ -3,8 +3,6 @@
 import os
 import signal
 import subprocess
-import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -20,23 +18,6 @@ from benchbook.engines.couchdb_http import AnswerError, Node
 from benchbook.servers.fleet import Fleet
 from standing import WHEELS
 from waiting import comes_true
-
-SIZE_MB = 64
-
-
-@pytest.fixture
-def small_disk(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """Yield the temporary folder of this test: a file system of 64 MB of its own."""
-    folder = Path(tempfile.mkdtemp(prefix="test-disk-"))
-    mount = ["mount", "-t", "tmpfs", "-o", f"size={SIZE_MB}m,mode=755", "tmpfs", str(folder)]
-    mounted = subprocess.run(mount, capture_output=True, text=True) if os.geteuid() == 0 else None
-    if mounted is None or mounted.returncode:
-        folder.rmdir()
-        pytest.skip(f"a small file system cannot be mounted: {mounted.stderr.strip() if mounted else 'needs root'}")
-    monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    yield folder
-    subprocess.run(["umount", folder], check=True)
-    folder.rmdir()
 
 
 def fill(folder: Path, leaving_kb: int) -> Path:

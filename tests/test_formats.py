@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook import datasets, formats
+from benchbook.formats.tree import field_name, tag
 
 SEED = 20150501
 JSON = [name for name, kind in formats.NAMES.items() if kind == "json"]
@@ -218,6 +219,57 @@ def test_doctypes_and_entities_are_refused(name, attack):
         codec.decode_record(HOSTILE[attack])
     with pytest.raises(formats.FormatError):
         codec.decode_bookstore(HOSTILE[attack].replace(b"record", b"bookstore"), 1)
+
+
+MANY = b" ".join(b'a%d=">"' % number for number in range(2_001))
+CROWDED = {
+    "attributes": b"<record " + MANY + b"><f>a</f></record>",
+    "attributes of a field": b"<record><f " + MANY + b">a</f></record>",
+    "attributes in UTF-16": (b"<record " + MANY + b"><f>a</f></record>").decode().encode("utf-16"),
+    "attributes of a book": b'<b:bookstore xmlns:b="org.example"><book ' + MANY + b"/></b:bookstore>",
+    "nesting": b"<record>" + b"<a>" * 100_000 + b"</a>" * 100_000 + b"</record>",
+    "nesting of books": b'<b:bookstore xmlns:b="org.example">'
+    + b"<book>" * 9_000
+    + b"</book>" * 9_000
+    + b"</b:bookstore>",
+    "an escape beyond Unicode": b"<record><_x110000_>a</_x110000_></record>",
+}
+
+
+@every_xml
+@pytest.mark.parametrize("attack", CROWDED)
+def test_what_takes_a_library_too_long_or_names_no_character_is_refused(name, attack):
+    codec, data = formats.codec(name), CROWDED[attack]
+    with pytest.raises(formats.FormatError):
+        codec.decode_bookstore(data, 1) if b"bookstore" in data else codec.decode_record(data)
+
+
+@every_xml
+def test_as_many_attributes_as_are_read_and_long_texts_are_taken(name):
+    codec = formats.codec(name)
+    record = {"_id": "1", "text": "a" * 100_000}
+    assert codec.decode_record(codec.encode_record(record)) == record
+
+
+@pytest.mark.parametrize("name", ["xsdata", "pydantic_xml"])
+@pytest.mark.parametrize("fields", [b"<a>1</a><a>2</a>", b"".join(b"<a%d>1</a%d>" % (i, i) for i in range(2_001))])
+def test_no_class_is_made_for_thousands_of_fields_or_one_field_twice(name, fields):
+    with pytest.raises(formats.FormatError, match=r"twice|2,001 fields"):
+        formats.codec(name).decode_record(b"<record>" + fields + b"</record>")
+
+
+@settings(deadline=None, max_examples=200)
+@given(
+    st.lists(
+        st.sampled_from(["_", "x", "_x0041_", "_xD800_", "_x0000_", "_x005F_", "é", "0", ".", "\ud800", " ", "_x0041"])
+        | st.characters(),
+        min_size=1,
+    ).map("".join)
+)
+def test_any_name_comes_back_from_its_element(field):
+    element = tag(field)
+    assert field_name(element) == field
+    assert ElementTree.fromstring(f"<{element}/>").tag == element
 
 
 @every_xml

@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -102,7 +103,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
     assert [point[2] for point in points()].count(20) == 1
     assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
     write(GRID.replace("set: {repetitions: 1}", "set: {blocks: many}"))
-    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1, not 'many'"):
+    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1 to 1,000, not 'many'"):
         points()
 
 
@@ -112,7 +113,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
         (("study: crud", "study: drivers"), 1, "grid of crud, not of drivers"),
         (("seed: 1,", "sed: 1,"), 2, "no parameter 'sed': did you mean 'seed'?"),
         (("seed: 1,", "seed: [1, 2],"), 2, "the same for every cell"),
-        (("blocks: 2", "blocks: 0"), 2, "blocks is a whole number from 1, not 0"),
+        (("blocks: 2", "blocks: 0"), 2, "blocks is a whole number from 1 to 1,000, not 0"),
         (("\ngrid:", "\ngrdi:"), 3, "no section 'grdi': did you mean 'grid'?"),
         (("n: [10, 20]", "n: [10, 0]"), 4, "n should be greater than or equal to 1, not 0"),
         (("n: [10, 20]", "n: [10, 1e6]"), 4, "valid integer, not 1000000.0"),
@@ -135,6 +136,20 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
         (("profiles:", "profiles: ["), 10, "expected"),
         (("seed: 1,", "seed: !!int 1,"), 2, "tags"),
         (("seed: 1,", "seed: &s 1, n: *s,"), 2, "aliases are not allowed"),
+        (("seed: 1,", f"seed: {'1' * 5000},"), 2, "seed should be a valid integer"),
+        (("seed: 1,", "seed: 1e999,"), 2, "beyond the largest number"),
+        (("blocks: 2", "blocks: 1001"), 2, "blocks is a whole number from 1 to 1,000, not 1001"),
+        (("n: [10, 20]", "n: [10000001]"), 4, "n should be less than or equal to 10000000"),
+        (("n: [10, 20]", "n: [10], repetitions: [10001]"), 4, "repetitions should be less than or equal to 10000"),
+        (("n: [10, 20]", "n: [10], timeout_s: [86401.0]"), 4, "timeout_s should be less than or equal to 86400"),
+        (("n: [10, 20]", "n: [10], comments_per_article: [10.0]"), 4, "should be 10 or 100 or 'all', not 10.0"),
+        (
+            ("n: [10, 20]", f"n: {[*range(1, 1001)]}, seed: {[*range(1000)]}, repetitions: {[*range(1, 1001)]}"),
+            4,
+            "1,000,000,002 points of the grid: at most 10,000 are taken",
+        ),
+        (("n: [10, 20]", f"n: [10], x: {'[' * 5000}"), 4, "nested deeper than 20 levels"),
+        (("seed: 1,", "\0seed: 1,"), 2, "the control character U+0000"),
     ],
     ids=lambda value: str(value)[:40],
 )
@@ -148,6 +163,79 @@ def test_what_is_wrong_is_refused_with_file_and_line(write: Writer, change: tupl
 
 
 @pytest.mark.parametrize(
+    ("data", "says"),
+    [
+        (GRID.encode("utf-16"), ":1: is UTF-16, not UTF-8"),
+        (GRID.encode() + "# é".encode("latin-1"), f":{GRID.count(chr(10)) + 1}: is not UTF-8 (byte 0xE9)"),
+        (b"#" * (2**20 + 1), ": holds 1,048,577 bytes: at most 1,048,576 are read"),
+        ("fifo", ": is a FIFO, not a regular file"),
+        ("folder", ": is a folder, not a regular file"),
+        ("/dev/zero", ": is a device, not a regular file"),
+        ("absent", ": there is no such file"),
+    ],
+    ids=lambda value: str(value)[:12],
+)
+def test_a_grid_that_is_no_text_is_refused_before_a_byte_is_waited_for(write: Writer, data: bytes | str, says: str):
+    path = write(GRID)
+    if isinstance(data, bytes):
+        path.write_bytes(data)
+    else:
+        path.unlink()
+        makers = {"fifo": os.mkfifo, "folder": os.mkdir, "absent": lambda path: None}
+        makers.get(data, lambda path: path.symlink_to("/dev/zero"))(path)
+    with pytest.raises(grid.GridError) as refused:
+        grid.load("crud")
+    assert str(refused.value).startswith(f"papermill_params/crud.yaml{says}")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_grid(write: Writer):
+    path = write(GRID)
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert points("bare")
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "not a Jupyter notebook"),
+        ("[]", "not a Jupyter notebook"),
+        ("[" * 100_000, "not a Jupyter notebook"),
+        ('{"cells": [{"cell_type": "code", "metadata": {}, "source": ["%timeit 1"]}]}', "code cell 1: line 1: "),
+    ],
+    ids=["half", "list", "deep", "magic"],
+)
+def test_a_notebook_that_cannot_be_read_is_named(home: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str):
+    (home / "notebooks" / "04_crud.ipynb").write_text(text)
+    identities.code_hash.cache_clear()
+    with pytest.raises(grid.GridError) as refused:
+        grid.plan(["crud"], "smoke", ["engine=noop"])
+    assert str(refused.value).startswith("notebooks/04_crud.ipynb") and says in str(refused.value)
+
+
+def test_too_many_cells_in_all_blocks_are_counted_and_refused(write: Writer):
+    write(GRID)
+    with pytest.raises(grid.GridError, match="100,000 cells in all blocks: at most 50,000"):
+        seeds = ",".join(map(str, range(100)))
+        grid.plan(["crud"], "bare", changes=[f"seed={seeds}", "blocks=1000"])
+
+
+def test_a_file_of_records_is_the_same_whatever_folder_its_path_is_read_in(
+    write: Writer, home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write(GRID.replace("n: [10, 20]", "n: [10, 20], dataset_file: [own.csv]"))
+    (home / "own.csv").write_text("a\nx\n")
+    (tmp_path / "own.csv").write_text("a\ny\n")
+    monkeypatch.chdir(tmp_path)
+    (one,) = grid.plan(["crud"], "all", ["engine=noop", "n=10"], ["blocks=1"])
+    (other,) = grid.plan(
+        ["crud"], "all", ["engine=noop", "n=10", "dataset_file=own.csv"], ["blocks=1", "dataset_file=own.csv"]
+    )
+    found = [cell.parameters.model_dump()["dataset_file"] for cell in (one, other)]
+    assert found == [str(home / "own.csv"), str(tmp_path / "own.csv")]
+    assert one.identity != other.identity and one.records != other.records
+
+
+@pytest.mark.parametrize(
     ("options", "says"),
     [
         ({"slugs": ["crut"]}, "crut: no such study: did you mean 'crud'?"),
@@ -157,12 +245,23 @@ def test_what_is_wrong_is_refused_with_file_and_line(write: Writer, change: tupl
         ({"where": ["engine"]}, "write --where NAME=VALUE"),
         ({"changes": ["n=many"]}, "--set n=many: n should be a valid integer, not 'many'"),
         ({"changes": ["blcks=1"]}, "did you mean 'blocks'?"),
+        ({"changes": ["n=1" + "_" * 100_000]}, "n should be a valid integer"),
+        ({"changes": [f"n={','.join(map(str, range(1, 20_001)))}"]}, "at most 10,000 are taken"),
+        ({"changes": ["dataset_file=absent.csv"]}, "absent.csv: there is no such file"),
+        ({"changes": ["dataset_file=own.csv"]}, "own.csv:3: 1 values under 2 names"),
+        ({"changes": ["dataset_file=loop.csv"]}, "loop.csv"),
+        ({"where": [f"n={'9' * 5000}"]}, "no cell is like that"),
     ],
     ids=str,
 )
-def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(write: Writer, options: dict[str, Any], says: str):
+def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
+    write: Writer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], says: str
+):
     write(GRID)
-    with pytest.raises(grid.GridError, match=r"did you mean|no cell|write|should be") as refused:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "own.csv").write_text("a,b\n1,2\n3\n")
+    (tmp_path / "loop.csv").symlink_to("loop.csv")
+    with pytest.raises(grid.GridError) as refused:
         grid.plan(**{"slugs": ["crud"], "profile": "all", **options})
     assert says in str(refused.value)
 
@@ -311,7 +410,15 @@ def test_identity_changes_with_parameters_arm_server_and_host(
     identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
     parameters = studies.load("crud").Parameters
+    for name in ("PGOPTIONS", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "TZ", "LC_ALL", "LD_PRELOAD", "HOME"):
+        monkeypatch.setenv(name, "")  # none of them reaches what is measured
     base = identity()
+    for name in ("PGOPTIONS", "PYTHONPATH", "JAVA_TOOL_OPTIONS", "TZ", "LC_ALL", "HOME"):
+        monkeypatch.setenv(name, "theirs")
+    assert identity() == base
+    with monkeypatch.context() as patch:
+        patch.setenv("LD_LIBRARY_PATH", "/their/libraries")
+        assert identity() != base
     assert base == identity() and len(base) == identities.LENGTH
     others = {
         identity(n=2),

@@ -1,7 +1,6 @@
 """The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
 
 import json
-import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -13,7 +12,7 @@ from benchbook import datasets, formats, grid, lanes
 from benchbook.deployment import Topology
 from benchbook.lanes import contract, harness, toolchains
 from benchbook.studies import bookstore, crud, drivers, tcp
-from standing import announce, outputs
+from standing import announce, lane_needed, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
 SECTION = {
@@ -32,20 +31,12 @@ Scripted = Callable[[str], None]
 
 @pytest.fixture
 def java() -> None:
-    _needed("java", "mvn", "javac")
+    lane_needed("java", "mvn", "javac")
 
 
 @pytest.fixture
 def node() -> None:
-    _needed("node", "npm", "node")
-
-
-def _needed(lane: str, *tools: str) -> None:
-    """Skip the test where a lane cannot be built; where what builds it is on PATH, its lack is a failure."""
-    if isinstance(found := lanes.find(lane), lanes.Missing):
-        if "make setup" in found.why and all(map(shutil.which, tools)):
-            pytest.fail(f"set-up has {' and '.join(tools)}, and built no lane {lane}: {found.why}")
-        pytest.skip(f"lane {lane} is not installed with the suite: {found.why}")
+    lane_needed("node", "npm", "node")
 
 
 @pytest.fixture
@@ -113,7 +104,11 @@ def test_a_request_that_breaks_the_contract_is_not_sent() -> None:
 @pytest.mark.parametrize(
     ("case", "n", "sink"), [(1, 1, "file"), (1, 300, "memory"), (2, 1, "memory"), (2, 300, "file")]
 )
-def test_java_writes_what_python_writes_and_each_reads_the_other(case: int, n: int, sink: str, tmp_path: Path) -> None:
+def test_java_writes_what_python_writes_and_each_reads_the_other(
+    case: int, n: int, sink: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
+        monkeypatch.setenv(name, "--of-the-users")  # a JVM that reads it does not start
     shop = datasets.bookstore(n, 7, case)
     document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
     given = tmp_path / "given.json"
@@ -229,6 +224,7 @@ def test_a_cell_on_node_delivers_what_the_study_promises(
     driver: str, calls: str, attributes: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce(monkeypatch, "mongodb", "single")
+    monkeypatch.setenv("NODE_OPTIONS", "--require /nowhere/of-the-users.js")
     parameters = drivers.Parameters(
         lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
     )

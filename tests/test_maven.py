@@ -1,44 +1,56 @@
-"""The Java lane is built of what its lock file names, and of nothing else."""
+"""The Java lane is built of what its lock file names, and of nothing else; nothing runs before it is checked."""
 
 import hashlib
 import os
 import re
 import shutil
+import subprocess
+import zipfile
+from collections.abc import Iterator
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
 
 import pytest
 
-from benchbook import lanes, paths
+from benchbook import artefacts, paths
+from benchbook.artefacts import ArtefactError
 from benchbook.lanes import maven
+from benchbook.servers.absent import STAND_INS
 
-LOCK = maven.locked(maven.lock_file())
+LOCK = artefacts.locked(maven.lock_file())
 OF_MAVEN_3_8 = {"org.codehaus.plexus:plexus-utils:jar:1.1"}
 SHADED = "org.json:json:jar:20260814"
-PLUGIN = "org.apache.maven.plugins:maven-shade-plugin:jar:3.6.0"
+PLUGIN = "org.apache.maven.plugins:maven-resources-plugin:jar:3.3.1"
 
 
-@pytest.fixture
-def repository(tmp_path: Path) -> Path:
+@pytest.fixture(scope="module")
+def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a local repository with all that is locked."""
     if shutil.which("mvn") is None or shutil.which("javac") is None:
         pytest.skip("no JDK with Maven on PATH")
-    into = tmp_path / "repository"
-    maven.verified(maven.LOCAL, LOCK, into)
-    if missing := LOCK.keys() - maven.resolved(into).keys() - OF_MAVEN_3_8:
-        pytest.skip(f"Maven has not fetched {len(missing)} of what is locked: the jar was built elsewhere")
+    into = tmp_path_factory.mktemp("maven") / "repository"
+    artefacts.gather(LOCK, into, paths.artefacts())
     return into
 
 
-def file_of(coordinates: str, repository: Path) -> Path:
-    _, artifact, extension, version = coordinates.split(":")
-    (file,) = repository.rglob(f"{artifact}-{version}.{extension}")
-    return file
+@pytest.fixture
+def nothing_here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Maven's own local repository holds nothing."""
+    monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "nothing")
+
+
+def mirrored(tmp_path: Path, address: str) -> Path:
+    """Return a home with settings that have Maven fetch from one place only."""
+    (settings := tmp_path / "home" / ".m2" / "settings.xml").parent.mkdir(parents=True)
+    mirror = f"<mirror><id>local</id><mirrorOf>*</mirrorOf><url>{address}</url></mirror>"
+    settings.write_text(f"<settings><mirrors>{mirror}</mirrors></settings>")
+    return settings.parents[1]
 
 
 def test_the_lock_names_exactly_what_the_build_resolves(repository: Path, tmp_path: Path) -> None:
-    settings = tmp_path / "settings.xml"
-    mirror = f"<mirror><id>local</id><mirrorOf>*</mirrorOf><url>{repository.as_uri()}</url></mirror>"
-    settings.write_text(f"<settings><mirrors>{mirror}</mirrors></settings>")
+    settings = mirrored(tmp_path, repository.as_uri()) / ".m2" / "settings.xml"
     maven.package(tmp_path / "empty", "--settings", str(settings))
     found = maven.resolved(tmp_path / "empty")
     assert LOCK | found == LOCK
@@ -56,59 +68,140 @@ def test_it_names_each_dependency_and_plugin_of_the_pom() -> None:
     assert all(re.fullmatch(r"[0-9a-f]{64}", sha256) for sha256 in LOCK.values())
 
 
+def test_the_stand_in_that_is_fetched_is_the_one_that_is_started() -> None:
+    stand_in = STAND_INS["couchbase"]
+    assert list(artefacts.locked(paths.harness(stand_in.lane) / "artefacts.lock").values()) == [stand_in.sha256]
+
+
+class Mirror(SimpleHTTPRequestHandler):
+    """A folder over HTTP, which refuses the first thing that it is asked for."""
+
+    asked: list[str]
+
+    def do_GET(self) -> None:
+        self.asked.append(self.path.lstrip("/"))
+        if len(self.asked) == 1:
+            self.send_error(503)
+        else:
+            super().do_GET()
+
+    def log_message(self, format: str, *arguments: object) -> None:
+        pass
+
+
 @pytest.fixture
-def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def mirror(tmp_path: Path, repository: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """Yield the folder that this Maven fetches from, with all that is locked."""
+    shutil.copytree(repository, folder := tmp_path / "mirror")
+    monkeypatch.setattr(Mirror, "asked", [], raising=False)
+    with ThreadingHTTPServer(("127.0.0.1", 0), partial(Mirror, directory=folder)) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        home = mirrored(tmp_path, f"http://127.0.0.1:{server.server_port}")
+        monkeypatch.setenv("MAVEN_OPTS", f"-Duser.home={home}")
+        yield folder
+        server.shutdown()
+
+
+def tamper(jar: Path, scratch: Path) -> Path:
+    """Put a class of ours for a plugin's goal; return the file that it makes when it is run."""
+    name = "org.apache.maven.plugins.resources.ResourcesMojo"
+    package, _, simple = name.rpartition(".")
+    write = f'java.nio.file.Files.createFile(java.nio.file.Path.of("{scratch / "ran"}"))'
+    (source := scratch / f"{simple}.java").write_text(
+        f"package {package}; public class {simple} "
+        f"{{ static {{ try {{ {write}; }} catch (java.io.IOException error) {{ }} }} }}"
+    )
+    subprocess.run(["javac", "--release", "11", "-d", str(scratch), str(source)], check=True)
+    entry = f"{name.replace('.', '/')}.class"
+    with zipfile.ZipFile(jar) as before:
+        kept = {each: before.read(each) for each in before.namelist() if each != entry}
+    with zipfile.ZipFile(jar, "w") as after:
+        for each, content in kept.items():
+            after.writestr(each, content)
+        after.write(scratch / entry, entry)
+    return scratch / "ran"
+
+
+@pytest.mark.usefixtures("nothing_here")
+def test_a_tampered_plugin_is_fetched_and_refused_and_never_run(
+    mirror: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / ".mvn").mkdir()  # of another user, above our scratch folder
+    (tmp_path / ".mvn" / "jvm.config").write_text("--an-option-that-ends-java")
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    ran = tamper(mirror / artefacts.path_of(PLUGIN), tmp_path)
+    lock = {one: LOCK[one] for one in (PLUGIN, SHADED)}
+    (jar := tmp_path / "benchbook.jar").write_bytes(b"an older one")
+    with pytest.raises(ArtefactError, match=rf"^{PLUGIN} is not what is locked: .* not {LOCK[PLUGIN]}$"):
+        maven.build(repository := tmp_path / "checked", lock, jar)
+    assert not ran.exists()
+    assert not jar.exists()
+    assert maven.resolved(repository) == {SHADED: LOCK[SHADED]}
+    assert set(Mirror.asked) == {artefacts.path_of(one).as_posix() for one in lock}
+
+
+@pytest.fixture
+def one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nothing_here: None) -> Path:
     """Return an empty local repository; the Maven on PATH needs and fetches one artefact, and logs its calls."""
-    (scripted := tmp_path / "mvn").write_text(MAVEN)
-    scripted.chmod(0o755)
+    for name, script in (("mvn", MAVEN), ("javac", "#!/bin/sh\n")):
+        (scripted := tmp_path / name).write_text(script)
+        scripted.chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     return tmp_path / "repository"
 
 
 MAVEN = """#!/bin/sh
 here=$(dirname "$0")
+[ "$1" = -v ] && { echo "Maven home: $here"; exit; }
 for option; do case $option in -Dmaven.repo.local=*) file=${option#*=}/org/one/1/one-1.jar;; esac; done
 case " $* " in
     *" -o "*) echo offline >>"$here/calls"; [ -e "$file" ] || { echo "no one:jar:1"; exit 1; };;
-    *) echo online >>"$here/calls"; mkdir -p "$(dirname "$file")"; printf fetched >"$file";;
+    *" validate "*) echo fetch >>"$here/calls"; mkdir -p "$(dirname "$file")"; printf fetched >"$file";;
+    *) echo online >>"$here/calls";;
 esac
 mkdir target; printf made >target/benchbook.jar
 """
+ONE = {"org:one:jar:1": hashlib.sha256(b"fetched").hexdigest()}
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().split()
 
 
 def test_maven_is_online_once(one: Path, tmp_path: Path) -> None:
-    lock = {"org:one:jar:1": hashlib.sha256(b"fetched").hexdigest()}
     for _ in range(2):
-        maven.build(one, lock, jar := tmp_path / "target" / "benchbook.jar")
+        maven.build(one, ONE, jar := tmp_path / "target" / "benchbook.jar")
         assert jar.read_bytes() == b"made"
         jar.unlink()
-    assert (tmp_path / "calls").read_text().split() == ["offline", "online", "offline", "offline"]
+    assert calls(tmp_path) == ["fetch", "offline", "offline"]
 
 
-def test_what_was_fetched_and_is_not_what_is_locked_is_refused(one: Path, tmp_path: Path) -> None:
-    with pytest.raises(lanes.LaneError, match=f"org:one:jar:1 is not what is locked: its sha256 is .*, not {'0' * 64}"):
-        maven.build(one, {"org:one:jar:1": "0" * 64}, jar := tmp_path / "target" / "benchbook.jar")
-    assert not jar.exists()
+def test_what_is_not_what_is_locked_is_fetched_anew_and_never_used(one: Path, tmp_path: Path) -> None:
+    for folder in (one, artefacts.LOCAL):
+        (file := folder / artefacts.path_of("org:one:jar:1")).parent.mkdir(parents=True)
+        file.write_bytes(b"tampered")
+    maven.build(one, ONE, tmp_path / "target" / "benchbook.jar")
+    assert calls(tmp_path) == ["fetch", "offline"]
+    assert maven.resolved(one) == ONE
+    assert file.read_bytes() == b"tampered", "Maven's own repository is none of ours"
 
 
-@pytest.mark.parametrize("artefact", [SHADED, PLUGIN, SHADED.replace("jar", "pom")])
-def test_a_tampered_artefact_is_refused_and_no_jar_is_left(artefact: str, repository: Path, tmp_path: Path) -> None:
-    with file_of(artefact, repository).open("ab") as file:
-        file.write(b"something else")
-    (jar := tmp_path / "benchbook.jar").write_bytes(b"an older one")
-    with pytest.raises(lanes.LaneError, match=f"{artefact} is not what is locked: .* not {LOCK[artefact]}"):
-        maven.build(repository, LOCK, jar)
-    assert not jar.exists()
+def test_what_maven_has_already_is_taken_from_there(one: Path, tmp_path: Path) -> None:
+    (file := artefacts.LOCAL / artefacts.path_of("org:one:jar:1")).parent.mkdir(parents=True)
+    file.write_bytes(b"fetched")
+    maven.build(one, ONE, tmp_path / "target" / "benchbook.jar")
+    assert calls(tmp_path) == ["offline"]
 
 
 def test_what_the_lock_does_not_name_is_not_used(repository: Path, tmp_path: Path) -> None:
     fewer = {coordinates: sha256 for coordinates, sha256 in LOCK.items() if coordinates != SHADED}
-    with pytest.raises(maven.MavenError, match=f"Maven failed with what is locked alone .*make lock.*{SHADED}"):
+    with pytest.raises(ArtefactError, match=f"^with what is locked alone .*make lock.*: Maven failed: .*{SHADED}"):
         maven.build(repository, fewer, jar := tmp_path / "benchbook.jar")
     assert not jar.exists()
 
 
+@pytest.mark.usefixtures("nothing_here")
 def test_without_maven_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
-    with pytest.raises(maven.MavenError, match=r"^no mvn on PATH: get maven from apt-get or conda$"):
+    with pytest.raises(ArtefactError, match=r"^no mvn on PATH: get a JDK and Maven from apt-get or conda$"):
         maven.build(tmp_path, LOCK, tmp_path / "benchbook.jar")

@@ -11,7 +11,7 @@ import psutil
 import pytest
 
 from benchbook import processes
-from waiting import comes_true
+from waiting import comes_true, gone
 
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux has a parent-death signal; others have a keeper")
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can start a child as another user")
@@ -34,13 +34,6 @@ time.sleep(600)
     return pid
 
 
-def gone(pid: int) -> bool:
-    try:
-        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
-    except psutil.NoSuchProcess:
-        return True
-
-
 def ends(pid: int) -> bool:
     return comes_true(lambda: gone(pid))
 
@@ -48,6 +41,36 @@ def ends(pid: int) -> bool:
 @LINUX
 def test_a_child_dies_with_an_owner_that_was_killed() -> None:
     assert ends(child_of_killed_owner('child = processes.spawn(["sleep", "600"])'))
+
+
+@LINUX
+def test_a_child_that_was_stopped_dies_with_its_owner_of_the_signal_that_it_would_have_acted_on() -> None:
+    stopped = "os.kill(child.pid, signal.SIGSTOP)"
+    spawning = 'child = processes.spawn(["sleep", "600"], death_signal=signal.SIGTERM)'
+    assert ends(child_of_killed_owner(f"import os\n{spawning}\n{stopped}"))
+
+
+@LINUX
+def test_a_command_that_is_only_asked_dies_with_its_owner_even_when_it_was_stopped() -> None:
+    asking = "from benchbook import processes; processes.answer(['sleep', '600'])"
+    with subprocess.Popen([sys.executable, "-c", asking]) as owner:
+        assert comes_true(lambda: [one.name() for one in psutil.Process(owner.pid).children()] == ["sleep"])
+        (child,) = psutil.Process(owner.pid).children()
+        child.suspend()
+        owner.kill()
+    assert ends(child.pid)
+
+
+def test_a_command_that_is_asked_says_what_it_said_and_how_it_ended() -> None:
+    said = processes.answer(["sh", "-c", "echo out; echo err >&2; exit 3"])
+    assert (said.stdout, said.stderr, said.returncode) == ("out\n", "err\n", 3)
+
+
+def test_a_process_that_another_library_starts_can_be_made_to_die_with_its_owner() -> None:
+    code = "from benchbook import processes; import time; processes.die_with({}); print(1, flush=True); time.sleep(600)"
+    started = "child = subprocess.Popen([sys.executable, '-c', code.format(os.getpid())], stdout=subprocess.PIPE)"
+    awaited = "assert child.stdout.readline() == b'1\\n'"
+    assert ends(child_of_killed_owner(f"import os, sys\ncode = {code!r}\n{started}\n{awaited}"))
 
 
 @LINUX
@@ -112,6 +135,35 @@ def test_stop_returns_the_status_and_reaps() -> None:
     assert processes.stop(child, signal.SIGTERM) == -signal.SIGTERM
     assert not psutil.pid_exists(child.pid)
     assert processes.stop(child) == -signal.SIGTERM
+
+
+def test_a_child_that_was_stopped_acts_on_the_signal_that_ends_it() -> None:
+    child = processes.spawn(["sleep", "600"])
+    child.send_signal(signal.SIGSTOP)
+    assert processes.stop(child, signal.SIGTERM) == -signal.SIGTERM
+
+
+def test_a_child_that_waits_for_one_of_its_own_which_was_stopped_ends_well() -> None:
+    waiting = 'sleep 600 & trap "kill $!; wait $!; exit 3" TERM; echo $!; wait'
+    child = processes.spawn(["sh", "-c", waiting], stdout=subprocess.PIPE)
+    assert child.stdout is not None
+    with child.stdout as told:
+        sleeper = psutil.Process(int(told.readline()))
+    sleeper.suspend()
+    assert processes.stop(child, signal.SIGTERM, patience_s=0.3) == 3
+    assert gone(sleeper.pid)
+
+
+def test_a_child_finds_nothing_of_the_users_in_its_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    for name in ("PGOPTIONS", "JAVA_TOOL_OPTIONS", "PYTHONPATH", "LD_PRELOAD_OF_NOTHING", "TZ", "LC_ALL", "HOME"):
+        monkeypatch.setenv(name, "theirs")
+    monkeypatch.setenv("LD_LIBRARY_PATH", "/nowhere")
+    for env in (None, processes.environment(tmp_path, MORE="ours")):
+        child = processes.spawn(["env"], env=env, stdout=subprocess.PIPE)
+        found = dict(line.split("=", 1) for line in child.communicate()[0].decode().splitlines())
+        assert "theirs" not in found.values() and found["LD_LIBRARY_PATH"] == "/nowhere" and found["TZ"] == "UTC"
+        assert (found.get("HOME"), found.get("MORE")) == ((str(tmp_path), "ours") if env else (None, None))
+        processes.stop(child)
 
 
 def test_a_child_that_will_not_stop_is_killed() -> None:

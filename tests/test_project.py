@@ -67,6 +67,17 @@ def test_lock_files_record_no_download_address():
         assert "://" not in lock.read_text(), lock
 
 
+def test_npm_checks_all_that_it_installs_and_runs_none_of_its_scripts():
+    for lock in tracked("*package-lock.json"):
+        packages = json.loads(lock.read_text())["packages"]
+        assert [
+            name for name, each in packages.items() if name and not each.get("integrity", "").startswith("sha512-")
+        ] == []
+    calls = re.findall(r"^.*\bnpm (?:ci|install)\b.*$", (ROOT / "setup.sh").read_text(), re.MULTILINE)
+    assert calls
+    assert all("--ignore-scripts" in call for call in calls)
+
+
 @pytest.mark.parametrize("notebook", sorted((ROOT / "notebooks").glob("*.ipynb")), ids=lambda path: path.stem)
 def test_notebooks_are_committed_without_outputs(notebook: Path):
     for number, cell in enumerate(json.loads(notebook.read_text())["cells"]):

@@ -44,11 +44,13 @@ def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Non
     text = (copy / "registry.py").read_text()
     first = text.index('    "mongodb": ')
     (copy / "registry.py").write_text(text[:first] + LINE + text[first:])
-    monkeypatch.setenv("PYTHONPATH", str(copy.parent))
+    monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(copy.parent))
 
 
 def said(*arguments: str) -> Any:
-    command = [sys.executable, "-m", "benchbook.cli", *arguments, "--json"]
+    code = "import os, sys; sys.path.insert(0, os.environ['BENCHBOOK_TEST_LIBRARY'])"
+    code += "; from benchbook.cli import main; sys.exit(main(sys.argv[1:]))"
+    command = [sys.executable, "-c", code, *arguments, "--json"]
     ran = subprocess.run(command, capture_output=True, text=True, env=os.environ)
     assert ran.returncode == 0, ran.stderr
     return json.loads(ran.stdout)

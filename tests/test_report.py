@@ -3,6 +3,9 @@
 import json
 import os
 import re
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import lxml.html
@@ -13,6 +16,7 @@ import pytest
 import constructed
 from benchbook import evidence, figures, grid, paths, report, results, studies
 from benchbook.report import builder, merge, page, show, words
+from waiting import comes_true, gone
 
 
 @pytest.fixture
@@ -86,6 +90,14 @@ def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path
     monkeypatch.setattr(builder, "_execute", lambda *_: pytest.fail("it was built again"))
     assert report.build("smoke") == built
     assert built.stat().st_mtime_ns == before
+    stamp, drawn = built.with_name(builder.STAMP), built.read_bytes()
+    told = stamp.read_text()
+    for path, damaged in ((stamp, told[:20]), (stamp, "[]"), (built, drawn[: len(drawn) // 2].decode(errors="ignore"))):
+        path.write_text(damaged)
+        with pytest.raises(pytest.fail.Exception, match="built again"):
+            report.build("smoke")
+        stamp.write_text(told)
+        built.write_bytes(drawn)
     unchanged = builder.fingerprint("smoke")
     os.utime(next((folder / "results").glob("bookstore/*.parquet")))
     assert builder.fingerprint("smoke") != unchanged
@@ -101,6 +113,40 @@ def test_a_notebook_that_draws_nothing_is_no_report(house: Path, monkeypatch: py
     with pytest.raises(builder.ReportError, match=r"did not draw .*bookstore_case1"):
         report.build("smoke")
     assert not (house / "figures" / "smoke" / builder.STAMP).exists()
+
+
+DRAWS = """
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context, resource_tracker
+from benchbook.figures import registry
+pool = ProcessPoolExecutor(2, get_context("spawn"), registry._share, (None, None, None, "", frozenset()))
+drawing = [resource_tracker._resource_tracker._pid, *{pool.submit(os.getpid).result() for _ in range(2)}]
+"""
+WAITS = """
+pids = pathlib.Path(os.environ["BENCHBOOK_FIGURES"], "pids")
+pids.with_name("new").write_text(" ".join(map(str, [os.getpid(), *drawing])))
+pids.with_name("new").rename(pids)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("signum", "status", "does"), [(signal.SIGTERM, -signal.SIGTERM, DRAWS), (signal.SIGINT, 130, "drawing = []")]
+)
+def test_a_report_that_is_ended_leaves_no_process(
+    home: Path, house: Path, temporary: Path, signum: int, status: int, does: str
+):
+    notebook = nbformat.read(home / "notebooks" / builder.NOTEBOOK, 4)
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(f"import os, pathlib, time\n{does}\n{WAITS}"))
+    nbformat.write(notebook, home / "notebooks" / builder.NOTEBOOK)
+    command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
+        pids = house / "figures" / "pids"
+        assert comes_true(pids.exists)
+        process.send_signal(signum)
+        printed = process.communicate()[0]
+    assert process.returncode == status and len(printed.splitlines()) <= 1, printed
+    assert comes_true(lambda: all(gone(int(pid)) for pid in pids.read_text().split()))
 
 
 def test_references_finds_whatever_a_browser_would_fetch():

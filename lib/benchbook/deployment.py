@@ -2,6 +2,8 @@
 
 import json
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -74,10 +76,34 @@ class Deployment:
 
 
 def login(url: str, port: int) -> dict[str, Any]:
-    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL."""
+    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL.
+
+    The password is in UTF-8, as servers keep it: PyMySQL would make Latin-1 of a text, or fail.
+    """
     parts = urlsplit(url)
-    user, password = unquote(parts.username or ""), unquote(parts.password or "")
+    user, password = unquote(parts.username or ""), unquote(parts.password or "").encode()
     return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
+
+
+@contextmanager
+def as_addressed() -> Iterator[None]:
+    """Keep libpq from adding to an address what the user's ``PG*`` variables, and files in the user's home, say."""
+    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    for name in before:
+        del os.environ[name]
+    os.environ["HOME"] = os.devnull
+    try:
+        yield
+    finally:
+        del os.environ["HOME"]
+        os.environ.update(before)
+
+
+def location(url: str, port: int) -> str:
+    """Return a URL's host and port (or this one) as a URL has them: an IPv6 address in brackets."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return f"{f'[{host}]' if ':' in host else host}:{parts.port or port}"
 
 
 NONE = Deployment(product="none", topology="none")

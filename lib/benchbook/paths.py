@@ -13,7 +13,7 @@ def root() -> Path:
     Raises
     ------
     FileNotFoundError
-        When neither the working directory nor the installed package lies in a checkout.
+        When neither the working directory nor the installed package lies in a checkout, or each in another.
     """
     if home := os.environ.get("BENCHBOOK_HOME"):
         return Path(home)
@@ -23,11 +23,20 @@ def root() -> Path:
 @cache
 def _checkout(working: str) -> Path:
     """Return the nearest checkout at or above the working directory, else above this package."""
-    for start in (Path(working), _HERE):
-        for folder in (start, *start.parents):
-            if (folder / "papermill_params").is_dir():
-                return folder
+    here, own = _above(Path(working)), _above(_HERE)
+    if here and own and not here.samefile(own):  # grids and notebooks of a copy would run the code of another
+        raise FileNotFoundError(
+            f"{here} is a checkout, and this benchbook is the code of {own}: run make setup here, then this checkout's"
+            " own .venv/bin/benchbook, or set BENCHBOOK_HOME to the folder that is meant"
+        )
+    if folder := here or own:
+        return folder
     raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
+
+
+def _above(start: Path) -> Path | None:
+    """Return the nearest checkout at or above a path."""
+    return next((folder for folder in (start, *start.parents) if (folder / "papermill_params").is_dir()), None)
 
 
 def notebooks() -> Path:
@@ -43,6 +52,11 @@ def grids() -> Path:
 def harness(lane: str) -> Path:
     """Return the folder of what runs on another stack, ``java`` or ``node``: in the checkout of this very code."""
     return Path(__file__).resolve().parents[2] / "harness" / lane
+
+
+def fonts() -> Path:
+    """Return the folder of matplotlib's list of fonts, in the checkout of this very code; not in git."""
+    return Path(__file__).resolve().parents[2] / ".cache" / "matplotlib"
 
 
 def published() -> Path:
@@ -64,6 +78,11 @@ def _data(checkout: Path, name: str) -> Path:
 def results() -> Path:
     """Return the folder of what runs wrote (``BENCHBOOK_RESULTS`` moves it)."""
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")
+
+
+def artefacts() -> Path:
+    """Return the folder of Java artefacts that were fetched and checked; not in git."""
+    return root() / ".cache" / "maven"
 
 
 def old_servers() -> Path:

@@ -1,4 +1,4 @@
-"""Child processes that never outlive their owner, however it dies.
+"""Child processes that never outlive their owner, however it dies, and find in their environment nothing of the user's.
 
 Linux: the kernel sends the child a signal when the thread that forked it ends (``PR_SET_PDEATHSIG``); that is why only
 the main thread may spawn. Elsewhere a small keeper process holds the read end of a pipe whose write end dies with the
@@ -6,13 +6,16 @@ owner.
 """
 
 import ctypes
+import fcntl
 import os
 import pwd
 import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -24,13 +27,48 @@ child = psutil.Process(int(sys.argv[1]))  # knows when it started: a reused pid 
 sys.stdin.read()  # ends with the owner, or when it has stopped the child itself
 if child.is_running():
     child.send_signal(int(sys.argv[2]))
+    child.resume()
 """
+
+LIBRARIES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
+"""Where the dynamic linker looks: programs may not start without, and what it finds there is measured."""
+
+_PASSED: Final = ("PATH", *LIBRARIES, "SSL_CERT_FILE", "SSL_CERT_DIR")
+"""What a child inherits: where programs and libraries lie, and whom TLS trusts on the way to given servers."""
+
+PYTHON: Final = (sys.executable, "-I")
+"""This Python, deaf to ``PYTHON*``, to packages in the user's home and to modules in the working folder."""
 
 _KEEPERS: Final[dict[int, subprocess.Popen[bytes]]] = {}
 """The keeper of each child, by the child's process id: its open standard input tells it that we live."""
 
+_LIFELINES: Final[dict[int, list[int]]] = {}
+"""Our end of the pipe, if there is one, whose closing wakes a child; by the child's process id."""
+
 File = int | IO[bytes] | None
 """What a standard stream of a child may be: as `subprocess.Popen` takes it."""
+
+
+def environment(home: Path | None = None, **more: str) -> dict[str, str]:
+    """Return the whole environment of a child: what it cannot do without, and nothing else of the user's.
+
+    Language and time zone are the same on every machine; what a child inherits that could change a measured value
+    (`LIBRARIES`) belongs to the cell's identity.
+
+    Parameters
+    ----------
+    home
+        Its home, in which programs look for files that configure them: an empty folder; None: it has none.
+    more
+        Added to that.
+    """
+    own = {"LC_ALL": "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8", "TZ": "UTC"}
+    return own | ({"HOME": str(home)} if home else {}) | inherited(_PASSED) | more
+
+
+def inherited(names: Sequence[str] = LIBRARIES) -> dict[str, str]:
+    """Return those of the variables that are set here."""
+    return {name: os.environ[name] for name in names if os.environ.get(name)}
 
 
 def spawn(
@@ -52,10 +90,12 @@ def spawn(
         The program and its arguments.
     user
         Run as this user, in its primary group only (needs root); None: as the owner.
-    cwd, env, stdin, stdout, stderr
+    env
+        Its environment; None: the least, as `environment` returns it.
+    cwd, stdin, stdout, stderr
         As for `subprocess.Popen`.
     death_signal
-        What the child is sent when the owner dies.
+        What the child is sent when the owner dies; it acts on it even when it was stopped (SIGSTOP).
 
     Raises
     ------
@@ -64,22 +104,56 @@ def spawn(
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("servers are started from the main thread only: they would die with the thread that did")
-    child = subprocess.Popen(
-        [str(part) for part in command],
-        user=user,
-        group=None if user is None else pwd.getpwnam(user).pw_gid,
-        extra_groups=None if user is None else [],
-        cwd=cwd,
-        env=env,
-        stdin=stdin,
-        stdout=stdout,
-        stderr=stderr,
-        start_new_session=True,
-        preexec_fn=_dying_with_owner(death_signal) if sys.platform == "linux" else None,
-    )
-    if sys.platform != "linux":
+    death = _Death(death_signal) if sys.platform == "linux" else None
+    try:
+        child = subprocess.Popen(
+            [str(part) for part in command],
+            user=user,
+            group=None if user is None else pwd.getpwnam(user).pw_gid,
+            extra_groups=None if user is None else [],
+            cwd=cwd,
+            env=environment() if env is None else env,
+            stdin=stdin,
+            stdout=stdout,
+            stderr=stderr,
+            start_new_session=True,
+            pass_fds=death.theirs if death else (),
+            preexec_fn=death,
+        )
+    except BaseException:
+        if death:
+            death.close()
+        raise
+    if death:
+        death.hold(child.pid)
+    else:
         keep(child.pid, death_signal)
     return child
+
+
+def answer(
+    command: Sequence[str | Path],
+    *,
+    user: str | None = None,
+    cwd: Path | None = None,
+    env: Mapping[str, str] | None = None,
+    timeout_s: float | None = None,
+) -> "subprocess.CompletedProcess[str]":
+    """Run a short command, which ends with this process as what `spawn` starts does, and return what it said.
+
+    Raises
+    ------
+    subprocess.TimeoutExpired
+        When it takes longer than that; it is ended.
+    """
+    process = spawn(
+        command, user=user, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+    )
+    try:
+        said = [stream.decode(errors="replace") for stream in process.communicate(timeout=timeout_s)]
+    finally:
+        status = stop(process, signal.SIGKILL)
+    return subprocess.CompletedProcess(list(command), status, *said)
 
 
 def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGTERM, patience_s: float = 5.0) -> int:
@@ -96,20 +170,56 @@ def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGT
     """
     if process.poll() is None:
         process.send_signal(signal_)
+        process.send_signal(signal.SIGCONT)  # one that was stopped could not act on it
     try:
         return process.wait(patience_s)
     except subprocess.TimeoutExpired:
-        process.kill()
-        return process.wait()
+        return _force(process, patience_s)
     finally:
+        for end in _LIFELINES.pop(process.pid, []):
+            os.close(end)
         if keeper := _KEEPERS.pop(process.pid, None):
             keeper.communicate()
+
+
+def _force(process: subprocess.Popen[bytes], patience_s: float) -> int:
+    """End a child that did not stop, and its own children: one of them may be what it waits for, stopped (SIGSTOP)."""
+    import psutil  # only then: a nursery has no use for it
+
+    family = psutil.Process(process.pid).children(recursive=True)
+    if stopped := [each for each in family if each.is_running() and each.status() == psutil.STATUS_STOPPED]:
+        for each in stopped:
+            each.resume()
+        with suppress(subprocess.TimeoutExpired):
+            return process.wait(patience_s)
+    process.kill()
+    for each in family:
+        with suppress(psutil.NoSuchProcess):
+            each.kill()
+    return process.wait()
+
+
+def die_with(parent: int) -> None:
+    """Have this process, which `parent` started without `spawn`, end when that one does."""
+
+    def watch() -> None:
+        while os.getppid() == parent:
+            time.sleep(1)
+        os._exit(1)
+
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
+        if os.getppid() != parent:  # it died before the request
+            os._exit(1)
+    else:
+        threading.Thread(target=watch, daemon=True).start()
 
 
 def keep(pid: int, death_signal: signal.Signals) -> None:
     """Start a keeper that signals process `pid` once this one is gone: for systems without a parent-death signal."""
     _KEEPERS[pid] = subprocess.Popen(
-        [sys.executable, "-c", _KEEPER, str(pid), str(int(death_signal))],
+        [*PYTHON, "-c", _KEEPER, str(pid), str(int(death_signal))],
+        env=environment(),
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
@@ -117,14 +227,35 @@ def keep(pid: int, death_signal: signal.Signals) -> None:
     )
 
 
-def _dying_with_owner(death_signal: signal.Signals) -> Callable[[], None]:
-    """Return what the child does between fork (and setuid, which would clear the request) and exec."""
-    prctl = ctypes.CDLL(None, use_errno=True).prctl  # looked up here: nothing may be imported after the fork
-    owner = os.getpid()
+class _Death:
+    """What a child does between fork (and setuid, which would clear the request) and exec to die with its owner.
 
-    def request() -> None:
-        prctl(_PR_SET_PDEATHSIG, int(death_signal), 0, 0, 0)
-        if os.getppid() != owner:  # it died before the request
+    One that was stopped (SIGSTOP) acts on SIGKILL alone; any other signal waits until it goes on. It then holds one end
+    of a pipe, and has the kernel send it SIGCONT when the other, its owner's, closes.
+    """
+
+    def __init__(self, death_signal: signal.Signals) -> None:
+        self._prctl = ctypes.CDLL(None, use_errno=True).prctl  # looked up here: nothing may be imported after the fork
+        self._signal = int(death_signal)
+        self._owner = os.getpid()
+        ends = list(os.pipe()) if death_signal != signal.SIGKILL else []
+        self.theirs, self._ours = ends[:1], ends[1:]
+
+    def __call__(self) -> None:
+        self._prctl(_PR_SET_PDEATHSIG, self._signal, 0, 0, 0)
+        for end in self.theirs:
+            fcntl.fcntl(end, fcntl.F_SETOWN, os.getpid())
+            fcntl.fcntl(end, fcntl.F_SETSIG, int(signal.SIGCONT))
+            fcntl.fcntl(end, fcntl.F_SETFL, os.O_ASYNC)
+        if os.getppid() != self._owner:  # it died before the request
             os._exit(1)
 
-    return request
+    def hold(self, child: int) -> None:
+        """Hold our end for as long as we live, or until the child is stopped."""
+        _LIFELINES[child], self._ours = self._ours, []
+        self.close()
+
+    def close(self) -> None:
+        """Close what is open here."""
+        for end in (*self.theirs, *self._ours):
+            os.close(end)

@@ -1,6 +1,7 @@
 """Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line."""
 
 import difflib
+import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -9,27 +10,24 @@ from typing import Any, Final
 
 import yaml
 
+from benchbook.inputs import InputError, contents, text
+
+__all__ = ["InputError", "Place", "load", "nearest", "scalar"]
+
+LIMIT: Final = 2**20
+"""Bytes of the largest file that is read."""
+
+DEPTH: Final = 20
+"""Levels of the deepest nesting that is read."""
+
+_LONGEST_NUMBER: Final = 40
+"""Characters: what is longer is no number that any parameter takes, and patterns need not look at it."""
+
+_CONTROL: Final = re.compile(r"[\x00-\x08\x0b\x0c\x0e-\x1f\x7f\x80-\x84\x86-\x9f\ufffe\uffff]")
 _INTEGER: Final = re.compile(r"[-+]?(0|[1-9][0-9]*)")
 _FLOAT: Final = re.compile(r"[-+]?(\.[0-9]+|[0-9]+(\.[0-9]*)?)([eE][-+]?[0-9]+)?")
 _TAGS: Final = frozenset(f"tag:yaml.org,2002:{kind}" for kind in ("str", "seq", "map"))
 _WORDS: Final = {"": None, "~": None, "null": None, "true": True, "false": False}
-
-
-class InputError(ValueError):
-    """What a person wrote, in a file or as an option, is wrong: nothing was started.
-
-    Parameters
-    ----------
-    where
-        ``file:line``, or the option of the command.
-    message
-        What is wrong, and what would be right.
-    """
-
-    def __init__(self, where: str, message: str) -> None:
-        super().__init__(f"{where}: {message}")
-        self.where = where
-        self.message = message
 
 
 def nearest(name: str, right: Iterable[str]) -> str:
@@ -84,18 +82,27 @@ class Place:
 
 
 class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
-    """Composes nodes of what libyaml scans, without resolving what plain scalars mean; refuses aliases."""
+    """Composes nodes of what libyaml scans, without resolving what plain scalars mean; refuses aliases and depth."""
 
     def __init__(self, text: str) -> None:
         yaml.CSafeLoader.__init__(self, text)
         yaml.composer.Composer.__init__(self)
+        self._depth = 0
 
     def compose_node(self, parent: Any, index: Any) -> Any:
-        """Return the next node, which is never an alias."""
+        """Return the next node, which is never an alias, nor nested without end."""
         if self.check_event(yaml.AliasEvent):
-            mark: Any = self.get_event().start_mark  # type: ignore[union-attr]
-            raise yaml.composer.ComposerError(None, None, "aliases are not allowed here: write the value out", mark)
-        return super().compose_node(parent, index)
+            raise self._refused("aliases are not allowed here: write the value out")
+        self._depth += 1
+        if self._depth > DEPTH:
+            raise self._refused(f"nested deeper than {DEPTH} levels")
+        node = super().compose_node(parent, index)
+        self._depth -= 1
+        return node
+
+    def _refused(self, why: str) -> yaml.composer.ComposerError:
+        mark: Any = self.get_event().start_mark  # type: ignore[union-attr]
+        return yaml.composer.ComposerError(None, None, why, mark)
 
 
 _Loader.yaml_implicit_resolvers = {}
@@ -107,10 +114,14 @@ def load(path: Path) -> Place:
     Raises
     ------
     InputError
-        When it is not YAML, or uses more of it than such a file needs.
+        When it cannot be read, is not YAML in UTF-8, or uses more of it than such a file needs.
     """
     name = f"{path.parent.name}/{path.name}"
-    loader = _Loader(path.read_text(encoding="utf-8"))
+    written = text(contents(path, LIMIT, name), name)
+    if control := _CONTROL.search(written):
+        line = written.count("\n", 0, control.start()) + 1
+        raise InputError(f"{name}:{line}", f"the control character U+{ord(control[0]):04X} has no place here")
+    loader = _Loader(written)
     try:
         node = loader.get_single_node()
     except yaml.MarkedYAMLError as error:
@@ -123,23 +134,27 @@ def load(path: Path) -> Place:
     return _place(node, name) if node else Place({}, f"{name}:1")
 
 
-def scalar(text: str, where: str) -> Place:
+def scalar(written: str, where: str) -> Place:
     """Return the value of a plain scalar.
 
     Raises
     ------
     InputError
-        When it is a number in a form that YAML 1.1 and 1.2 read differently.
+        When it is a number in a form that YAML 1.1 and 1.2 read differently, or one beyond every bound.
     """
-    if text in _WORDS:
-        return Place(_WORDS[text], where)
-    if _INTEGER.fullmatch(text):
-        return Place(int(text), where)
-    if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*", text):
-        raise InputError(where, f"{text} is read in more than one way: write it in plain decimal digits")
-    if _FLOAT.fullmatch(text):
-        return Place(float(text), where)
-    return Place(text, where)
+    if written in _WORDS:
+        return Place(_WORDS[written], where)
+    if len(written) > _LONGEST_NUMBER:
+        return Place(written, where)
+    if _INTEGER.fullmatch(written):
+        return Place(int(written), where)
+    if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*", written):
+        raise InputError(where, f"{written} is read in more than one way: write it in plain decimal digits")
+    if _FLOAT.fullmatch(written):
+        if not math.isfinite(float(written)):
+            raise InputError(where, f"{written} is beyond the largest number there is")
+        return Place(float(written), where)
+    return Place(written, where)
 
 
 def _place(node: yaml.Node, name: str) -> Place:

@@ -3,11 +3,17 @@
 import argparse
 import importlib
 import os
+import re
+import site
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Final
 
+from benchbook import processes
 from benchbook.cli import status
+from benchbook.folders import FolderError
+from benchbook.inputs import InputError
 
 COMMANDS: Final = {
     "doctor": "what can run here: engine, lane, version, and why not",
@@ -18,6 +24,10 @@ COMMANDS: Final = {
     "results": "the merged table, as text, CSV, JSON or Parquet",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
 }
+
+
+LONGEST_CELL_S: Final = 30 * 86_400
+"""Seconds that a cell can be given: thirty days."""
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -34,20 +44,60 @@ def main(argv: Sequence[str] | None = None) -> int:
         Its exit status: 0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3
         nothing could run here; 130 and 143 when a signal stopped it.
     """
+    if argv is None:
+        _isolate()
     try:
         asked = _parser().parse_args(argv)
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
         return int(error.code or 0)
     try:
-        return int(importlib.import_module(f"benchbook.cli.{asked.command}").main(asked))
-    except (status.UsageError, FileNotFoundError) as error:
-        print(f"benchbook: {error}", file=sys.stderr)
-        return status.USAGE
+        ended = int(importlib.import_module(f"benchbook.cli.{asked.command}").main(asked))
+        if sys.stdout is not None:
+            sys.stdout.flush()  # here, where a full disk can still be told
+        return ended
+    except (status.UsageError, InputError, FileNotFoundError, FolderError) as error:
+        return _told(error, status.USAGE)
     except KeyboardInterrupt:
+        print("benchbook: stopped", file=sys.stderr)
         return status.INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _forget_output()
         return status.DONE
+    except OSError as error:  # a disk that is full, a file that is not ours
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            return _told(error, status.FAILED)
+        _forget_output()
+        return _told(error, status.FAILED)
+
+
+_LONGEST: Final = 600
+"""Characters of an error: what a person gave may stand in it, and may be long."""
+
+
+def _told(error: Exception, ended: int) -> int:
+    """Print why it ended, on one line without anything that a terminal would obey, and return the exit status."""
+    words = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(error)).strip()
+    words = re.sub(r"(\S{80})\S{80,}", r"\1…", words)
+    if len(words) > _LONGEST:
+        words = f"{words[: _LONGEST // 2]} … {words[-_LONGEST // 2 :]}"
+    print(f"benchbook: {words}", file=sys.stderr)
+    return ended
+
+
+def _forget_output() -> None:
+    """Send what is still to be printed nowhere, for Python would try once more at its end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _isolate() -> None:
+    """Start anew as the kernels are, deaf to ``PYTHON*`` and to packages in the user's home, where there is either.
+
+    With them, cells would get the identity of other libraries than those that they are measured with.
+    """
+    steered = any(value and name.startswith("PYTHON") for name, value in os.environ.items())
+    if not sys.flags.isolated and (steered or site.ENABLE_USER_SITE):
+        os.execv(sys.executable, [*processes.PYTHON, "-m", "benchbook.cli", *sys.argv[1:]])
 
 
 def _parser() -> argparse.ArgumentParser:
@@ -75,7 +125,8 @@ def _selecting(parser: argparse.ArgumentParser) -> None:
 def _reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sql", default="SELECT * FROM observations", help='over observations, cells, "values"')
     parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
-    parser.add_argument("--format", choices=["text", "csv", "json", "parquet"], default="text")
+    forms = ["text", "csv", "json", "parquet"]
+    parser.add_argument("--format", choices=forms, help="the form (default: what the file's name says, else text)")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
     parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
 
@@ -89,6 +140,6 @@ def _serving(parser: argparse.ArgumentParser) -> None:
 
 def _seconds(text: str) -> float:
     seconds = float(text)
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"a number of seconds above 0, not {text}")
+    if not 0 < seconds <= LONGEST_CELL_S:
+        raise argparse.ArgumentTypeError(f"a number of seconds above 0, up to {LONGEST_CELL_S:,}, not {text}")
     return seconds

@@ -8,7 +8,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid
-from benchbook.cli import status, tables
+from benchbook.cli import damage, status, tables
 from benchbook.strict import InputError
 
 NARROW: Final = 100
@@ -24,6 +24,7 @@ def main(asked: argparse.Namespace) -> int:
         claims = evidence.claims()
     except InputError as error:
         raise status.UsageError(str(error)) from error
+    damage.tell()
     means = evidence.measures(evidence.stored_means(cell.key for cell in cells))
     rows = _one_a_claim(evidence.verdicts(means, claims))
     if asked.json:

@@ -3,11 +3,9 @@
 import argparse
 import platform
 import sys
-import tempfile
-from pathlib import Path
 from typing import Any
 
-from benchbook import engines, lanes, measure, servers
+from benchbook import engines, folders, lanes, measure, servers
 from benchbook.cli import status, tables
 from benchbook.registry import untested
 
@@ -61,7 +59,7 @@ def _lanes() -> list[dict[str, Any]]:
 
 def _limits() -> list[str]:
     """Return what this system lacks, a line each with the nearest remedy."""
-    servers_folder = Path(tempfile.gettempdir())
+    servers_folder = folders.temporary()
     found = measure.environment(servers_folder)
     lines = []
     if sys.platform != "linux":

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from benchbook import grid, results
-from benchbook.cli import absences, status, tables
+from benchbook.cli import absences, damage, status, tables
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import described
 
@@ -20,9 +20,11 @@ def cells_of(asked: argparse.Namespace) -> list[grid.Cell]:
         When the grid or what was asked of it is wrong.
     """
     try:
-        return grid.plan(asked.study, asked.profile, asked.where, asked.set)
+        cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     except grid.GridError as error:
         raise status.UsageError(str(error)) from error
+    damage.tell()
+    return cells
 
 
 def main(asked: argparse.Namespace) -> int:

@@ -1,9 +1,10 @@
 """`benchbook report`: the final notebook, the figures and `report.html` of a profile."""
 
 import argparse
+import sys
 
 from benchbook import grid, studies
-from benchbook.cli import status
+from benchbook.cli import damage, status
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -13,7 +14,12 @@ def main(asked: argparse.Namespace) -> int:
             grid.load(slug).profile(asked.profile)
     except grid.GridError as error:
         raise status.UsageError(str(error)) from error
+    damage.tell()
     from benchbook import report  # after the check: it is slow to import
 
-    print(report.build(asked.profile))
+    try:
+        print(report.build(asked.profile))
+    except report.ReportError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return status.FAILED
     return status.DONE

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from benchbook import grid
+from benchbook import folders, grid
 from benchbook.cli import absences, status
 from benchbook.cli.plan import cells_of
 
@@ -20,6 +20,7 @@ class _Terminated(KeyboardInterrupt):
 def main(asked: argparse.Namespace) -> int:
     """Run."""
     start = time.monotonic()
+    folders.temporary()  # refused now rather than cell by cell
     cells, absent = cells_of(asked), absences.left_out(asked)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)

@@ -7,13 +7,14 @@ records in their place.
 from benchbook.datasets.blog import comments
 from benchbook.datasets.books import bookstore, bookstore_builder
 from benchbook.datasets.dataset import Dataset, Record
-from benchbook.datasets.files import OwnDataError, own
+from benchbook.datasets.files import CHANGED, OwnDataError, checked, digest, own
 from benchbook.datasets.persons import people
 from benchbook.datasets.phones import smartphones
 from benchbook.datasets.players import wide
 from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Field, Parent, Schema
 
 __all__ = [
+    "CHANGED",
     "AnyBookstore",
     "Author",
     "Book1",
@@ -27,7 +28,9 @@ __all__ = [
     "Schema",
     "bookstore",
     "bookstore_builder",
+    "checked",
     "comments",
+    "digest",
     "own",
     "people",
     "smartphones",

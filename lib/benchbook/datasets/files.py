@@ -1,27 +1,35 @@
 """A person's own records in place of a study's: JSON Lines or CSV, with an inferred schema."""
 
 import csv
+import hashlib
+import io
 import json
 import math
 import re
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from datetime import UTC, date, datetime
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from benchbook.datasets.dataset import Dataset, Record, fingerprint
 from benchbook.datasets.streams import ids
+from benchbook.inputs import InputError, contents, text
 from benchbook.shapes import Field, FieldType, Schema
 
-Rows = list[tuple[int, Record]]
+LIMIT: Final = 256 * 2**20
+"""Bytes of the largest file that is read."""
+
+Rows = Iterable[tuple[int, Record]]
 """Records with their line in the file."""
 
 
-class OwnDataError(ValueError):
+class OwnDataError(InputError):
     """A person's file cannot be used; the message names file and line."""
 
 
-def own(path: str | Path, n: int | None = None) -> Dataset:
+def own(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
     """Return the records of a JSON Lines file (``.jsonl``, ``.ndjson``, ``.json``) or of a CSV file with a header.
 
     A column's type is the narrowest that holds all its values: integer (64 bits), float, boolean (``true``,
@@ -34,69 +42,144 @@ def own(path: str | Path, n: int | None = None) -> Dataset:
         UTF-8 text. Records are flat and all have the same fields, none of them null.
     n
         The first `n` records; beyond the file's length they repeat with new ids. None: all, once.
+    sha256
+        Of the file's bytes as they have to be, as `digest` returned it; None: whatever they are.
 
     Raises
     ------
     OwnDataError
-        When the file cannot be read as such records; names file and line.
+        When the file cannot be read as such records, or is another than it has to be; names file and line.
     """
     file = Path(path)
-    try:
-        rows = list(_csv(file) if file.suffix.lower() == ".csv" else _json_lines(file))
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
-        raise OwnDataError(f"{file}: {error}") from error
-    if not rows:
-        raise OwnDataError(f"{file}: holds no record")
-    _check(file, rows)
-    schema, records = _typed(file, [record for _, record in rows])
+    data = _contents(file)
+    if sha256 not in (None, hashlib.sha256(data).hexdigest()):
+        raise OwnDataError(str(file), CHANGED)
+    schema, records = _typed(file, [record for _, record in _rows(file, data)])
     records = _repeated(records, len(records) if n is None else n)
     return Dataset(f"own-{file.stem}", schema, records, fingerprint(records))
 
 
-def _csv(file: Path) -> Iterator[tuple[int, Record]]:
+CHANGED: Final = "has changed since the cell was planned: run again, for with other records it is another cell"
+
+
+def digest(path: str | Path) -> str:
+    """Return the SHA-256, in hexadecimal, of a file's bytes.
+
+    Raises
+    ------
+    OwnDataError
+        When `own` would not read them: it is no regular file, or larger than `LIMIT`.
+    """
+    return hashlib.sha256(_contents(Path(path))).hexdigest()
+
+
+def checked(path: str | Path) -> str:
+    """Return `digest` of a file that was read from end to end, once for each state that the file is found in.
+
+    Raises
+    ------
+    OwnDataError
+        When `own` would not take it.
+    """
+    try:
+        state = Path(path).stat()
+    except (OSError, ValueError):
+        return digest(path)  # which says what is wrong
+    return _checked(str(path), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
+
+
+@lru_cache(maxsize=64)
+def _checked(path: str, *_: int) -> str:
+    file = Path(path)
+    data = _contents(file)
+    for _line, _record in _rows(file, data):
+        pass
+    return hashlib.sha256(data).hexdigest()
+
+
+def _contents(file: Path) -> bytes:
+    try:
+        return contents(file, LIMIT)
+    except InputError as error:
+        raise OwnDataError(error.where, error.message) from error
+
+
+def _rows(file: Path, data: bytes) -> Iterator[tuple[int, Record]]:
+    """Yield the records of a file's bytes, each looked at."""
+    newline = "" if file.suffix.lower() == ".csv" else None
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
+    number = 0
+    try:
+        for number, record in _like(file, _json_lines(file, lines) if newline is None else _csv(file, lines)):
+            yield number, record
+    except UnicodeDecodeError as error:
+        try:
+            text(data, str(file))
+        except InputError as found:
+            raise OwnDataError(found.where, found.message) from error
+        raise
+    if not number:
+        raise OwnDataError(str(file), "holds no record")
+
+
+def _csv(file: Path, lines: Iterable[str]) -> Rows:
     """Yield each row by its header's names; blank lines are passed over."""
-    with file.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(lines, strict=True)
+    reader = csv.reader(lines, strict=True)
+    try:
         header = next(reader, [])
         if len(set(header)) < len(header) or "" in header:
-            raise OwnDataError(f"{file}:1: the header's names must be distinct and not empty: {header}")
+            raise OwnDataError(f"{file}:1", f"the header's names must be distinct and not empty: {header}")
         for row in filter(None, reader):
             if len(row) != len(header):
-                raise OwnDataError(f"{file}:{reader.line_num}: {len(row)} values under {len(header)} names")
+                raise OwnDataError(f"{file}:{reader.line_num}", f"{len(row)} values under {len(header)} names")
             yield reader.line_num, dict(zip(header, row, strict=True))
+    except csv.Error as error:
+        raise OwnDataError(f"{file}:{reader.line_num or 1}", f"not CSV: {error}") from error
 
 
-def _json_lines(file: Path) -> Iterator[tuple[int, Record]]:
+def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
     """Yield each line's object; blank lines are passed over."""
-    with file.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(lines, 1):
-            if not line.strip():
-                continue
-            try:
-                record = json.loads(line)
-            except (ValueError, RecursionError) as error:
-                raise OwnDataError(f"{file}:{number}: not a JSON object on one line: {error}") from error
-            if not isinstance(record, dict):
-                raise OwnDataError(f"{file}:{number}: a JSON object is expected, not {type(record).__name__}")
-            yield number, record
+    for number, line in enumerate(lines, 1):
+        if not line.strip():
+            continue
+        try:
+            record = json.loads(line, object_pairs_hook=_distinct)
+            if "\\u" in line:
+                json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+        except (ValueError, RecursionError) as error:
+            raise OwnDataError(f"{file}:{number}", f"not a JSON object on one line: {error}") from error
+        if not isinstance(record, dict):
+            raise OwnDataError(f"{file}:{number}", f"a JSON object is expected, not {type(record).__name__}")
+        yield number, record
 
 
-def _check(file: Path, rows: Rows) -> None:
-    """Raise unless all records are flat, have the first one's fields, and differ in ``_id``."""
-    expected = rows[0][1].keys()
+def _distinct(pairs: list[tuple[str, Any]]) -> Record:
+    """Return an object of a JSON document, whose names are given once each."""
+    record = dict(pairs)
+    if len(record) < len(pairs):
+        twice = Counter(name for name, _ in pairs).most_common(1)[0][0]
+        raise ValueError(f"the name {twice!r} comes twice")
+    return record
+
+
+def _like(file: Path, rows: Rows) -> Rows:
+    """Yield the records: all flat, with the first one's fields, and different in ``_id``."""
+    expected: Any = None
     seen: set[str] = set()
     for line, record in rows:
-        if record.keys() != expected:
-            raise OwnDataError(
-                f"{file}:{line}: fields differ from the first record's: {sorted(expected ^ record.keys())}"
-            )
+        expected = record.keys() if expected is None else expected
+        if record.keys() != expected or "" in record:
+            differing = sorted(expected ^ record.keys()) or "one has no name"
+            raise OwnDataError(f"{file}:{line}", f"fields differ from the first record's: {differing}")
         for name, value in record.items():
             if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
-                raise OwnDataError(f"{file}:{line}: {name}: a string, number, true or false is expected, not {value!r}")
+                wanted = "a string, number, true or false is expected"
+                raise OwnDataError(f"{file}:{line}", f"{name}: {wanted}, not {value!r}")
         if "_id" in record:
             if (key := str(record["_id"])) in seen:
-                raise OwnDataError(f"{file}:{line}: _id {key!r} comes twice")
+                raise OwnDataError(f"{file}:{line}", f"_id {key!r} comes twice")
             seen.add(key)
+        yield line, record
 
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  # 007 and 1_000 are text

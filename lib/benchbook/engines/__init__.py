@@ -7,11 +7,12 @@ from benchbook.engines.errors import (
     EngineError,
     GapError,
     MissingRecordError,
+    OccupiedError,
     RefusedError,
     UnreachableError,
 )
 from benchbook.engines.options import Durability, Options
-from benchbook.engines.registry import NAMES, Name, StoreName, load, open
+from benchbook.engines.registry import NAMES, Name, StoreName, load, open, release, reserve
 
 __all__ = [
     "NAMES",
@@ -23,10 +24,13 @@ __all__ = [
     "GapError",
     "MissingRecordError",
     "Name",
+    "OccupiedError",
     "Options",
     "RefusedError",
     "StoreName",
     "UnreachableError",
     "load",
     "open",
+    "release",
+    "reserve",
 ]

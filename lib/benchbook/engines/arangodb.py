@@ -18,7 +18,7 @@ import orjson
 from benchbook.datasets import Schema
 from benchbook.deployment import Role
 from benchbook.engines import arangodb_errors
-from benchbook.engines.arangodb_database import connect, document, logged, own_record, processed
+from benchbook.engines.arangodb_database import ArangoDatabase, connect, document, logged, own_record, processed
 from benchbook.engines.base import Record
 from benchbook.engines.errors import EngineError
 from benchbook.engines.polled import Polled
@@ -105,8 +105,14 @@ class ArangoDB(Polled):
             self._kept(client)
         self._database = self._databases["primary"]
 
+    def _namespaces(self) -> dict[Role, ArangoDatabase]:
+        return {role: ArangoDatabase(database) for role, database in self._databases.items()}
+
+    def _store(self, schema: Schema) -> str:
+        return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
+
     def _begin(self, schema: Schema) -> None:
-        self._name = re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
+        self._name = self._store(schema)
         self._key, self._restored = schema.key, Restorer(schema)
         self._database.delete_collection(self._name, ignore_missing=True)
         self._collection = self._database.create_collection(self._name)

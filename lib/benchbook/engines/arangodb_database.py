@@ -1,6 +1,6 @@
 """ArangoDB's databases: connecting to one, and how far two servers' logs have come."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -8,6 +8,9 @@ import orjson
 from arango.client import ArangoClient
 from arango.http import DefaultHTTPClient
 from arango.request import Request
+
+from benchbook.deployment import location
+from benchbook.engines.namespace import MARKER, Marker, Namespace
 
 
 def connect(url: str) -> tuple[ArangoClient, Any]:
@@ -17,7 +20,7 @@ def connect(url: str) -> tuple[ArangoClient, Any]:
     """
     parts = urlsplit(url)
     client = ArangoClient(
-        hosts=f"http{'s' * (parts.scheme == 'arangodbs')}://{parts.hostname}:{parts.port or 8529}",
+        hosts=f"http{'s' * (parts.scheme == 'arangodbs')}://{location(url, 8529)}",
         resolver_max_tries=1,
         request_timeout=None,
         http_client=DefaultHTTPClient(request_timeout=None, retry_attempts=0),
@@ -26,6 +29,43 @@ def connect(url: str) -> tuple[ArangoClient, Any]:
     )
     user, password = unquote(parts.username or "root"), unquote(parts.password or "")
     return client, client.db(parts.path.strip("/") or "_system", user, password, verify=True)
+
+
+class ArangoDatabase(Namespace):
+    """The database that the address names, which is its user's: taken only when it is empty. It has met no server."""
+
+    def __init__(self, database: Any) -> None:
+        self._database = database
+        self.title = f"the database {database.name}"
+
+    def marker(self) -> Marker | None:
+        """Return the marker's only document."""
+        found = self._database.collection(MARKER).get("0") if self._database.has_collection(MARKER) else None
+        return Marker.from_json(found["marker"]) if found else None
+
+    def exists(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def contents(self) -> list[str]:
+        """Return its collections but the system's, and its views."""
+        found = [one["name"] for one in self._database.collections() if not one["system"]]
+        return [name for name in (*found, *(one["name"] for one in self._database.views())) if name != MARKER]
+
+    def mark(self, marker: Marker) -> None:
+        """Write the only document; the collection is made where it is not there."""
+        if not self._database.has_collection(MARKER):
+            self._database.create_collection(MARKER)
+        self._database.collection(MARKER).insert({"_key": "0", "marker": marker.to_json()}, overwrite=True)
+
+    def drop(self, stores: Sequence[str]) -> None:
+        """Drop collections."""
+        for name in stores:
+            self._database.delete_collection(name, ignore_missing=True)
+
+    def unmark(self, marker: Marker) -> None:
+        """Drop the marker."""
+        self._database.delete_collection(MARKER)
 
 
 def document(record: Mapping[str, Any], key: str) -> dict[str, Any]:

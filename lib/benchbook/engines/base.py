@@ -2,17 +2,21 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
+from traceback import format_exception
 from types import TracebackType
-from typing import Any, ClassVar, Self
-from urllib.parse import urlsplit
+from typing import Any, ClassVar, Final, Self
 
 from benchbook.datasets import Dataset, Schema
 from benchbook.deployment import Deployment, Role
 from benchbook.engines.counter import Counter
 from benchbook.engines.errors import EngineError, GapError
 from benchbook.engines.options import Options
+from benchbook.scrubbing import scrubbed, shown
 
 Record = Mapping[str, Any]
+
+_LONGEST: Final = 500
+"""Characters of a driver's message."""
 
 
 class Engine(ABC):
@@ -63,14 +67,29 @@ class Engine(ABC):
     @property
     def where(self) -> str:
         """The engine and its primary's address, without user and password."""
-        address = urlsplit(self.deployment.node().url).netloc.rpartition("@")[2] if self.deployment.nodes else ""
+        url = shown(self.deployment.node().url) if self.deployment.nodes else ""
+        address = url.partition("://")[2].partition("/")[0]
         return f"{self.name} at {address}" if address else self.name
 
     @abstractmethod
-    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
-        """Drop what was there, create the empty store with its indexes and the parents' records, and checkpoint.
+    def reserve(self) -> None:
+        """Mark the namespace that the engine works in as the suite's, on every node; `create` does so by itself.
 
-        On every node: when it returns, a replica has followed.
+        Raises
+        ------
+        OccupiedError
+            When something is there that the suite did not make.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Remove, on every node, all that the suite made and nothing else; then the engine can only be closed."""
+
+    @abstractmethod
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Drop what the suite made, create the empty store with its indexes and the parents' records, and checkpoint.
+
+        On every node: when it returns, a replica has followed. `OccupiedError` when a user's data are in the way.
         """
 
     @abstractmethod
@@ -136,7 +155,18 @@ class Engine(ABC):
 
     def text(self, error: Exception) -> str:
         """Return the driver's exception in one line."""
-        return " ".join(str(error).split())[:500]
+        return " ".join(str(error).split())
+
+    def raised(self, error: Exception, what: str) -> EngineError:
+        """Return what to raise for the driver's exception: with the engine, its address and what was asked.
+
+        Its cause is the driver's exception, unless a password is in that.
+        """
+        urls = [node.url for node in self.deployment.nodes]
+        said = self.kind(error)(f"{self.where}: {what}: {scrubbed(self.text(error), urls)[:_LONGEST]}")
+        whole = "".join(format_exception(error))
+        said.__cause__ = error if scrubbed(whole, urls) == whole else None
+        return said
 
     def _has(self, capability: str) -> None:
         if why := self.gaps.get(capability):

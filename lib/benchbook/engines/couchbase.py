@@ -19,9 +19,10 @@ from benchbook.datasets import Schema
 from benchbook.deployment import Role
 from benchbook.engines import couchbase_errors
 from benchbook.engines.base import Record
-from benchbook.engines.couchbase_bucket import Bucket
+from benchbook.engines.couchbase_bucket import Bucket, BucketNamespace
 from benchbook.engines.couchbase_stand_in import StandInBucket
 from benchbook.engines.errors import DuplicateKeyError, EngineError
+from benchbook.engines.namespace import Marker
 from benchbook.engines.polled import Compared, Versions
 from benchbook.engines.restorer import Restorer
 from benchbook.engines.told import told
@@ -119,7 +120,17 @@ class Couchbase(Compared):
         self._bucket = self._buckets["primary"]
         self._documents = self._bucket.documents
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
+    @told
+    def release(self) -> None:
+        """Drop the indexes of every node: replication leaves them out."""
+        super().release()
+        for bucket in self._buckets.values():
+            bucket.unindex()
+
+    def _namespaces(self) -> dict[Role, BucketNamespace]:
+        return {role: BucketNamespace(bucket) for role, bucket in self._buckets.items()}
+
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         for bucket in self._buckets.values():
             bucket.prepare()
 

@@ -1,6 +1,6 @@
 """Couchbase's bucket: connecting to it, its JSON, and all that concerns many documents, by keys that begin alike."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit, urlunsplit
@@ -8,17 +8,21 @@ from urllib.parse import unquote, urlsplit, urlunsplit
 import orjson
 from couchbase.auth import PasswordAuthenticator
 from couchbase.cluster import Cluster
+from couchbase.exceptions import DocumentNotFoundException
 from couchbase.n1ql import QueryScanConsistency
 from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions
 from couchbase.serializer import Serializer
 from couchbase.transcoder import JSONTranscoder
 
+from benchbook.engines.namespace import MARKER, Marker, Namespace
 from benchbook.engines.options import PATIENCE_S
 
 Document = dict[str, Any]
 
 NAME: Final = "benchbook"
 _BATCH: Final = 1000
+_INDEX: Final = "benchbook_"
+"""How the names of indexes begin that are made here."""
 
 
 class _Orjson(Serializer):  # type: ignore[misc]
@@ -45,13 +49,15 @@ class Bucket:
 
     Attributes
     ----------
+    name
+        Its name.
     documents
         Its default collection.
     """
 
     def __init__(self, url: str, durability: Mapping[str, Any]) -> None:
         parts = urlsplit(url)
-        self._name = parts.path.strip("/") or NAME
+        self.name = parts.path.strip("/") or NAME
         self._options = {"return_exceptions": False, **durability}
         patience = timedelta(seconds=PATIENCE_S)
         options = ClusterOptions(
@@ -61,18 +67,30 @@ class Bucket:
         )
         at = parts.netloc.rpartition("@")[2]
         self._cluster = Cluster(urlunsplit((parts.scheme, at, "", "", "")), options)
-        self._bucket = self._cluster.bucket(self._name)
+        self._bucket = self._cluster.bucket(self.name)
         self.documents = self._bucket.default_collection()
 
     def prepare(self) -> None:
         """Make the primary index, without which nothing is listed or searched."""
-        self._cluster.query(f"CREATE PRIMARY INDEX `{NAME}` IF NOT EXISTS ON `{self._name}`").execute()
+        self._cluster.query(f"CREATE PRIMARY INDEX `{_INDEX}` IF NOT EXISTS ON `{self.name}`").execute()
 
     def index(self, field: str) -> None:
         """Index a field, if it is not."""
         self._cluster.query(
-            f"CREATE INDEX {_quoted(field)} IF NOT EXISTS ON `{self._name}`({_quoted(field)})"
+            f"CREATE INDEX {_quoted(_INDEX + field)} IF NOT EXISTS ON `{self.name}`({_quoted(field)})"
         ).execute()
+
+    def unindex(self) -> None:
+        """Drop every index that was made here."""
+        named = "SELECT RAW name FROM system:indexes WHERE keyspace_id = $1 AND CONTAINS(name, $2)"
+        options = QueryOptions(positional_parameters=[self.name, _INDEX])
+        for name in self._cluster.query(named, options):
+            if name.startswith(_INDEX):
+                self._cluster.query(f"DROP INDEX {_quoted(name)} ON `{self.name}`").execute()
+
+    def beginnings(self) -> list[str]:
+        """Return what keys begin with, up to the first colon."""
+        return self._ask('DISTINCT RAW SPLIT(META(d).id, ":")[0]', "")
 
     def find(self, prefix: str, field: str, value: Any) -> list[Document]:
         """Return the documents with that value."""
@@ -120,10 +138,51 @@ class Bucket:
 
     def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: Any) -> list[Any]:
         """Return what a query that sees all writes finds among the documents ``d`` whose key begins so."""
-        query = f"SELECT {wanted} FROM `{self._name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
+        query = f"SELECT {wanted} FROM `{self.name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
         parameters = [f"{prefix}%", *values]
         options = QueryOptions(positional_parameters=parameters, scan_consistency=QueryScanConsistency.REQUEST_PLUS)
         return list(self._cluster.query(query, options))
+
+
+class BucketNamespace(Namespace):
+    """A bucket, which is its user's: it is never made here, and taken only when it is empty. A store is a prefix."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self.title = f"the bucket {bucket.name}"
+
+    def marker(self) -> Marker | None:
+        """Return the marker's document."""
+        try:
+            return Marker.from_json(self._bucket.documents.get(MARKER).content_as[dict]["marker"])
+        except DocumentNotFoundException:
+            return None
+
+    def exists(self) -> bool:
+        """Return that it is."""
+        return True
+
+    def contents(self) -> list[str]:
+        """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
+        self._bucket.prepare()
+        found = [name for name in self._bucket.beginnings() if name != MARKER]
+        if found and self.marker() is None:
+            self._bucket.unindex()
+        return found
+
+    def mark(self, marker: Marker) -> None:
+        """Write the marker's document."""
+        self._bucket.documents.upsert(MARKER, {"marker": marker.to_json()})
+
+    def drop(self, stores: Sequence[str]) -> None:
+        """Delete the documents whose keys begin so."""
+        for store in stores:
+            self._bucket.remove(f"{store}:")
+
+    def unmark(self, marker: Marker) -> None:
+        """Delete the marker's document, and drop our indexes."""
+        self._bucket.documents.remove(MARKER)
+        self._bucket.unindex()
 
 
 def _batches(keys: list[str]) -> Iterator[list[str]]:

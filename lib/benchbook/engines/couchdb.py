@@ -23,6 +23,7 @@ from benchbook.engines.base import Record
 from benchbook.engines.connected import Connected
 from benchbook.engines.couchdb_database import Database, Document
 from benchbook.engines.couchdb_http import Node
+from benchbook.engines.couchdb_namespace import PREFIX, Databases
 from benchbook.engines.couchdb_replication import Position, Replication
 from benchbook.engines.counter import Counter
 from benchbook.engines.errors import EngineError
@@ -113,9 +114,29 @@ class CouchDB(Connected):
         for node in self._nodes.values():
             node.ask("GET", "/", timeout_s=PATIENCE_S)
 
+    @told
+    def release(self) -> None:
+        """Stop all pulls before a database that one reads goes."""
+        for namespace in self._own():
+            for store in marker.stores if (marker := namespace.marker()) else ():
+                namespace.stop_pull(store)
+        super().release()
+
+    def _own(self) -> list[Databases]:
+        return list(self._namespaces().values())
+
+    def _namespaces(self) -> dict[Role, Databases]:
+        return {role: Databases(node) for role, node in self._nodes.items()}
+
+    def _store(self, schema: Schema) -> str:
+        return PREFIX + re.sub("[^a-z0-9]", "_", schema.name.lower())
+
+    def _follow_release(self) -> None:
+        """Wait for nothing: each node has been released by itself."""
+
     def _begin(self, schema: Schema) -> None:
         """Make a fresh database on every node, replicated anew, the current one."""
-        name = f"benchbook-{re.sub('[^a-z0-9]', '_', schema.name.lower())}"
+        name = self._store(schema)
         self._replication = Replication(self._nodes, self.deployment.topology, name)
         self._wrote = self._replication.wrote
         self._databases = {role: Database(node, name) for role, node in self._nodes.items()}

@@ -14,6 +14,7 @@ from urllib3.exceptions import NewConnectionError, TimeoutError
 
 from benchbook.deployment import Role, Topology
 from benchbook.engines.couchdb_http import Node
+from benchbook.engines.couchdb_namespace import Databases
 from benchbook.engines.errors import EngineError
 from benchbook.engines.options import CATCH_UP_S
 
@@ -59,7 +60,7 @@ class Replication:
         self._replica = nodes.get("replica", nodes["primary"])
         self._database = database
         for node in nodes.values():
-            _stop_pull(node, database)
+            Databases(node).stop_pull(database)
         for node in nodes.values():
             node.ask("DELETE", f"/{database}", none=(404,))
             node.ask("PUT", f"/{database}")
@@ -141,8 +142,3 @@ def _await_pull(source: Node, target: Node, mark: str) -> None:
         if time.monotonic() > deadline:
             raise EngineError(f"{target.name} did not begin to follow {source.name} in {CATCH_UP_S:g} s ({mark})")
         time.sleep(_POLL_S)
-
-
-def _stop_pull(target: Node, database: str) -> None:
-    if there := target.ask("GET", f"/_replicator/{database}", none=(404,)):
-        target.ask("DELETE", f"/_replicator/{database}?rev={there['_rev']}")

@@ -1,8 +1,13 @@
 """What an adapter raises, in place of its driver's exceptions (which are the cause)."""
 
+from benchbook.scrubbing import scrubbed
+
 
 class EngineError(RuntimeError):
-    """An engine could not do what was asked; the message names engine, address and verb."""
+    """An engine could not do what was asked; the message names engine, address and verb, and holds no password."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(scrubbed(message))
 
 
 class UnreachableError(EngineError):
@@ -23,3 +28,7 @@ class MissingRecordError(EngineError):
 
 class GapError(EngineError):
     """The engine cannot do that, and its `gaps` say why."""
+
+
+class OccupiedError(EngineError):
+    """Something is in the way that the suite did not make: it is not touched."""

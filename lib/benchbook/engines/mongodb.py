@@ -12,6 +12,7 @@ from typing import Any, ClassVar, Final
 
 import pymongo
 from bson.errors import BSONError
+from pymongo import ReadPreference
 from pymongo.collection import Collection
 from pymongo.errors import BulkWriteError, ConnectionFailure, DocumentTooLarge, OperationFailure, PyMongoError
 
@@ -23,6 +24,7 @@ from benchbook.engines.connected import Connected
 from benchbook.engines.counter import Counter
 from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError, UnreachableError
 from benchbook.engines.mongodb_client import Client, client
+from benchbook.engines.namespace import MARKER, Marker, Namespace
 from benchbook.engines.restorer import Restorer
 from benchbook.engines.told import told
 
@@ -30,6 +32,35 @@ DATABASE: Final = "benchbook"
 
 _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
+
+
+class _Database(Namespace):
+    """The database ``benchbook``, which is there as long as a collection is."""
+
+    title = f"the database {DATABASE}"
+
+    def __init__(self, client: Client) -> None:
+        self._database = client.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
+
+    def marker(self) -> Marker | None:
+        found = self._database[MARKER].find_one()
+        return Marker.from_json(found["marker"]) if found else None
+
+    def exists(self) -> bool:
+        return bool(self._database.list_collection_names())
+
+    def contents(self) -> list[str]:
+        return [name for name in self._database.list_collection_names() if name != MARKER]
+
+    def mark(self, marker: Marker) -> None:
+        self._database[MARKER].replace_one({"_id": 0}, {"marker": marker.to_json()}, upsert=True)
+
+    def drop(self, stores: Sequence[str]) -> None:
+        for name in stores:
+            self._database.drop_collection(name)
+
+    def unmark(self, marker: Marker) -> None:
+        self._database.drop_collection(MARKER)
 
 
 class MongoDB(Connected):
@@ -122,6 +153,9 @@ class MongoDB(Connected):
         for node in self.deployment.nodes:
             self._clients[node.role] = self._kept(client(node.url, self.options.durability))
             self._clients[node.role].admin.command("ping")
+
+    def _namespaces(self) -> dict[Role, Namespace]:
+        return {role: _Database(used) for role, used in self._clients.items()}
 
     def _begin(self, schema: Schema) -> None:
         if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:

@@ -24,7 +24,9 @@ from benchbook.engines import mysql_errors, mysql_log
 from benchbook.engines.counter import Counter
 from benchbook.engines.errors import EngineError
 from benchbook.engines.mysql_durability import Flushing
+from benchbook.engines.mysql_namespace import MySQLDatabase
 from benchbook.engines.mysql_session import Connection, connect, disconnect, transaction
+from benchbook.engines.namespace import Marker
 from benchbook.engines.sql import SQL
 from benchbook.engines.told import told
 
@@ -38,6 +40,11 @@ class MySQL(SQL):
     wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     log: ClassVar[mysql_log.Log] = mysql_log.MYSQL
+
+    @property
+    def ending(self) -> str:
+        """What says how tables are kept and compared, whatever the database's defaults are."""
+        return f" ENGINE = InnoDB CHARACTER SET utf8mb4 COLLATE {self.collation}"
 
     @told
     def position(self) -> mysql_log.Position:
@@ -69,15 +76,18 @@ class MySQL(SQL):
             self._closing.callback(disconnect, connection)
         self._cursors = {role: connection.cursor() for role, connection in self._connections.items()}
         self._cursor = self._cursors["primary"]
-        self._run("CREATE DATABASE IF NOT EXISTS benchbook")
-        flushing = Flushing(self._connections["primary"], self.options.durability)
-        self._closing.callback(flushing.restore)
+        self._flushing: Flushing | None = None
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        """Create the database anew."""
-        self._run("DROP DATABASE IF EXISTS benchbook")
-        self._run(f"CREATE DATABASE benchbook CHARACTER SET utf8mb4 COLLATE {self.collation}")
+    def _namespaces(self) -> dict[Role, MySQLDatabase]:
+        return {role: MySQLDatabase(connection) for role, connection in self._connections.items()}
+
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Drop our tables; set the durability once it is known that nobody's data are in the way."""
+        self._namespaces()["primary"].drop(tuple(reversed(marker.stores)))
         self._run("USE benchbook")
+        if self._flushing is None:
+            self._flushing = Flushing(self._connections["primary"], self.options.durability)
+            self._closing.callback(self._flushing.restore)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""

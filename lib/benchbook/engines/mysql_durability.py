@@ -27,17 +27,24 @@ class Flushing:
 
     def __init__(self, connection: Connection, durability: Durability) -> None:
         self._connection = connection
-        with connection.cursor() as cursor:
-            cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")
-            (self._before,) = cursor.fetchall()
-        self._set(_FLUSHED[durability])
+        self._before = flushed(connection)
+        flush(connection, *_FLUSHED[durability])
 
     def restore(self) -> None:
         """Bring back what was set before; a server that is gone, or does not answer, has nothing to get back."""
         limit(self._connection, PATIENCE_S)
         with suppress(pymysql.Error):
-            self._set(self._before)
+            flush(self._connection, *self._before)
 
-    def _set(self, flushed: tuple[Any, ...]) -> None:
-        redo, binary = flushed
-        self._connection.query(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
+
+def flushed(connection: Connection) -> tuple[Any, Any]:
+    """Return when the server flushes its redo log and its binary log."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")
+        ((redo, binary),) = cursor.fetchall()
+    return redo, binary
+
+
+def flush(connection: Connection, redo: Any, binary: Any) -> None:
+    """Set when the server flushes them."""
+    connection.query(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")

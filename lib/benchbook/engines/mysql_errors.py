@@ -28,4 +28,4 @@ def kind(error: Exception) -> type[EngineError]:
 def text(error: Exception) -> str:
     """Return what the server said, with the error's number, in one line."""
     code, *said = error.args or ("",)
-    return " ".join(f"{' '.join(map(str, said)) or 'the connection is closed'} ({code})".split())[:500]
+    return " ".join(f"{' '.join(map(str, said)) or 'the connection is closed'} ({code})".split())

@@ -19,7 +19,6 @@ class JSONTable(Documents):
 
     types = (KEY, "JSON")
     merged = "JSON_MERGE_PATCH(doc, %s)"
-    ending = " ENGINE = InnoDB"
     collation: ClassVar[str] = MySQL.collation
     quoted = staticmethod(quoted)
 

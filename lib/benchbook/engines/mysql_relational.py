@@ -22,7 +22,6 @@ class MySQLRows(Rows):
         "datetime": "DATETIME(3)",
         "boolean": "BOOLEAN",
     }
-    ending = " ENGINE = InnoDB"
     quoted = staticmethod(quoted)
 
     def kind(self, field: Field) -> str:

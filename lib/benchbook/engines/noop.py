@@ -19,6 +19,12 @@ class NoOp(Engine):
     driver = "none"
     lacks: ClassVar[Mapping[str, str]] = {"contents": _KEEPS, "constraints": _KEEPS}
 
+    def reserve(self) -> None:
+        """Do nothing."""
+
+    def release(self) -> None:
+        """Do nothing."""
+
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Do nothing."""
 

@@ -65,6 +65,9 @@ class Compared(Polled):
         self._since_ns = time.perf_counter_ns()
         return self._stands("primary") if self.replicated else None
 
+    def _follow_release(self) -> None:
+        """Wait for nothing: there is no store left to compare."""
+
     @abstractmethod
     def _stands(self, role: Role) -> Versions:
         """Read every record's version on a node."""

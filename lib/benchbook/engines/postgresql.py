@@ -14,12 +14,14 @@ import psycopg
 from psycopg import errors
 
 from benchbook.datasets import Schema
-from benchbook.deployment import Deployment
+from benchbook.deployment import Deployment, Role
 from benchbook.engines import postgresql_log
 from benchbook.engines.counter import Counter
-from benchbook.engines.errors import DuplicateKeyError, EngineError, RefusedError, UnreachableError
+from benchbook.engines.errors import DuplicateKeyError, EngineError, OccupiedError, RefusedError, UnreachableError
+from benchbook.engines.namespace import Marker
 from benchbook.engines.options import Options
-from benchbook.engines.postgresql_session import Connection, connect, quoted
+from benchbook.engines.postgresql_namespace import PostgreSQLSchema
+from benchbook.engines.postgresql_session import Connection, connect
 from benchbook.engines.sql import SQL
 from benchbook.engines.told import told
 
@@ -50,9 +52,15 @@ class PostgreSQL(SQL):
         """Tell unreachable servers and refused rows apart."""
         if isinstance(error, errors.UniqueViolation):
             return DuplicateKeyError
+        if isinstance(error, errors.DependentObjectsStillExist):
+            return OccupiedError
         if isinstance(error, _REFUSED):
             return RefusedError
         return UnreachableError if isinstance(error, _UNREACHABLE) else EngineError
+
+    def text(self, error: Exception) -> str:
+        """Return what the server said, without its advice on dropping what others made."""
+        return super().text(error).partition(" HINT: ")[0]
 
     @told
     def _reached(self, position: int, deadline_s: float) -> bool:
@@ -63,7 +71,6 @@ class PostgreSQL(SQL):
         self._connections = {node.role: self._connection(node.url) for node in self.deployment.nodes}
         self._cursors = {role: connection.cursor() for role, connection in self._connections.items()}
         self._cursor = self._cursors["primary"]
-        self._cursor.execute("CREATE SCHEMA IF NOT EXISTS benchbook")
         if setting := _SET[self.options.durability]:
             self._cursor.execute(setting)
         waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)
@@ -74,14 +81,16 @@ class PostgreSQL(SQL):
     def _connection(self, url: str) -> Connection:
         return self._kept(connect(url))
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        """Drop tables; when one returns with other columns, reconnect: prepared statements keep to the former ones."""
+    def _namespaces(self) -> dict[Role, PostgreSQLSchema]:
+        return {role: PostgreSQLSchema(connection) for role, connection in self._connections.items()}
+
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Drop our tables; when one returns with other columns, reconnect: prepared statements keep to the former."""
         if any(self._schemas.get(schema.name, schema) != schema for schema in schemas):
             self.close()
             self._connect()
         self._schemas |= {schema.name: schema for schema in schemas}
-        for schema in schemas:
-            self._run(f"DROP TABLE IF EXISTS {quoted(schema.name)} CASCADE")
+        self._namespaces()["primary"].drop(marker.stores)
 
     def _checkpoint(self) -> None:
         for cursor in self._cursors.values():

@@ -7,6 +7,7 @@ import psycopg
 from psycopg import sql
 from psycopg.types.json import set_json_dumps, set_json_loads
 
+from benchbook.deployment import as_addressed
 from benchbook.engines.options import PATIENCE_S
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -14,7 +15,8 @@ Connection = psycopg.Connection[tuple[Any, ...]]
 
 def connect(url: str) -> Connection:
     """Return a connection with one autocommit a statement, in the schema ``benchbook``, UTC, and orjson for JSON."""
-    connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
+    with as_addressed():
+        connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
     connection.execute("SET search_path = benchbook")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET client_min_messages = warning")

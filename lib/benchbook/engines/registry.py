@@ -72,3 +72,41 @@ def open(
     if deployment.product != adapter.product:
         raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
     return adapter(deployment, Options(durability, constraints, index))
+
+
+def reserve(deployment: Deployment) -> None:
+    """Mark the namespace on servers given by their addresses as the suite's; our own servers are ours altogether.
+
+    Raises
+    ------
+    OccupiedError
+        When something is there that the suite did not make, which is not touched.
+    EngineError
+        When the user may not.
+    """
+    if _given(deployment):
+        with _any(deployment) as engine:
+            engine.reserve()
+
+
+def release(deployment: Deployment) -> None:
+    """Remove what the suite made on servers given by their addresses; our own servers end with all on them.
+
+    Raises
+    ------
+    EngineError
+        When something of another's depends on it, or the server does not answer: what is left is marked.
+    """
+    if _given(deployment):
+        with _any(deployment) as engine:
+            engine.release()
+
+
+def _given(deployment: Deployment) -> bool:
+    return deployment.settings.get("source") == "address"
+
+
+def _any(deployment: Deployment) -> Engine:
+    """Return the first of a product's engines: they all share its namespace."""
+    product = deployment.product
+    return open(next(name for name in NAMES if name.partition("+")[0] == product), deployment)

@@ -20,7 +20,7 @@ from benchbook.engines.base import Record
 from benchbook.engines.errors import EngineError
 from benchbook.engines.polled import Compared, Versions
 from benchbook.engines.restorer import Restorer
-from benchbook.engines.rethinkdb_cluster import connect, fresh
+from benchbook.engines.rethinkdb_cluster import Cluster, connect, fresh, table_name
 from benchbook.engines.rethinkdb_values import RESTORE, encoded
 from benchbook.engines.told import told
 
@@ -118,6 +118,13 @@ class RethinkDB(Compared):
             self._closing.callback(connection.close, noreply_wait=False)  # nothing is sent unacknowledged
         self._link = self._connections["primary"]
         self._durability = _DURABILITY[self.options.durability]
+
+    def _namespaces(self) -> dict[Role, Cluster]:
+        tagged = not self.deployment.node().stand_in
+        return {role: Cluster(connection, tagged=tagged) for role, connection in self._connections.items()}
+
+    def _store(self, schema: Schema) -> str:
+        return table_name(schema)
 
     def _begin(self, schema: Schema) -> None:
         self._tables, self._key = fresh(self._connections, schema), schema.key

@@ -19,10 +19,10 @@ def kind(error: Exception) -> type[EngineError]:
 def text(error: Exception) -> str:
     """Return an exception in one line, without the query that it repeats."""
     told = str(getattr(error, "message", "") or error)
-    return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{told}".split())[:500]
+    return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{told}".split())
 
 
 def refusal(first_error: str, where: str) -> EngineError:
     """Return the first of the refusals that a write counted."""
-    told = " ".join(first_error.split())[:500]
+    told = " ".join(first_error.split())
     return (DuplicateKeyError if told.startswith("Duplicate primary key") else RefusedError)(f"{where}: {told}")

@@ -83,10 +83,15 @@ class SQL(Connected):
     def _transaction(self) -> AbstractContextManager[Any]:
         """Make all that is done on the primary one transaction, undone when it fails."""
 
+    @property
+    def ending(self) -> str:
+        """What a table's creation ends with."""
+        return ""
+
     def _begin(self, schema: Schema) -> None:
         self._current = table = self.table(schema, self.options)
         self._insert, self._values = table.insert, table.values
-        self._run(table.create)
+        self._run(table.create + self.ending)
 
     def _index(self, field: str) -> None:
         self._run(self._current.index(field))

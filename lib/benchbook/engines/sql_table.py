@@ -6,7 +6,7 @@ Values come where ``%s`` stands. A model says what the columns are, a product wh
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from functools import cache
-from typing import Any, ClassVar
+from typing import Any
 
 from benchbook.datasets import Schema
 from benchbook.engines.base import Record
@@ -39,15 +39,12 @@ class Table(ABC):
 
     values: Callable[[Record], Row]
 
-    ending: ClassVar[str] = ""
-    """What a table's creation ends with."""
-
     def __init__(self, schema: Schema, options: Options, columns: Sequence[str], read: Sequence[str]) -> None:
         self.schema, self.options = schema, options
         self.name = self.placed(schema.name)
         marks = ", ".join(["%s"] * len(columns))
         self.one = f" WHERE {self.quoted(schema.key)} = %s"
-        self.create = f"CREATE TABLE {self.name} ({', '.join(self.definitions())}){self.ending}"
+        self.create = f"CREATE TABLE {self.name} ({', '.join(self.definitions())})"
         self.insert = f"INSERT INTO {self.name} ({self._listed(columns)}) VALUES ({marks})"
         self.select = f"SELECT {self._listed(read)} FROM {self.name}"
         self.find = cache(lambda field: f"{self.select} WHERE {self.sought_in(field)} = %s")

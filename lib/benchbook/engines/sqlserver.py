@@ -4,12 +4,13 @@ Texts compare as the papers' other engines compare them, by code point (SQL Serv
 is a key, refers to one or has an index holds 450 characters, as much as an index takes; another's length is free.
 
 Durability is the database's delayed durability: ``default`` leaves it (normally disabled: a commit waits for the log),
-``relaxed`` forces it, ``strict`` disables it. A pair is an availability group with asynchronous commit, whose secondary
-can be read; its log's positions are those of the last commit.
+``relaxed`` forces it, ``strict`` disables it; what was set before comes back when the engine is closed. A pair is an
+availability group with asynchronous commit, whose secondary can be read; its log's positions are those of the last
+commit.
 """
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from importlib.metadata import version
 from typing import Any, ClassVar, Final
 
@@ -22,8 +23,10 @@ from benchbook.engines import sqlserver_log as log
 from benchbook.engines import sqlserver_tables as tables
 from benchbook.engines.counter import Counter
 from benchbook.engines.errors import EngineError
+from benchbook.engines.namespace import Marker
 from benchbook.engines.polled import Polled
 from benchbook.engines.sql import SQL
+from benchbook.engines.sqlserver_namespace import SQLServerSchema
 from benchbook.engines.told import told
 
 _DURABILITY: Final = {"relaxed": "FORCED", "strict": "DISABLED"}
@@ -50,7 +53,7 @@ class SQLServer(Polled, SQL):
 
     def text(self, error: Exception) -> str:
         """Return what FreeTDS or the server said, in one line."""
-        return " ".join(sqlserver_errors.told(error)[1].split())[:500]
+        return " ".join(sqlserver_errors.told(error)[1].split())
 
     @told
     def _connect(self) -> None:
@@ -59,13 +62,17 @@ class SQLServer(Polled, SQL):
             self._cursors[node.role] = cursor = tables.cursor(node.url, read_only=node.role == "replica")
             self._kept(cursor.connection)
         self._cursor = self._cursors["primary"]
-        self._run(tables.PREPARE)
-        if setting := _DURABILITY.get(self.options.durability):
-            self._run(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {setting}")
 
-    def _prepare(self, schemas: Sequence[Schema]) -> None:
-        for schema in schemas:
-            self._run(f"DROP TABLE IF EXISTS {tables.Table.placed(schema.name)}")
+    def _namespaces(self) -> dict[Role, SQLServerSchema]:
+        return {role: SQLServerSchema(cursor) for role, cursor in self._cursors.items()}
+
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Drop our tables; set the durability once it is known that nobody's data are in the way."""
+        namespace = self._namespaces()["primary"]
+        namespace.drop(tuple(reversed(marker.stores)))
+        if setting := _DURABILITY.get(self.options.durability):
+            self._closing.callback(_restore, namespace, namespace.before())
+            namespace.restore({"delayed_durability": setting})
 
     def _checkpoint(self) -> None:
         self._run("CHECKPOINT")
@@ -79,3 +86,9 @@ class SQLServer(Polled, SQL):
 
     def _transaction(self) -> AbstractContextManager[None]:
         return tables.transaction(self._cursor)
+
+
+def _restore(namespace: SQLServerSchema, before: Mapping[str, Any]) -> None:
+    """Set the durability as before; a server that is gone has nothing to get back."""
+    with suppress(pymssql.Error):
+        namespace.restore(before)

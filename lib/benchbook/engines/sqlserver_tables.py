@@ -13,9 +13,6 @@ from benchbook.engines.options import PATIENCE_S
 from benchbook.engines.restorer import Restore
 from benchbook.engines.sql_rows import Rows
 
-PREPARE: Final = "IF SCHEMA_ID(N'benchbook') IS NULL EXEC(N'CREATE SCHEMA benchbook')"
-"""Run on the primary when connected."""
-
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY: Final = f"nvarchar(450) {_BINARY}"
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from functools import wraps
 from inspect import Parameter, signature
-from typing import Any, ClassVar, Concatenate, ParamSpec, Protocol, TypeVar
+from typing import Any, ClassVar, Concatenate, NoReturn, ParamSpec, Protocol, TypeVar
 
 from benchbook.engines.errors import EngineError
 
@@ -13,15 +13,8 @@ class Teller(Protocol):
 
     raises: ClassVar[tuple[type[Exception], ...]]
 
-    @property
-    def where(self) -> str:
-        """The engine and its primary's address."""
-
-    def kind(self, error: Exception) -> type[EngineError]:
-        """Return what the driver's exception is to be raised as."""
-
-    def text(self, error: Exception) -> str:
-        """Return the driver's exception in one line."""
+    def raised(self, error: Exception, what: str) -> EngineError:
+        """Return what to raise for the driver's exception."""
 
 
 P = ParamSpec("P")
@@ -36,29 +29,30 @@ def told(verb: Callable[Concatenate[T, P], R]) -> Callable[Concatenate[T, P], R]
     cannot be given then.
     """
 
-    def failed(engine: T, error: Exception) -> EngineError:
-        return engine.kind(error)(f"{engine.where}: {verb.__name__}: {engine.text(error)}")
+    def failed(engine: T, error: Exception) -> NoReturn:
+        said = engine.raised(error, verb.__name__)
+        raise said from said.__cause__
 
     @wraps(verb)
     def call(engine: T, /, *args: P.args, **kwargs: P.kwargs) -> R:
         try:
             return verb(engine, *args, **kwargs)
         except engine.raises as error:
-            raise failed(engine, error) from error
+            failed(engine, error)
 
     @wraps(verb)
     def with_one(engine: T, one: Any, /) -> R:
         try:
             return plain(engine, one)
         except engine.raises as error:
-            raise failed(engine, error) from error
+            failed(engine, error)
 
     @wraps(verb)
     def with_two(engine: T, one: Any, two: Any, /) -> R:
         try:
             return plain(engine, one, two)
         except engine.raises as error:
-            raise failed(engine, error) from error
+            failed(engine, error)
 
     plain: Callable[..., R] = verb
     _, *parameters = signature(verb).parameters.values()

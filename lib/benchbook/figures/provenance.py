@@ -12,7 +12,7 @@ def environments(observations: pd.DataFrame) -> list[dict[str, Any]]:
     """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
     if "environment" not in observations:
         return []
-    fleeting = {"load", "frequency_mhz", "fsyncs_per_s"}
+    fleeting = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s"}
     found = {}
     for text in observations["environment"].dropna().unique():
         stable = {key: value for key, value in json.loads(text).items() if key not in fleeting}

@@ -1,13 +1,13 @@
 """All figures and tables by name, and drawing them all."""
 
 from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context
+from multiprocessing import get_context, parent_process
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook import evidence, processes
 from benchbook.figures import (
     bookstore,
     bookstore_ratios,
@@ -91,6 +91,8 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
 def _share(
     observations: pd.DataFrame, published: pd.DataFrame, folder: Path, profile: str, untrusted: frozenset[str]
 ) -> None:
+    if parent := parent_process():  # a kernel that is killed tells its workers nothing
+        processes.die_with(parent.pid or 0)
     _shared.update(observations=observations, published=published, folder=folder, profile=profile, untrusted=untrusted)
 
 

@@ -1,7 +1,7 @@
 """pydantic-xml: models bound to elements and attributes, written and read through lxml's trees."""
 
 from functools import lru_cache
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from lxml import etree
 from pydantic import ConfigDict
@@ -9,10 +9,25 @@ from pydantic_xml import BaseXmlModel, attr, create_model, element
 from pydantic_xml.element.element import SearchMode
 from pydantic_xml.errors import BaseError
 
-from benchbook.formats.codec import Decoder, FormatError, Record, bounded, refusal, to_text
+from benchbook.formats.codec import Decoder, FormatError, Record, refusal, to_text
 from benchbook.formats.lxml_codec import parse
-from benchbook.formats.tree import DECLARATION, NAMESPACE, ROOT, field_name, read, tag, texts, typed, written
+from benchbook.formats.tree import (
+    DECLARATION,
+    NAMESPACE,
+    ROOT,
+    bindable,
+    field_name,
+    read,
+    root_of,
+    tag,
+    texts,
+    typed,
+    written,
+)
 from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+
+_LONGEST: Final = 400
+"""Characters of a reason: one that names each of 2,000 attributes says no more."""
 
 
 class _Strict(BaseXmlModel):
@@ -112,14 +127,14 @@ class PydanticXmlCodec:
 @lru_cache(maxsize=256)
 def _bound(names: tuple[str, ...]) -> type[BaseXmlModel]:
     """Return the model whose i-th text field ``field_i`` is bound to the element of the i-th name."""
-    fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(names)}
+    fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(bindable(names))}
     model: type[BaseXmlModel] = create_model("record", __tag__="record", __base__=_Record, **fields)
     return model
 
 
 def _root(data: bytes) -> Any:
     try:
-        return parse(bounded(data))
+        return root_of(parse, data)
     except (ValueError, SyntaxError) as error:
         raise FormatError(f"not XML that is accepted here: {error}") from error
 
@@ -130,7 +145,7 @@ def _bytes(tree: Any) -> bytes:
 
 
 def _no_such(error: Exception) -> FormatError:
-    return FormatError(f"not such a document: {' '.join(str(error).split())}")
+    return FormatError(f"not such a document: {' '.join(str(error).split())[:_LONGEST]}")
 
 
 def _model(store: AnyBookstore) -> _Store1 | _Store2:

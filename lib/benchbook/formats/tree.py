@@ -22,8 +22,21 @@ ZONE: Final = timezone(timedelta(hours=1))
 ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 """Characters that no XML 1.0 document can hold."""
 
-_NOT_A_NAME: Final = re.compile(r"[^\w.-]|_(?=x[0-9A-F]{4,6}_)|^(?=[\d.-])", re.ASCII)
+_NOT_A_NAME: Final = re.compile(r"^[\d.-]|[^\w.-]|_(?=x[0-9A-F]{4,6}(?:_|[^\w.-]))", re.ASCII)
+"""Characters that are escaped; ``_`` is where what follows, as it is written, would make an escape of it."""
 _ESCAPE: Final = re.compile(r"_x([0-9A-F]{4,6})_")
+
+ATTRIBUTES: Final = 2_000
+"""Attributes of an element that is read: the libraries' time grows with their number's square."""
+
+FIELDS: Final = 2_000
+"""Fields of a record that a library binds to a class made for it: a thousand times what a line of text costs."""
+
+_WINDOW: Final = 4096
+_SHORT: Final = 2 * _WINDOW
+"""Bytes of a document too short for so many attributes."""
+
+_UTF_8: Final = b'<?xml version="1.0" encoding="UTF-8"'
 _INDENT: Final = tuple("\n" + "    " * depth for depth in range(4))
 
 
@@ -38,14 +51,60 @@ def tag(name: str) -> str:
     """
     if not name:
         raise ValueError("an XML element needs a name")
-    first = f"_x{ord(name[0]):04X}_{tag(name[1:]) if name[1:] else ''}" if name[0] in "0123456789.-" else None
-    return first or _NOT_A_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
+    return _NOT_A_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
 
 
 @lru_cache(maxsize=4096)
 def field_name(element: str) -> str:
-    """Return the name that `tag` wrote."""
-    return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), element)
+    """Return the name that `tag` wrote.
+
+    Raises
+    ------
+    FormatError
+        When an escape in it names no character.
+    """
+    try:
+        return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), element)
+    except ValueError as error:
+        raise FormatError(f"<{element}> escapes a character beyond U+10FFFF, the last there is") from error
+
+
+def root_of(parse: Callable[[bytes], Any], data: bytes) -> Any:
+    """Return what `parse` makes of a document that is not over the limits, of bytes and of an element's attributes.
+
+    Raises
+    ------
+    FormatError
+        When it is over one of them.
+    """
+    if len(data) <= _SHORT:
+        return parse(data)
+    root = parse(bounded(data))
+    if _suspected(data) and _crowded(root):
+        raise FormatError(f"an element has more than {ATTRIBUTES:,} attributes")
+    return root
+
+
+def _crowded(root: Any) -> bool:
+    """Return whether an element has too many attributes, or the root too many declarations of namespaces."""
+    namespaces = getattr(root, "nsmap", ())  # the standard library keeps none
+    return len(namespaces) > ATTRIBUTES or any(len(element.attrib) > ATTRIBUTES for element in root.iter())
+
+
+def _suspected(data: bytes) -> bool:
+    """Return whether a tag of the document may hold too many attributes, which takes two windows' length or more.
+
+    Then one window at least holds no ``<``, which no attribute can hold; a long text may look like that too. Any other
+    document is known by a glance at each window's first bytes, which costs nothing beside parsing.
+    """
+    plain = data.startswith(_UTF_8) or (data[:1] == b"<" and data[1:2] not in (b"?", b"\0"))
+    if not plain:
+        return True
+    find = data.find
+    for end in range(_WINDOW, len(data) + 1, _WINDOW):  # noqa: SIM110, a generator takes twice as long
+        if find(b"<", end - _WINDOW, end) < 0:
+            return True
+    return False
 
 
 def written(moment: datetime) -> str:
@@ -82,7 +141,7 @@ class TreeCodec(ABC):
     def read(self, data: bytes, expected: str) -> Any:
         """Return the document's root, which has the expected tag; raises `FormatError`."""
         try:
-            element = self.parse(bounded(data))
+            element = root_of(self.parse, data)
         except (ValueError, SyntaxError, LookupError) as error:
             raise FormatError(f"not XML that is accepted here: {error}") from error
         if element.tag != expected:
@@ -175,6 +234,15 @@ def typed(decode: Callable[[bytes], dict[str, str]], schema: Schema) -> Decoder:
         return record
 
     return decode_typed
+
+
+def bindable(names: tuple[str, ...]) -> tuple[str, ...]:
+    """Return the names of a record's fields; raises ValueError when no class should be made of them."""
+    if len(names) > FIELDS:
+        raise ValueError(f"a record of {len(names):,} fields: at most {FIELDS:,} are bound to a class")
+    if len(set(names)) < len(names):
+        raise ValueError("a field comes twice")
+    return names
 
 
 def texts(node: Any) -> dict[str, str]:

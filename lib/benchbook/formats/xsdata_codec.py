@@ -11,9 +11,20 @@ from xsdata.formats.dataclass.parsers.handlers import LxmlEventHandler
 from xsdata.formats.dataclass.serializers import XmlSerializer
 from xsdata.formats.dataclass.serializers.config import SerializerConfig
 
-from benchbook.formats.codec import Decoder, FormatError, Record, bounded, refusal, to_text
+from benchbook.formats.codec import Decoder, FormatError, Record, refusal, to_text
 from benchbook.formats.lxml_codec import parse
-from benchbook.formats.tree import DECLARATION, ILLEGAL, NAMESPACE, field_name, read, tag, typed, written
+from benchbook.formats.tree import (
+    DECLARATION,
+    ILLEGAL,
+    NAMESPACE,
+    bindable,
+    field_name,
+    read,
+    root_of,
+    tag,
+    typed,
+    written,
+)
 from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
 
 _ATTRIBUTE = {"type": "Attribute"}
@@ -95,12 +106,16 @@ class XsdataCodec:
 
     def _root(self, data: bytes) -> Any:
         try:
-            return parse(bounded(data))
+            return root_of(parse, data)
         except (ValueError, SyntaxError) as error:
             raise FormatError(f"not XML that is accepted here: {error}") from error
 
     def _values(self, root: Any, names: tuple[str, ...]) -> dict[str, str]:
-        bound = self._parse(root, _bound(names))
+        try:
+            form = _bound(names)
+        except ValueError as error:
+            raise FormatError(f"not such a document: {error}") from error
+        bound = self._parse(root, form)
         return {name: getattr(bound, f"field_{i}") for i, name in enumerate(names)}
 
     def _parse(self, root: Any, bound: type) -> Any:
@@ -130,7 +145,9 @@ class XsdataCodec:
 @lru_cache(maxsize=256)
 def _bound(names: tuple[str, ...]) -> type:
     """Return the class whose i-th text field ``field_i`` is bound to the element of the i-th name."""
-    fields = [(f"field_{i}", str, field(metadata={**_ELEMENT, "name": tag(name)})) for i, name in enumerate(names)]
+    fields = [
+        (f"field_{i}", str, field(metadata={**_ELEMENT, "name": tag(name)})) for i, name in enumerate(bindable(names))
+    ]
     return make_dataclass("record", fields)
 
 

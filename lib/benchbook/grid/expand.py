@@ -1,16 +1,24 @@
 """From a profile's selection to valid parameters: products, overrides, second arms, cuts, the study's own checks."""
 
 import itertools
+import math
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
+from benchbook import datasets, paths
 from benchbook.grid.errors import GridError, nearest
 from benchbook.grid.parse import Grid
 from benchbook.grid.sections import STAND_IN, Point
 from benchbook.strict import Place
+
+POINTS: Final = 10_000
+"""Points of the largest grid of a study; the papers' have some hundreds."""
+
+BLOCKS: Final = 1_000
+"""The papers' grids have six."""
 
 
 def points(grid: Grid, products: Sequence[Mapping[str, Place]] | None = None) -> list[Point]:
@@ -22,17 +30,34 @@ def points(grid: Grid, products: Sequence[Mapping[str, Place]] | None = None) ->
         Gives overrides, and what is the same for all.
     products
         What is multiplied out: the grid's own when None.
+
+    Raises
+    ------
+    GridError
+        When they are more than `POINTS`, which is known before they are multiplied out.
     """
     shared = {name: place for name, place in grid.fixed.items() if name != "blocks"}
     found: dict[str, Point] = {}
-    for product in grid.products if products is None else products:
-        axes = {**_defaults(grid.model), **shared, **product}
+    some = [{**_defaults(grid.model), **shared, **one} for one in (grid.products if products is None else products)]
+    _check_count(some)
+    for axes in some:
         for values in itertools.product(*(place.values() for place in axes.values())):
-            point = dict(zip(axes, values, strict=True))
+            point = {name: _located(name, place) for name, place in zip(axes, values, strict=True)}
             for override in grid.overrides:
-                point |= override.values if matches(point, override.when) else {}
+                if matches(point, override.when):
+                    point |= {name: _located(name, place) for name, place in override.values.items()}
             found.setdefault(key(point), point)
     return list(found.values())
+
+
+def _check_count(products: Sequence[Mapping[str, Place]]) -> None:
+    counts = [math.prod(len(place.values()) for place in axes.values()) for axes in products]
+    if (total := sum(counts)) > POINTS:
+        largest = products[counts.index(max(counts))]
+        place = max(largest.values(), key=lambda place: len(place.values()))
+        raise GridError(
+            place.where, f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values"
+        )
 
 
 def optional(grid: Grid, wanted: Sequence[Point]) -> list[Point]:
@@ -66,7 +91,7 @@ def cut(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
 def matches(point: Mapping[str, Place], condition: Mapping[str, Place]) -> bool:
     """Return whether each parameter of the condition has one of its values."""
     return all(
-        name in point and any(_same(point[name].value, wanted.value) for wanted in condition[name].values())
+        name in point and any(_same(point[name].value, _located(name, one).value) for one in condition[name].values())
         for name in condition
     )
 
@@ -77,13 +102,18 @@ def validated(grid: Grid, point: Point) -> BaseModel:
     Raises
     ------
     GridError
-        When the study refuses them.
+        When the study refuses them, or the file of records that they name cannot be used.
     """
     try:
-        named = {name: _value(name, place) for name, place in point.items() if name != "blocks"}
-        return grid.model.model_validate(named)
+        parameters = grid.model.model_validate({name: one.plain() for name, one in point.items() if name != "blocks"})
     except ValidationError as error:
         raise _explained(error, point) from error
+    if file := getattr(parameters, "dataset_file", None):
+        try:
+            datasets.checked(file)
+        except datasets.OwnDataError as error:
+            raise GridError(point["dataset_file"].where, str(error)) from error
+    return parameters
 
 
 def blocks(grid: Grid, point: Point) -> int:
@@ -92,11 +122,11 @@ def blocks(grid: Grid, point: Point) -> int:
     Raises
     ------
     GridError
-        When it is not a whole number from 1.
+        When it is not a whole number from 1 to `BLOCKS`.
     """
     place = point.get("blocks") or grid.fixed.get("blocks", Place(1, grid.study))
-    if type(place.value) is not int or place.value < 1:
-        raise GridError(place.where, f"blocks is a whole number from 1, not {place.plain()!r}")
+    if type(place.value) is not int or not 1 <= place.value <= BLOCKS:
+        raise GridError(place.where, f"blocks is a whole number from 1 to {BLOCKS:,}, not {place.plain()!r}")
     return place.value
 
 
@@ -117,9 +147,18 @@ def _defaults(model: type[BaseModel]) -> Point:
     return {name: Place(field.default, "") for name, field in model.model_fields.items() if not field.is_required()}
 
 
-def _value(name: str, place: Place) -> Any:
-    value = place.plain()
-    return str(Path(value).resolve()) if name == "dataset_file" and isinstance(value, str) else value
+def _located(name: str, place: Place) -> Place:
+    """Return a parameter's value; a file's with the whole path, for a cell works in another folder.
+
+    An option's path begins in the working folder, a grid's in the checkout's, wherever the command is given.
+    """
+    if name != "dataset_file" or not isinstance(place.value, str):
+        return place
+    try:
+        start = Path() if place.where.startswith("--") else paths.root()
+        return Place(str((start / place.value).resolve()), place.where)
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of symbolic links
+        raise GridError(place.where, f"dataset_file: {place.value!r} is no path of a file: {error}") from error
 
 
 def _same(a: Any, b: Any) -> bool:

@@ -5,12 +5,14 @@ import json
 import platform
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 from pydantic import BaseModel
 
-from benchbook import measure, paths
+from benchbook import datasets, measure, paths, processes
+from benchbook.grid.errors import GridError
 from benchbook.grid.sources import closure, normal
+from benchbook.inputs import contents, text
 from benchbook.servers import Found
 
 LENGTH = 20
@@ -31,19 +33,35 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     -------
     str
         A digest of the parameters with their arm, the contents of the records it was given, the code (`code_hash`),
-        the versions of the libraries and of Python, the server's version and the host. Never of the number of blocks.
+        the versions of the libraries and of Python, the server's version, the host, and what children inherit that
+        could change a measured value, where that is set. Never of the number of blocks.
+
+    Raises
+    ------
+    benchbook.datasets.OwnDataError
+        When the records that it was given cannot be used.
+    GridError
+        When the study's notebook is none.
     """
+    inherited = processes.inherited()
     return _digest(
         {
             "study": study,
             "parameters": parameters.model_dump(mode="json"),
-            "records": _contents(getattr(parameters, "dataset_file", None)),
+            "records": records(parameters),
             "code": code_hash(study),
             "libraries": [*closure(_module(study)).libraries, ("python", platform.python_version())],
             "server": server,
             "host": measure.host(),
+            **({"inherited": inherited} if inherited else {}),
         }
     )[:LENGTH]
+
+
+def records(parameters: BaseModel) -> str | None:
+    """Return the digest of the file of records that a cell was given; None when it was given none."""
+    file: str | None = getattr(parameters, "dataset_file", None)
+    return datasets.checked(file) if file else None
 
 
 def server_version(found: Found) -> str:
@@ -79,19 +97,33 @@ def notebook(study: str) -> Path:
     return found[0]
 
 
+NOTEBOOK_LIMIT: Final = 16 * 2**20
+"""Bytes of the largest notebook that is read."""
+
+
 def _notebook_code(path: Path) -> list[str]:
-    cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-    code = [cell for cell in cells if cell["cell_type"] == "code" and "draw" not in cell["metadata"].get("tags", [])]
-    return [normal("".join(cell["source"])) for cell in code]
+    name = f"{path.parent.name}/{path.name}"
+    written = text(contents(path, NOTEBOOK_LIMIT, name), name)
+    try:
+        cells = json.loads(written)["cells"]
+        code = [one for one in cells if one["cell_type"] == "code" and "draw" not in one["metadata"].get("tags", [])]
+        sources = ["".join(cell["source"]) for cell in code]
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise GridError(name, f"not a Jupyter notebook: {type(error).__name__}: {error}") from error
+    return [_normal(source, f"{name}, code cell {number}") for number, source in enumerate(sources, 1)]
+
+
+def _normal(source: str, where: str) -> str:
+    try:
+        return normal(source)
+    except SyntaxError as error:
+        raise GridError(where, f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)") from error
+    except (ValueError, RecursionError, MemoryError) as error:
+        raise GridError(where, f"not Python that can be read: {error}") from error
 
 
 def _module(study: str) -> str:
     return f"benchbook.studies.{study}"
-
-
-def _contents(file: str | None) -> str | None:
-    """Return the digest of a file's contents; None when there is none, which its study will complain of."""
-    return hashlib.sha256(Path(file).read_bytes()).hexdigest() if file and Path(file).is_file() else None
 
 
 def _digest(what: Any) -> str:

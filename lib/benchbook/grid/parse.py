@@ -121,10 +121,7 @@ def read(study: str) -> Grid:
 def _sections(study: str) -> dict[str, Place]:
     if study not in studies.SLUGS:
         raise GridError(study, f"no such study: {nearest(study, studies.SLUGS)}")
-    path = paths.grids() / f"{study}.yaml"
-    if not path.is_file():
-        raise GridError(f"{path.parent.name}/{path.name}", "no such grid")
-    whole = load(path)
+    whole = load(paths.grids() / f"{study}.yaml")
     parts = whole.mapping("a grid")
     known(parts, SECTIONS, "section")
     for section in ("study", "grid"):

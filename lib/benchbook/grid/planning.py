@@ -3,20 +3,26 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from pydantic import BaseModel
 
 from benchbook import lanes, results, servers, studies
+from benchbook.datasets import OwnDataError
 from benchbook.deployment import Topology
+from benchbook.grid.errors import GridError
 from benchbook.grid.expand import blocks, cut
-from benchbook.grid.identities import identity, server_version
+from benchbook.grid.identities import identity, records, server_version
 from benchbook.grid.selection import Choice, choose
 
 CellState = Literal["todo", "done", "failed", "skipped"]
+
+CELLS: Final = 50_000
+"""Cells of the longest plan, over all blocks; the papers' have some thousands."""
 
 
 @dataclass(frozen=True)
@@ -37,6 +43,8 @@ class Cell:
         ``todo`` when nothing is written of it.
     stand_in
         Whether its server only stands in for the product.
+    records
+        The digest of the file of records that it was given, which is part of the identity.
     """
 
     study: str
@@ -49,6 +57,7 @@ class Cell:
     missing: str | None
     state: CellState
     stand_in: bool = False
+    records: str | None = None
 
     @property
     def arm(self) -> str:
@@ -118,9 +127,13 @@ def plan(
     Raises
     ------
     GridError
-        When a grid, a name or a value is wrong.
+        When a grid, a name or a value is wrong, or the cells are more than `CELLS`.
     """
-    return _ordered([one for one in choose(slugs, profile, where, changes) if not _absent(one)])
+    chosen = [one for one in choose(slugs, profile, where, changes) if not _absent(one)]
+    if (count := sum(blocks(one.grid, one.point) for one in chosen)) > CELLS:
+        place = f"the grid of {', '.join(dict.fromkeys(one.grid.study for one in chosen))}"
+        raise GridError(place, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
+    return _ordered(chosen)
 
 
 def left_out(
@@ -150,8 +163,9 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         except (ValueError, KeyError):
             continue  # the study has other parameters by now, or is gone: not a current result
         place = studies.load(study).deployment(parameters)
-        if identity(study, parameters, _stack(parameters, place).version) == old:
-            found.add(old)
+        with suppress(OwnDataError):  # the records that it was given are gone: nothing would give that result today
+            if identity(study, parameters, _stack(parameters, place).version) == old:
+                found.add(old)
     return found
 
 
@@ -194,7 +208,8 @@ def _cell(
     key = identity(study, one.parameters, stack.version)
     missing = stack.missing or cut(one.grid, one.point, stand_in=stack.stand_in)
     state: CellState = written.get(f"{key}.{block}", "todo")
-    return Cell(study, one.parameters, key, block, position, *place, missing, state, stack.stand_in)
+    given = records(one.parameters)
+    return Cell(study, one.parameters, key, block, position, *place, missing, state, stack.stand_in, given)
 
 
 def _stack(parameters: BaseModel, place: tuple[str, Topology]) -> _Stack:

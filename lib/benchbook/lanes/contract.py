@@ -7,13 +7,17 @@ from functools import cache
 from typing import Any, Final
 
 from benchbook import paths
+from benchbook.scrubbing import scrubbed
 
 _NOISE: Final = 200
 """Characters of a line that is none of the contract's, in a message."""
 
 
 class LaneError(RuntimeError):
-    """A harness failed, or said something that the contract does not know."""
+    """A harness failed, or said something that the contract does not know; the message holds no password."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(scrubbed(message))
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from pathlib import Path
 from typing import IO, Any, Final
 
 from benchbook import processes
@@ -65,7 +66,8 @@ def run(
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
         stdin.write(asked)
         stdin.seek(0)
-        process = processes.spawn(found.command, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        env = processes.environment(Path(folder), TMPDIR=folder)
+        process = processes.spawn(found.started(folder), env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
         try:
             assert process.stdout is not None
             with process.stdout as lines:

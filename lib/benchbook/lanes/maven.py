@@ -1,30 +1,18 @@
 """The Java lane's jar, which Maven makes of nothing but what ``harness/java/artefacts.lock`` names, plugins included.
 
-Maven 3.8 pins versions, not hashes. So the jar is built offline, in a scratch copy of the harness, with a local
-repository that holds the locked artefacts alone, each checked: one that is missing or changed ends the build.
+Maven 3.8 pins versions, not hashes. So what is locked is fetched and checked first (`benchbook.artefacts`), and the jar
+is built offline, in a scratch copy of the harness, with a local repository that holds the checked artefacts alone.
 """
 
-import hashlib
 import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Iterable
+import zipfile
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final
 
-from benchbook import paths
-from benchbook.lanes.contract import LaneError
-
-LOCAL: Final = Path.home() / ".m2" / "repository"
-"""Where Maven keeps what it fetched."""
-
-_SAID: Final = 500
-"""Characters of what Maven says, in a message."""
-
-
-class MavenError(LaneError):
-    """Maven is missing, or failed."""
+from benchbook import artefacts, paths
+from benchbook.artefacts import ArtefactError
 
 
 def lock_file() -> Path:
@@ -37,51 +25,27 @@ def jar() -> Path:
     return paths.harness("java") / "target" / "benchbook.jar"
 
 
-def locked(file: Path) -> dict[str, str]:
-    """Return the SHA-256 of each artefact by its coordinates, ``group:artifact:extension:version``."""
-    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
-    return {coordinates: sha256 for sha256, coordinates in lines}
-
-
-def build(repository: Path, lock: dict[str, str], into: Path) -> None:
-    """Make the jar; Maven fetches into its local repository what is not there yet.
+def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
+    """Make the jar offline, of what is locked; what the repository lacks of that is fetched and checked before.
 
     Raises
     ------
-    LaneError
-        When an artefact is not the one that is locked, or Maven fails, as it does when it needs another; then no jar is
-        left.
+    ArtefactError
+        When an artefact cannot be fetched or is not the one that is locked, or Maven fails, as it does when it needs
+        another; then no jar is left.
     """
     into.unlink(missing_ok=True)
-    try:
-        made = _offline(repository, lock)
-    except MavenError:
-        if all((repository / _path(coordinates)).is_file() for coordinates in lock):
-            raise
-        package(repository)  # only to fetch: what it makes of unchecked artefacts is thrown away
-        made = _offline(repository, lock)
+    artefacts.gather(lock, repository)
+    with tempfile.TemporaryDirectory() as checked:
+        artefacts.gather(lock, Path(checked), repository)
+        try:
+            made = package(Path(checked), "-o")
+        except ArtefactError as error:
+            raise ArtefactError(f"with what is locked alone (the pom was changed? make lock): {error}") from None
     into.parent.mkdir(exist_ok=True)
     part = into.with_suffix(".part")
     part.write_bytes(made)
     part.rename(into)
-
-
-def verified(repository: Path, lock: dict[str, str], into: Path) -> None:
-    """Copy the locked artefacts that a local repository holds.
-
-    Raises
-    ------
-    LaneError
-        When one is not the one that is locked.
-    """
-    for coordinates, sha256 in lock.items():
-        path = _path(coordinates)
-        if not (repository / path).is_file():
-            continue
-        (into / path).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copyfile(repository / path, into / path)
-        if (digest := _sha256(into / path)) != sha256:
-            raise LaneError(f"{coordinates} is not what is locked: its sha256 is {digest}, not {sha256}")
 
 
 def package(repository: Path, *options: str) -> bytes:
@@ -89,38 +53,40 @@ def package(repository: Path, *options: str) -> bytes:
 
     Raises
     ------
-    MavenError
+    ArtefactError
         When Maven is missing or fails.
     """
-    maven = shutil.which("mvn")
-    if maven is None:
-        raise MavenError("no mvn on PATH: get maven from apt-get or conda")
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "java"
         shutil.copytree(paths.harness("java"), project, ignore=shutil.ignore_patterns("target"))
         shutil.copy(paths.harness("") / "contract.schema.json", scratch)
-        command = [maven, "-q", "-B", "-Dstyle.color=never", f"-Dmaven.repo.local={repository}", *options, "package"]
-        answer = subprocess.run(command, cwd=project, capture_output=True, text=True)
-        if answer.returncode:
-            said = " ".join((answer.stdout + answer.stderr).split())[:_SAID]
-            alone = " with what is locked alone (the pom was changed? make lock)" if "-o" in options else ""
-            raise MavenError(f"Maven failed{alone}: {said}")
+        artefacts.maven(project, f"-Dmaven.repo.local={repository}", *options, "package")
         return (project / "target" / "benchbook.jar").read_bytes()
 
 
 def resolved(repository: Path) -> dict[str, str]:
     """Return the SHA-256 of each jar and POM in a local repository by its coordinates."""
-    return {_coordinates(file.relative_to(repository)): _sha256(file) for file in _artefacts(repository)}
+    found = (file for file in repository.rglob("*") if file.suffix in {".jar", ".pom"})
+    return {_coordinates(file.relative_to(repository)): artefacts.digest(file) for file in found}
 
 
-def _offline(repository: Path, lock: dict[str, str]) -> bytes:
-    with tempfile.TemporaryDirectory() as checked:
-        verified(repository, lock, Path(checked))
-        return package(Path(checked), "-o")
+def shipped(repository: Path, lock: Mapping[str, str], into: Path) -> list[str]:
+    """Return the coordinates of the locked jars whose classes are in the lane's; the others only build it."""
+    inside = _classes(into)
+    jars = {coordinates: repository / artefacts.path_of(coordinates) for coordinates in lock if ":jar:" in coordinates}
+    return [coordinates for coordinates, file in jars.items() if (held := _classes(file)) and held <= inside]
+
+
+def _classes(file: Path) -> set[str]:
+    with zipfile.ZipFile(file) as content:
+        return {name for name in content.namelist() if name.endswith(".class") and not name.endswith("-info.class")}
 
 
 def _lock() -> None:
-    """Lock what a build fetches that finds nothing here; Maven 3.8 asks for one jar more than 3.9 does."""
+    """Lock what a build fetches that finds nothing here: the one build that is online and runs what nobody checked.
+
+    Maven 3.8 asks for one jar more than 3.9 does.
+    """
     with tempfile.TemporaryDirectory() as empty:
         package(Path(empty), "--strict-checksums")
         found = resolved(Path(empty))
@@ -128,25 +94,12 @@ def _lock() -> None:
     lock_file().write_text("".join(lines), encoding="utf-8")
 
 
-def _artefacts(repository: Path) -> Iterable[Path]:
-    return (file for file in repository.rglob("*") if file.suffix in {".jar", ".pom"})
-
-
-def _path(coordinates: str) -> Path:
-    group, artifact, extension, version = coordinates.split(":")
-    return Path(*group.split("."), artifact, version, f"{artifact}-{version}.{extension}")
-
-
 def _coordinates(path: Path) -> str:
     *group, artifact, version, _ = path.parts
     coordinates = f"{'.'.join(group)}:{artifact}:{path.suffix[1:]}:{version}"
-    if _path(coordinates) != path:
-        raise MavenError(f"{path} has a classifier, which the lock file cannot name yet")
+    if artefacts.path_of(coordinates) != path:
+        raise ArtefactError(f"{path} has a classifier, which the lock file cannot name yet")
     return coordinates
-
-
-def _sha256(file: Path) -> str:
-    return hashlib.sha256(file.read_bytes()).hexdigest()
 
 
 if __name__ == "__main__":
@@ -154,6 +107,6 @@ if __name__ == "__main__":
         if sys.argv[1:] == ["lock"]:
             _lock()
         else:
-            build(LOCAL, locked(lock_file()), jar())
-    except LaneError as error:
+            build(paths.artefacts(), artefacts.locked(lock_file()), jar())
+    except ArtefactError as error:
         sys.exit(str(error))

@@ -3,6 +3,7 @@
 import functools
 import os
 import platform
+import resource
 import tempfile
 from importlib import metadata
 from pathlib import Path
@@ -47,8 +48,9 @@ def environment(data_folder: Path) -> dict[str, Any]:
     Returns
     -------
     dict
-        ``host, cpu, cores, cores_usable, governor, frequency_mhz, memory`` (B)``, load`` (1, 5, 15 minutes)``, kernel,
-        clock, file_system, file_system_in_memory, fsyncs_per_s, python, libraries``; None where the system is silent.
+        ``host, cpu, cores, cores_usable, affinity, nice, open_files`` (how many a process may have)``, governor,
+        frequency_mhz, memory`` (B)``, load`` (1, 5, 15 minutes)``, kernel, clock, file_system, file_system_in_memory,
+        fsyncs_per_s, python, libraries``; None where the system is silent, or the disk has no room for a probe.
     """
     kind = _file_system(data_folder)
     return {
@@ -56,6 +58,9 @@ def environment(data_folder: Path) -> dict[str, Any]:
         "cpu": _cpu_model(),
         "cores": psutil.cpu_count(),
         "cores_usable": _usable_cores(),
+        "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
+        "nice": os.getpriority(os.PRIO_PROCESS, 0),
+        "open_files": resource.getrlimit(resource.RLIMIT_NOFILE)[0],
         "governor": _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor"),
         "frequency_mhz": _frequency(),
         "memory": psutil.virtual_memory().total,
@@ -64,10 +69,17 @@ def environment(data_folder: Path) -> dict[str, Any]:
         "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "file_system": kind,
         "file_system_in_memory": kind in IN_MEMORY,
-        "fsyncs_per_s": fsync_rate(data_folder),
+        "fsyncs_per_s": _probed(data_folder),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
         "libraries": dict(_versions()),
     }
+
+
+def _probed(folder: Path) -> float | None:
+    try:
+        return fsync_rate(folder)
+    except OSError:
+        return None
 
 
 @functools.cache

@@ -1,5 +1,5 @@
 """The final notebook, the figures and `report.html`; what the final notebook calls."""
 
-from benchbook.report.builder import build
+from benchbook.report.builder import ReportError, build
 
-__all__ = ["build"]
+__all__ = ["ReportError", "build"]

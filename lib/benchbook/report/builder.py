@@ -4,14 +4,10 @@ import hashlib
 import json
 import os
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import benchbook
-from benchbook import paths
-
-if TYPE_CHECKING:
-    from jupyter_client.manager import AsyncKernelManager
+from benchbook import paths, results
 
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
@@ -19,7 +15,7 @@ STAMP: Final = "report.json"
 
 
 class ReportError(RuntimeError):
-    """The final notebook ran, but the report is not complete."""
+    """The final notebook failed, or ran and the report is not complete."""
 
 
 def build(profile: str = "quick") -> Path:
@@ -37,15 +33,13 @@ def build(profile: str = "quick") -> Path:
 
     Raises
     ------
-    papermill.exceptions.PapermillExecutionError
-        When the notebook fails.
     ReportError
-        When it ran but did not draw everything.
+        When the notebook fails, or did not draw everything.
     """
     folder = paths.figures(profile)
     page, stamp = folder / PAGE, folder / STAMP
     inputs = fingerprint(profile)
-    if page.exists() and stamp.exists() and json.loads(stamp.read_text()).get("inputs") == inputs:
+    if _stamped(stamp) == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
         return page
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
@@ -53,16 +47,16 @@ def build(profile: str = "quick") -> Path:
     from benchbook.report import page as pages
 
     _replace(page, pages.html(executed, f"benchbook: {profile}"))
-    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs}, indent=1) + "\n")
+    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
 
 
 def fingerprint(profile: str) -> str:
     """Return a hash of all that the report is made of: results, grids, published numbers, claims, notebook and code."""
     digest = hashlib.sha256(profile.encode())
-    for file in sorted(paths.results().glob("*/[!.]*.parquet")):
-        facts = file.stat()
-        digest.update(f"{file.parent.name}/{file.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    for one in results.whole():
+        facts = one.path.stat()
+        digest.update(f"{one.path.parent.name}/{one.path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
     sources += paths.claims().glob("*.yaml")
@@ -71,39 +65,38 @@ def fingerprint(profile: str) -> str:
     return digest.hexdigest()
 
 
+def _stamped(stamp: Path) -> Any:
+    """Return what the stamp says; None when it says nothing that can be read."""
+    try:
+        return json.loads(stamp.read_text(encoding="utf-8"))
+    except (OSError, ValueError):
+        return None
+
+
+def _digest(page: Path) -> str | None:
+    """Return the page's digest; None when there is none: a page that was cut short is built again."""
+    return hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else None
+
+
 def _execute(profile: str, folder: Path) -> Path:
     """Run the notebook and return the executed one, once everything it should have drawn is there."""
-    import papermill
-
     from benchbook import figures
+    from benchbook.runner import kernels
+    from benchbook.runner.notebook import execute
 
     target = folder / NOTEBOOK
     for name in figures.FIGURES:
         (folder / f"{name}.svg").unlink(missing_ok=True)
-    with TemporaryDirectory(prefix="benchbook-") as sockets:
-        papermill.execute_notebook(
-            paths.notebooks() / NOTEBOOK,
-            target,
-            parameters={"profile": profile},
-            cwd=paths.notebooks(),
-            kernel_name="python3",
-            kernel_manager_class=_kernels(Path(sockets)),
-            progress_bar=False,
+    with kernels.folder() as own, kernels.nursery([], own) as nursery:
+        kernel = kernels.Kernel(nursery, own, paths.notebooks(), own / "kernel.log")
+        why = execute(
+            paths.notebooks() / NOTEBOOK, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None
         )
+    if why:
+        raise ReportError(why)
     if absent := [name for name in figures.FIGURES if not (folder / f"{name}.svg").exists()]:
         raise ReportError(f"{target} ran but did not draw {', '.join(absent)}")
     return target
-
-
-def _kernels(sockets: Path) -> "type[AsyncKernelManager]":
-    """Return a class of kernel managers that talk over sockets in a private folder: no TCP port is opened."""
-    from jupyter_client.manager import AsyncKernelManager
-
-    class Kernels(AsyncKernelManager):
-        def __init__(self, **options: Any) -> None:
-            super().__init__(transport="ipc", connection_file=str(sockets / "k.json"), **options)
-
-    return Kernels
 
 
 def _replace(path: Path, text: str) -> None:

@@ -19,6 +19,9 @@ COUNTS: Final = ("repetitions", "blocks")
 STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
 
 
+DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
+
+
 @dataclass(frozen=True)
 class Merged:
     """A profile's cells and what they measured.
@@ -89,9 +92,11 @@ def unfinished(merged: Merged) -> pd.DataFrame:
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
     told = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
     kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
+    lost = results.lost()
     for cell in merged.cells:
         if cell.state != "done":
-            why = told.get((cell.identity, cell.block)) or cell.missing or "not run yet"
+            never = DAMAGED if cell.key in lost else "not run yet"
+            why = told.get((cell.identity, cell.block)) or cell.missing or never
             kept.setdefault((cell.study, STATES[cell.state], why), []).append(cell)
     every = {study: _levels([cell for cell in merged.cells if cell.study == study]) for study in studies.SLUGS}
     rows = [

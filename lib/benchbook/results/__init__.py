@@ -3,7 +3,9 @@
 from typing import TYPE_CHECKING, Any
 
 from benchbook.results.files import typed, write_table
+from benchbook.results.inventory import lost, whole
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES, Metric
+from benchbook.results.seal import DamagedError, delivered
 from benchbook.results.store import STATES, State, joined, path, states, write
 
 if TYPE_CHECKING:
@@ -15,17 +17,21 @@ __all__ = [
     "STATES",
     "UNITS",
     "VALUES",
+    "DamagedError",
     "Metric",
     "State",
     "connect",
+    "delivered",
     "finished",
     "frame",
     "joined",
+    "lost",
     "observations",
     "path",
     "seconds",
     "states",
     "typed",
+    "whole",
     "write",
     "write_table",
 ]

@@ -7,9 +7,8 @@ from typing import TYPE_CHECKING, Final
 import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
-import pyarrow.parquet as pq
 
-from benchbook import paths
+from benchbook.results import inventory
 from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
 
 if TYPE_CHECKING:
@@ -17,15 +16,20 @@ if TYPE_CHECKING:
 
 _KEYS: Final = ("cell_id", "block", "study", "state")
 
+LONGEST_S: Final = 24 * 3600.0
+"""A cell is given up after six hours, unless told otherwise: what took longer than a day was a clock's jump."""
+
 
 def table() -> "pa.Table | ds.Dataset":
-    """Return every row of every file: finished, failed and skipped cells of any identity."""
-    files = [str(file) for file in sorted(paths.results().glob("*/[!.]*.parquet"))]
-    return ds.dataset(files, schema=OBSERVATIONS, format="parquet") if files else OBSERVATIONS.empty_table()
+    """Return every row of every file: finished, failed and skipped cells of any identity; of damaged ones none."""
+    files = [str(one.path) for one in inventory.whole()]
+    scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
+    form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
+    return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
 
 
 def finished(identities: Iterable[str] | None = None) -> list[Path]:
-    """Return the files of the finished cells of those identities, of all with None: their names say what they hold.
+    """Return the whole files of the finished cells of those identities, of all with None.
 
     Parameters
     ----------
@@ -33,11 +37,11 @@ def finished(identities: Iterable[str] | None = None) -> list[Path]:
         ``identity`` for all blocks of a cell, ``identity.block`` for one.
     """
     chosen = None if identities is None else set(identities)
-    files = (file for file in sorted(paths.results().glob("*/[!.]*.parquet")) if file.stem.count(".") == 1)
-    return [file for file in files if chosen is None or {file.stem, file.stem.partition(".")[0]} & chosen]
+    done = (one for one in inventory.whole() if one.facts.state == "done")
+    return [one.path for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
 
 
-def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
+def connect(identities: Iterable[str] | None = None, memory: str | None = None) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 
     Views: ``all_observations``, every value beside its cell, and a row for each cell without values; ``observations``,
@@ -47,6 +51,8 @@ def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
     ----------
     identities
         What ``observations`` holds: ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all.
+    memory
+        What a query of a person's may take, as DuckDB writes it; None: what DuckDB takes by itself.
     """
     import duckdb
 
@@ -60,6 +66,8 @@ def connect(identities: Iterable[str] | None = None) -> "DuckDBPyConnection":
     connection.execute(f"CREATE VIEW cells AS {_CELLS}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
+    if memory is not None:
+        connection.execute(f"SET memory_limit = '{memory}'; SET temp_directory = ''; SET enable_progress_bar = false")
     connection.execute("SET enable_external_access = false; SET lock_configuration = true")
     return connection
 
@@ -71,12 +79,13 @@ def observations(identities: Iterable[str] | None = None) -> pd.DataFrame:
 
 
 def seconds() -> dict[tuple[str, str], float]:
-    """Return how long a finished cell took at last, by its study and its parameters in JSON."""
-    names = ["study", "parameters", "cell_started_at", "cell_ended_at", "state"]
-    files = sorted(paths.results().glob("*/[!.]*.parquet"))
-    found = (pq.ParquetFile(file).read_row_group(0, columns=names).slice(0, 1).to_pylist() for file in files)
-    done = sorted((row for rows in found for row in rows if row["state"] == "done"), key=lambda row: row[names[3]])
-    return {(row["study"], row["parameters"]): (row[names[3]] - row[names[2]]).total_seconds() for row in done}
+    """Return how long a finished cell took at last, by its study and its parameters in JSON.
+
+    What no cell can have taken is left out: files that were written before durations came from the monotonic clock
+    hold a jump of the machine's time as one.
+    """
+    done = [one.facts for one in inventory.whole() if one.facts.state == "done" and 0 <= one.facts.took_s <= LONGEST_S]
+    return {(one.study, str(one.parameters)): one.took_s for one in sorted(done, key=lambda one: one.ended_at or 0.0)}
 
 
 def frame(connection: "DuckDBPyConnection", query: str) -> pd.DataFrame:

@@ -1,4 +1,4 @@
-"""A cell's file in the results' folder: its name says whether it is done, so resuming is a directory listing."""
+"""A cell's file in the results' folder: its name says whether it is done, and its contents are held against it."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchbook import paths
+from benchbook.results import inventory, seal
 from benchbook.results.files import flush_folder, typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS
 
@@ -23,14 +24,9 @@ def path(study: str, identity: str, block: int, state: State = "done") -> Path:
 
 
 def states(study: str) -> dict[str, State]:
-    """Return the state of each of a study's written cells, by ``identity.block``."""
-    found: dict[str, State] = {}
-    for state in reversed(STATES):  # done comes last: it outlives what an interrupted `write` left beside it
-        for file in (paths.results() / study).glob("*.parquet"):
-            key, _, suffix = file.stem.partition(".")[2].partition(".")
-            if (suffix or "done") == state and not file.name.startswith("."):
-                found[f"{file.name.partition('.')[0]}.{key}"] = state
-    return found
+    """Return the state of each of a study's written cells, by ``identity.block``: of what is damaged, none."""
+    found = {state: {one.key: state for one in inventory.whole(study) if one.facts.state == state} for state in STATES}
+    return found["skipped"] | found["failed"] | found["done"]  # done outlives what an interrupted `write` left beside
 
 
 def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> Path:
@@ -50,7 +46,8 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
         The file.
     """
     place = {state: path(cell["study"], cell["cell_id"], cell["block"], state) for state in STATES}
-    write_table(place[cell["state"]], joined(cell, values))
+    table = joined(cell, values)
+    write_table(place[cell["state"]], table, seal.facts(table))
     for state in STATES:
         if state != cell["state"]:
             place[state].unlink(missing_ok=True)
@@ -65,6 +62,9 @@ def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = Non
     table = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
     row = typed(pd.DataFrame([dict(cell)]), CELLS)
     for name in CELLS.names:
+        if name in seal.KEYS:  # whose the file is, no study says
+            table = _with(table, name, pa.repeat(row[name][0], len(table)))
+            continue
         own = table[name] if name in table.column_names else pa.nulls(len(table), CELLS.field(name).type)
         table = _with(table, name, pc.coalesce(own, row[name][0]))
     return table.select(OBSERVATIONS.names).cast(OBSERVATIONS)

@@ -6,26 +6,27 @@ import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchbook import paths, results, studies
 from benchbook.deployment import Topology
 from benchbook.grid import Cell, notebook
 from benchbook.runner import outcome
-from benchbook.runner.cells import columns, measured_on
+from benchbook.runner.cells import changed, columns, measured_on
 from benchbook.runner.failures import Failure
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
+from benchbook.runner.stopwatch import Stopwatch
 from benchbook.runner.storing import storing
 from benchbook.runner.visit import Visit
+from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
-from benchbook.studies.cell import RESULT
+from benchbook.studies.cell import RECORDS, RESULT
 
 TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is given up, unless told otherwise."""
@@ -117,19 +118,23 @@ class Batch:
         """Run a cell; return whether its servers can be trusted with another."""
         target = visit.folder / "rows.parquet"
         target.unlink(missing_ok=True)
-        started_at = datetime.now(UTC)
+        watch = Stopwatch()
         why = self._execute(cell, visit, target)
+        other = changed(cell)
         table, lacking = _delivered(cell, target)
-        known = measured_on(visit, started_at, datetime.now(UTC))
-        if table is None or lacking:
+        took = watch.stopped()
+        known = measured_on(visit, took)
+        if table is None or lacking or other:
             dead = visit.broken()
-            self._fail(cell, dead or why or f"the notebook ended well but delivered too little: {lacking}", known)
+            self._fail(
+                cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
+            )
             return False
         self._write({**columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1
         rows = outcome.frame(table)
         self.summary.measured_s += outcome.measured_s(rows)
-        self._progress.ended(cell, "done", (known["cell_ended_at"] - started_at).total_seconds())
+        self._progress.ended(cell, "done", took.seconds)
         if ran_out := outcome.ran_out(rows):
             self.summary.ran_out.append(cell)
         return not ran_out
@@ -140,17 +145,29 @@ class Batch:
         with storing():
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
-        env = {**visit.env, RESULT: str(target)}
+        scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
+        env = {**visit.env, RESULT: str(target), **({RECORDS: cell.records} if cell.records else {})}
         kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
         parameters = cell.parameters.model_dump()
         try:
-            return execute(notebook(cell.study), parameters, kernel, kept, broken=visit.died, timeout_s=self._timeout_s)
+            return execute(
+                notebook(cell.study),
+                parameters,
+                kernel,
+                kept,
+                broken=visit.died,
+                scrub=scrub,
+                timeout_s=self._timeout_s,
+            )
         finally:
             with storing(), suppress(FileNotFoundError):
-                if not log.stat().st_size:
+                if said := log.read_text(errors="replace"):
+                    log.write_text(scrub(said))
+                else:
                     log.unlink()
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
+        reason = scrubbed(reason)
         self._write({**columns(cell, self._run_id, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
@@ -167,9 +184,12 @@ def _visited(cell: Cell) -> tuple[int, str, Topology]:
 
 def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
     """Return the rows that a cell delivered, and what they lack."""
-    if not target.exists():
+    try:
+        table = results.delivered(target)
+    except FileNotFoundError:
         return None, "nothing"
-    table = pq.read_table(target)
+    except results.DamagedError as error:
+        return None, f"what it delivered is damaged: {error}"
     asked = cell.parameters.model_dump()
     expected = studies.load(cell.study).expected(cell.parameters)
     return table, outcome.missing(outcome.frame(table), asked["repetitions"], expected, asked.get("format"))

@@ -1,10 +1,12 @@
 """What a cell's file says of it beside its values."""
 
-from datetime import datetime
+import json
+from datetime import timedelta
 from typing import Any
 
-from benchbook import measure, results, studies
+from benchbook import datasets, measure, results, studies
 from benchbook.grid import Cell, code_hash
+from benchbook.runner.stopwatch import STEP_S, Took
 from benchbook.runner.visit import Visit
 
 
@@ -29,13 +31,29 @@ def columns(cell: Cell, run_id: str, state: results.State, reason: str | None = 
     }
 
 
-def measured_on(visit: Visit, started_at: datetime, ended_at: datetime) -> dict[str, Any]:
-    """Return a cell's columns that its deployment knows."""
+def changed(cell: Cell) -> str | None:
+    """Return that the file of records which a cell was given is another now than when it was planned; else None."""
+    if cell.records is None:
+        return None
+    file = cell.parameters.model_dump()["dataset_file"]
+    try:
+        return None if datasets.digest(file) == cell.records else f"{file}: {datasets.CHANGED}"
+    except datasets.OwnDataError as error:
+        return f"{error}: it {datasets.CHANGED}"
+
+
+def measured_on(visit: Visit, took: Took) -> dict[str, Any]:
+    """Return a cell's columns that its deployment knows, and when it ran.
+
+    It ends as long after its start as the monotonic clock says; how far the machine's time jumped meanwhile stands
+    with its environment.
+    """
     nodes = visit.deployment.nodes
+    jumped = {"clock_step_s": round(took.step_s, 3)} if abs(took.step_s) >= STEP_S else {}
     return {
         "engine_version": nodes[0].version if nodes else None,
         "stand_in": any(node.stand_in for node in nodes),
-        "environment": visit.environment,
-        "cell_started_at": started_at,
-        "cell_ended_at": ended_at,
+        "environment": json.dumps(json.loads(visit.environment) | jumped, sort_keys=True),
+        "cell_started_at": took.started_at,
+        "cell_ended_at": took.started_at + timedelta(seconds=took.seconds),
     }

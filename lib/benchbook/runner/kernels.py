@@ -1,4 +1,8 @@
-"""Fresh kernels: forked from a nursery where the system gives parent-death signals, else started anew."""
+"""Fresh kernels: forked from a nursery where the system gives parent-death signals, else started anew.
+
+A kernel finds nothing of the user's: its environment is `environment`'s, its home an empty folder in the run's, and it
+reads no configuration of IPython's or Jupyter's, wherever that lies.
+"""
 
 import json
 import os
@@ -13,13 +17,41 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
 
+from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
 
-from benchbook import processes
+from benchbook import folders, paths, processes
+from benchbook.folders import Folder
+
+_LONGEST: Final = 66
+"""Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
 _NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """What keeps numpy and pyarrow from starting threads in a nursery: a thread does not survive a fork."""
+
+
+_ALONE: Final = "import sys; from benchbook.runner.nursery import launch; launch(sys.argv[1:])"
+"""A kernel that no nursery forks."""
+
+
+def folder() -> Folder:
+    """Return a new folder for kernels' sockets, whose names would get longer elsewhere than the system allows."""
+    usual = folders.temporary()
+    return Folder("run", usual if len(str(usual)) <= _LONGEST else Path("/tmp"))
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Return the environment of kernels that work in a folder: home and temporary files lie there, and end with it.
+
+    What names the suite's own things is passed on (``BENCHBOOK_*``). Matplotlib keeps its list of fonts in the
+    checkout, for making it takes seconds.
+    """
+    home = folder / "home"
+    home.mkdir(mode=0o700, exist_ok=True)
+    fonts = paths.fonts() if os.access(paths.fonts().parents[1], os.W_OK) else home
+    own = {name: value for name, value in os.environ.items() if name.startswith("BENCHBOOK_")}
+    return processes.environment(home, TMPDIR=str(home), MPLCONFIGDIR=str(fonts), **own)
 
 
 class Child:
@@ -78,12 +110,13 @@ class Child:
 class Nursery:
     """The runner's end of `benchbook.runner.nursery`; a context manager that ends it, and its kernel with it."""
 
-    def __init__(self, modules: Sequence[str], log: Path) -> None:
+    def __init__(self, modules: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
         self._channel, theirs = socket.socketpair()
         with log.open("ab") as file, theirs:
-            command = [sys.executable, "-m", "benchbook.runner.nursery", *modules]
-            env = {**os.environ, **_NO_THREADS}
-            self.process = processes.spawn(command, env=env, stdin=theirs.fileno(), stdout=file, stderr=file)
+            command = [*processes.PYTHON, "-m", "benchbook.runner.nursery", *modules]
+            self.process = processes.spawn(
+                command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
+            )
 
     def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
         """Return a new kernel."""
@@ -98,9 +131,13 @@ class Nursery:
         processes.stop(self.process, signal.SIGKILL)
 
 
-def nursery(modules: Sequence[str], log: Path) -> AbstractContextManager[Nursery | None]:
-    """Return a nursery where forked kernels are safe (Linux), else a context with None."""
-    return Nursery(modules, log) if sys.platform == "linux" else nullcontext()
+def nursery(modules: Sequence[str], folder: Path) -> AbstractContextManager[Nursery | None]:
+    """Return a nursery where forked kernels are safe (Linux), else a context with None; its log lies in the folder."""
+    return Nursery(modules, folder / "nursery.log", environment(folder)) if sys.platform == "linux" else nullcontext()
+
+
+_SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
+"""What Jupyter is told of our kernels, so that it looks for no other that goes by the same name."""
 
 
 @dataclass
@@ -112,18 +149,18 @@ class Kernel:
     nursery
         What forks it; None starts it anew.
     folder
-        Where its sockets lie; its name is short, for the system allows some hundred characters.
+        Where its sockets lie: `folder`'s.
     cwd, log
         Its working folder, and the file of all it prints past the notebook.
     env
-        Added to the runner's own environment.
+        Added to its `environment`.
     """
 
     nursery: Nursery | None
     folder: Path
     cwd: Path
     log: Path
-    env: Mapping[str, str]
+    env: Mapping[str, str] = field(default_factory=dict)
     pid: int | None = field(default=None, init=False)
 
     def manager(self) -> type[AsyncKernelManager]:
@@ -133,8 +170,12 @@ class Kernel:
         class Manager(AsyncKernelManager):
             def __init__(self, **options: Any) -> None:
                 super().__init__(transport="ipc", connection_file=str(kernel.folder / "k.json"), **options)
-                self.provisioner = _Provisioner(kernel_id="cell", kernel_spec=self.kernel_spec, parent=self)
+                self.provisioner = _Provisioner(kernel_id="cell", kernel_spec=_SPEC, parent=self)
                 self.provisioner.kernel = kernel
+
+            @property
+            def kernel_spec(self) -> KernelSpec:
+                return _SPEC
 
         return Manager
 
@@ -151,15 +192,13 @@ class _Provisioner(LocalProvisioner):
     kernel: Kernel
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
-        kernel, env = self.kernel, {**kwargs.pop("env"), **self.kernel.env}
-        arguments = cmd[cmd.index("-f") :]
+        kernel, env = self.kernel, {**environment(self.kernel.folder), **self.kernel.env}
         if kernel.nursery is None:
-            command = [sys.executable, "-m", "ipykernel_launcher", *arguments]
             with kernel.log.open("ab") as log:
                 streams = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": str(kernel.cwd)}
-                await super().launch_kernel(command, env=env, **kwargs | streams)
+                await super().launch_kernel([*processes.PYTHON, "-c", _ALONE, *cmd], **kwargs | streams | {"env": env})
         else:
-            child = kernel.nursery.fork(arguments, env, kernel.cwd, kernel.log)
+            child = kernel.nursery.fork(cmd, env, kernel.cwd, kernel.log)
             self.process, self.pid, self.pgid = child, child.pid, child.pid  # type: ignore[assignment]
         kernel.pid = self.pid
         return self.connection_info

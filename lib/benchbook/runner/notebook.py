@@ -1,12 +1,13 @@
 """One cell in a fresh kernel: papermill works in a thread, the main thread watches over it."""
 
 import logging
+import math
 import re
-import shutil
 import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -15,6 +16,7 @@ from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
 from benchbook.runner.kernels import Kernel
+from benchbook.scrubbing import scrubbed
 from benchbook.servers.errors import advised
 
 _GLANCE_S: Final = 1.0
@@ -31,9 +33,11 @@ def execute(
     kept: Path,
     *,
     broken: Callable[[], str | None],
-    timeout_s: float,
+    scrub: Callable[[str], str] = scrubbed,
+    timeout_s: float = math.inf,
+    skipped: str | None = "draw",
 ) -> str | None:
-    """Execute a notebook without its drawing; return why it did not end well, else None.
+    """Execute a notebook; return why it did not end well, else None.
 
     Parameters
     ----------
@@ -45,17 +49,25 @@ def execute(
         Where the executed notebook is kept.
     broken
         Returns why what the cell uses has died; asked once a second. The cell then has a moment to say so itself.
+    scrub
+        Returns a text without passwords: what is returned and kept goes through it.
     timeout_s
         Seconds until the cell is given up.
+    skipped
+        The tag of notebook cells that are left out.
     """
     said: list[str | None] = []
-    worker = threading.Thread(target=lambda: said.append(_papermill(notebook, parameters, kernel, kept)))
+    executed = kernel.folder / "executed.ipynb"
+    work = partial(_papermill, notebook, parameters, kernel, executed, kept.name, skipped)
+    worker = threading.Thread(target=lambda: said.append(work()))
     worker.start()
     try:
         why = _watch(worker, broken, timeout_s)
     finally:
         _end(worker, kernel)
-    return why or said[0]
+        _keep(executed, kept, scrub)
+    why = why or said[0]
+    return why and scrub(why)
 
 
 def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
@@ -77,8 +89,9 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
         worker.join(0.2)
 
 
-def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept: Path) -> str | None:
-    executed = kernel.folder / "executed.ipynb"
+def _papermill(
+    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, skipped: str | None
+) -> str | None:
     try:
         papermill.execute_notebook(
             notebook,
@@ -86,22 +99,26 @@ def _papermill(notebook: Path, parameters: dict[str, Any], kernel: Kernel, kept:
             parameters,
             progress_bar=False,
             request_save_on_cell_execute=False,
-            skip_cells_with_tag="draw",
+            skip_cells_with_tag=skipped or "",
             kernel_manager_class=kernel.manager(),
             shutdown_kernel="immediate",
         )
     except PapermillExecutionError as error:
         said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
-        return f"{said} (notebook cell {error.cell_index} of {kept.name})"
+        return f"{said} (notebook cell {error.cell_index} of {kept})"
     except DeadKernelError:
         return f"the kernel died; {_last_words(kernel.log)}"
     except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
         return advised(f"{type(error).__name__}: {error}")
-    finally:
-        if executed.exists():
-            with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
-                shutil.move(executed, kept)
     return None
+
+
+def _keep(executed: Path, kept: Path, scrub: Callable[[str], str]) -> None:
+    """Keep an executed notebook, its tracebacks without passwords."""
+    if executed.exists():
+        with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
+            kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
+            executed.unlink()
 
 
 def _last_words(log: Path) -> str:

@@ -5,7 +5,6 @@ process, session, environment and log. A kernel dies with its nursery, and a nur
 deployment gets a nursery of its own, so that no two blocks share a memory layout or a hash seed.
 """
 
-import ctypes
 import gc
 import importlib
 import json
@@ -15,14 +14,13 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Any, NoReturn
 
-_PR_SET_PDEATHSIG: Final = 1
+from benchbook import processes
 
 
 def main(modules: list[str]) -> None:
     """Import, then fork a kernel for each order that arrives at the socket on standard input."""
-    prctl = ctypes.CDLL(None).prctl
     for name in ("ipykernel.kernelapp", "ipykernel.ipkernel", "pandas", "pyarrow.parquet", "pydantic", *modules):
         with suppress(ImportError):  # a driver that is missing here: the cells that need it will say so
             importlib.import_module(name)
@@ -33,11 +31,12 @@ def main(modules: list[str]) -> None:
     for line in channel.makefile("rb"):
         child = os.fork()
         if not child:
-            prctl(_PR_SET_PDEATHSIG, int(signal.SIGKILL), 0, 0, 0)
-            if os.getppid() != nursery:  # it died before the request
-                os._exit(1)
+            processes.die_with(nursery)
             _kernel(json.loads(line), channel)
         _tell(channel, pid=child)
+        os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+        with suppress(ProcessLookupError):  # what it started in its own session ends with it, stopped or not
+            os.killpg(child, signal.SIGKILL)
         _tell(channel, status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
@@ -53,13 +52,9 @@ def _kernel(order: dict[str, Any], channel: socket.socket) -> NoReturn:
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
     arguments = [*order["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]  # read at import, else
-    sys.argv = ["ipykernel_launcher", *arguments]
-    sys.path[0] = ""
     status: int | str | None = 1
     try:
-        from ipykernel.kernelapp import IPKernelApp
-
-        status = IPKernelApp.launch_instance(argv=arguments)
+        status = launch(arguments)
     except SystemExit as leaving:
         status = leaving.code
     except BaseException:
@@ -68,6 +63,19 @@ def _kernel(order: dict[str, Any], channel: socket.socket) -> NoReturn:
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(status if isinstance(status, int) else int(status is not None))
+
+
+def launch(arguments: list[str]) -> int | None:
+    """Be a kernel, which reads no configuration and keeps no history (in a database that another thread writes)."""
+    from ipykernel.kernelapp import IPKernelApp
+    from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
+
+    ENV_CONFIG_DIRS.clear()  # the user's are in the home that a kernel does not see
+    SYSTEM_CONFIG_DIRS.clear()
+    arguments = ["--HistoryManager.enabled=False", *arguments]
+    sys.argv = ["ipykernel_launcher", *arguments]
+    status: int | None = IPKernelApp.launch_instance(argv=arguments)
+    return status
 
 
 def _tell(channel: socket.socket, **what: int) -> None:

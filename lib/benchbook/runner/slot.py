@@ -1,17 +1,19 @@
 """One timing slot: two runs on the same results never overlap."""
 
-import fcntl
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from typing import Final
 
-from benchbook import paths
+from benchbook.results import lock
+from benchbook.results.lock import BusyError
 from benchbook.runner.storing import storing
 
+__all__ = ["BusyError", "slot"]
 
-class BusyError(RuntimeError):
-    """Another run has the timing slot."""
+_PATIENCE_S: Final = 1.0
+"""Another command that sets a damaged file aside has the folder for a moment."""
 
 
 @contextmanager
@@ -25,18 +27,10 @@ def slot() -> Iterator[None]:
     UnwritableError
         When the folder takes nothing.
     """
-    folder = paths.results()
-    with storing():
-        folder.mkdir(parents=True, exist_ok=True)
-        lock = (folder / ".running").open("a+")
-    with lock as file:
-        try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            file.seek(0)
-            raise BusyError(f"{file.read() or 'another run'} writes to {folder}: wait for it, or stop it") from None
-        file.truncate(0)
+    with ExitStack() as up:
         with storing():
+            file = up.enter_context(lock.held(_PATIENCE_S))
+            file.truncate(0)
             file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
             file.flush()
         yield

@@ -2,23 +2,21 @@
 
 import json
 import os
-import tempfile
+import sys
 from collections.abc import Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Self
+from typing import Any, Self
 
-from benchbook import measure, servers
+from benchbook import engines, folders, measure, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+from benchbook.folders import Folder
 from benchbook.grid import closure
+from benchbook.runner import kernels
 from benchbook.runner.kernels import Nursery, nursery
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
-from benchbook.servers.folders import Folder
-
-_LONGEST: Final = 66
-"""Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
 
 class Visit(AbstractContextManager["Visit"]):
@@ -49,7 +47,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     @cached_property
     def _folder(self) -> Folder:
-        return Folder("run", _short_folder())
+        return kernels.folder()
 
     @property
     def folder(self) -> Path:
@@ -74,8 +72,9 @@ class Visit(AbstractContextManager["Visit"]):
         self.down()
         try:
             with ExitStack() as up:
-                self.nursery = up.enter_context(nursery(self._modules, self.folder / "nursery.log"))
+                self.nursery = up.enter_context(nursery(self._modules, self.folder))
                 self._running = up.enter_context(self._servers())
+                self._reserve(up)
                 self._announce()
                 self._up = up.pop_all()
         except OSError as error:
@@ -106,7 +105,8 @@ class Visit(AbstractContextManager["Visit"]):
     @cached_property
     def environment(self) -> str:
         """What the cells are measured on, as JSON: the machine, and the servers without their addresses."""
-        found: dict[str, Any] = measure.environment(Path(tempfile.gettempdir()))
+        found: dict[str, Any] = measure.environment(folders.temporary())
+        found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
         found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}
         return json.dumps(found, sort_keys=True, default=str)
@@ -116,6 +116,14 @@ class Visit(AbstractContextManager["Visit"]):
         none = Running(NONE, lambda: None, lambda: None)
         return nullcontext(none) if product == "none" else servers.up(product, topology)
 
+    def _reserve(self, up: ExitStack) -> None:
+        """See to it that given servers take our data, and lose them at the end."""
+        try:
+            engines.reserve(self.deployment)
+        except engines.EngineError as error:
+            raise ServerError(str(error)) from error
+        up.callback(_release, self.deployment)
+
     def _announce(self) -> None:
         path = self.folder / "deployment.json"
         path.unlink(missing_ok=True)
@@ -123,7 +131,9 @@ class Visit(AbstractContextManager["Visit"]):
             file.write(self.deployment.to_json())
 
 
-def _short_folder() -> Path:
-    """Return where temporary files go, unless a socket's name would get longer there than the system allows."""
-    usual = tempfile.gettempdir()
-    return Path(usual if len(usual) <= _LONGEST else "/tmp")
+def _release(deployment: Deployment) -> None:
+    """Remove what cells made on given servers; what cannot be removed is marked, and the next run's to remove."""
+    try:
+        engines.release(deployment)
+    except engines.EngineError as error:
+        print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)

@@ -2,8 +2,10 @@
 
 import importlib
 import os
+import re
 from dataclasses import dataclass
-from typing import Any
+from ipaddress import IPv6Address
+from typing import Any, Final
 from urllib.parse import urlsplit
 
 import psutil
@@ -11,6 +13,9 @@ import psutil
 from benchbook.deployment import Role, Topology
 from benchbook.registry import server
 from benchbook.servers.errors import ServerError
+
+_SEVERAL: Final = ("mongodb", "postgresql")
+"""Products whose drivers find the right one among several hosts."""
 
 
 @dataclass(frozen=True)
@@ -49,15 +54,43 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         )
     schemes = importlib.import_module(server(product)).SCHEMES
     for role in wanted:
-        if urlsplit(urls[role]).scheme not in schemes:  # not shown: it may hold a password
+        if urls[role].partition("://")[0] not in schemes:  # not shown: it may hold a password
             raise ServerError(f"{variable(product, role)} must start with {schemes[0]}://")
+        if fault := _fault(product, urls[role]):
+            raise ServerError(f"{variable(product, role)} {fault}")
     return {role: urls[role] for role in wanted}
 
 
-def shown(url: str) -> str:
-    """Return an address without its password, for errors and logs."""
-    parts = urlsplit(url)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+def _fault(product: str, url: str) -> str | None:
+    """Return what is wrong with an address, without showing any of it; None when a driver can read it."""
+    if re.search(r"[\s\x00-\x1f\x7f]", url):
+        return "holds a blank or a line's end: a blank in a password is written %20"
+    authority, rest = re.match(r"([^/?#]*)(.*)", url.partition("://")[2], re.DOTALL).groups()  # type: ignore[union-attr]
+    login, _, hosts = authority.rpartition("@")
+    if "@" in rest or re.search(r"[@\[\]]|%(?![0-9A-Fa-f]{2})", login):
+        return "holds signs that user and password must escape: write % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
+    if "," in hosts and product.partition("@")[0] not in _SEVERAL:
+        return f"names several hosts: {product} takes one"
+    if not hosts and product.startswith("postgresql") and "host=" in rest:
+        return None
+    return next(filter(None, map(_host_fault, hosts.split(","))), None)
+
+
+def _host_fault(host: str) -> str | None:
+    """Return what is wrong with a host and its port."""
+    name, port = re.match(r"(\[[^\]]*\]|[^:\[\]]*)(.*)", host).groups()  # type: ignore[union-attr]
+    if name.startswith("["):
+        try:
+            IPv6Address(name[1:-1])
+        except ValueError:
+            return "names no IPv6 address in its brackets"
+    if port.startswith("[") or ":" in port[1:]:
+        return "has an IPv6 address that must stand in brackets, as [::1] does"
+    if not name:
+        return "names no host"
+    if port and not (re.fullmatch(r":[0-9]{1,5}", port) and 1 <= int(port[1:]) <= 65535):
+        return "has a port that is no number from 1 to 65535"
+    return None
 
 
 def listener(product: str, url: str) -> int | None:

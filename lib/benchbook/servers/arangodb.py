@@ -4,9 +4,11 @@ import base64
 import json
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import unquote, urlsplit
 
+from benchbook.deployment import location
 from benchbook.servers.address import Answer
 
 SCHEMES: Final = ("arangodb", "arangodbs")
@@ -39,7 +41,7 @@ def _told(url: str, path: str) -> dict[str, Any]:
     parts = urlsplit(url)
     secure = parts.scheme == "arangodbs"
     database = parts.path.strip("/") or "_system"
-    request = urllib.request.Request(f"http{'s' * secure}://{parts.hostname}:{parts.port or 8529}/_db/{database}{path}")
+    request = urllib.request.Request(f"http{'s' * secure}://{location(url, 8529)}/_db/{database}{path}")
     login = f"{unquote(parts.username or 'root')}:{unquote(parts.password or '')}"
     request.add_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
     try:
@@ -50,5 +52,5 @@ def _told(url: str, path: str) -> dict[str, Any]:
             return {}
         why = "authentication failed" if error.code in (401, 403) else error.reason
         raise ConnectionError(f"{path}: {why} ({error.code})") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(f"{path}: {error}") from None

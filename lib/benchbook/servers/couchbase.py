@@ -10,10 +10,11 @@ import re
 import secrets
 import urllib.error
 import urllib.request
+from http.client import HTTPException
 from typing import Any, Final
 from urllib.parse import parse_qs, unquote, urlsplit
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Role, Topology, location
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import written
 from benchbook.servers.fleet import Fleet
@@ -63,7 +64,8 @@ def _told(url: str, path: str) -> dict[str, Any]:
     parts = urlsplit(url)
     secure = parts.scheme == "couchbases"
     (port,) = parse_qs(parts.query).get("management", ["18091" if secure else "8091"])
-    request = urllib.request.Request(f"http{'s' * secure}://{parts.hostname}:{port}{path}")
+    host = location(url, 0).rpartition(":")[0]
+    request = urllib.request.Request(f"http{'s' * secure}://{host}:{port}{path}")
     login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
     request.add_header("Authorization", f"Basic {base64.b64encode(login.encode()).decode()}")
     try:
@@ -72,5 +74,5 @@ def _told(url: str, path: str) -> dict[str, Any]:
     except urllib.error.HTTPError as error:
         why = "authentication failed" if error.code in (401, 403) else error.reason
         raise ConnectionError(f"{path}: {why} ({error.code})") from None
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(f"{path}: {error}") from None

@@ -4,6 +4,7 @@ It answers before the disk has what was written (LevelDB without sync), where Co
 a database's: an engine's `create` sets it up, in both directions when the topology is ``bidirectional``.
 """
 
+import base64
 import secrets
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ from urllib.parse import unquote
 
 import urllib3
 from urllib3.exceptions import HTTPError
-from urllib3.util import make_headers, parse_url
+from urllib3.util import parse_url
 
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
@@ -57,7 +58,7 @@ def ask(url: str) -> Answer:
         answer = urllib3.request(
             "GET",
             f"{parts.scheme}://{parts.netloc}{parts.path or '/'}",
-            headers=make_headers(basic_auth=unquote(parts.auth or "") or None),
+            headers=_authorization(unquote(parts.auth or "")),
             timeout=_PATIENCE_S,
             retries=False,
         )
@@ -69,6 +70,11 @@ def ask(url: str) -> Answer:
     if "couchdb" not in told and not told.get("stand_in"):
         raise ConnectionError(f"no CouchDB: it answers {answer.status}")
     return _answer(told)
+
+
+def _authorization(login: str) -> dict[str, str]:
+    """Return the header of HTTP's basic authentication, in UTF-8."""
+    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
 
 
 def _command(fleet: Fleet, found: Found, role: Role, secret: Path) -> Command:

@@ -5,6 +5,8 @@ import signal
 from pathlib import Path
 from typing import Final
 
+from benchbook.scrubbing import scrubbed
+
 _LINES = 8
 _TAIL_B = 65_536
 
@@ -22,7 +24,10 @@ _REMEDIES: Final = {
 
 
 class ServerError(RuntimeError):
-    """A server could not be found, started, reached or used; the message says why and what to do."""
+    """A server could not be found, started, reached or used; the message says why and what to do, and no password."""
+
+    def __init__(self, message: str | None) -> None:
+        super().__init__(scrubbed(message or "it ended"))
 
 
 def written(log: Path) -> str:

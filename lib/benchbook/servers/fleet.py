@@ -11,8 +11,8 @@ from pathlib import Path
 
 from benchbook import processes
 from benchbook.deployment import Role
+from benchbook.folders import Folder
 from benchbook.servers.errors import ServerError, ending, last_words, remedy, written
-from benchbook.servers.folders import Folder
 from benchbook.servers.programs import environment
 
 Command = Callable[[int], Sequence[str | Path]]
@@ -101,7 +101,7 @@ class Fleet:
         self.stop_signal = stop_signal
         self.death_signal = death_signal
         self.waits = waits
-        self.folder = Folder()
+        self.folder = Folder("servers")
         self.servers: list[Server] = []
 
     def subfolder(self, name: str) -> Path:
@@ -157,7 +157,7 @@ class Fleet:
                 command,
                 user=self.user,
                 cwd=self.folder.path,
-                env=environment(),
+                env=environment(self.folder.path),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,

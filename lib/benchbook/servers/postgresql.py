@@ -14,7 +14,7 @@ from typing import Any, Final
 import psycopg
 from psycopg.conninfo import make_conninfo
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Role, Topology, as_addressed
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Fleet, Server
@@ -69,7 +69,7 @@ def ask(url: str) -> Answer:
     """
     query = "SELECT name, current_setting(name) FROM pg_settings WHERE name = 'server_version' OR name = ANY(%s)"
     try:
-        with closing(psycopg.connect(url, connect_timeout=5, autocommit=True)) as connection:
+        with as_addressed(), closing(psycopg.connect(url, connect_timeout=5, autocommit=True)) as connection:
             settings: dict[str, Any] = dict(connection.execute(query, [list(_SETTINGS)]).fetchall())
             replays = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
     except psycopg.Error as error:
@@ -107,7 +107,7 @@ def _copy(fleet: Fleet, programs: dict[str, Path], primary: Server, password: st
 def await_streaming(url: str) -> None:
     """Wait until the primary at `url` streams its log to a replica."""
     deadline = time.monotonic() + _PATIENCE_S
-    with closing(psycopg.connect(url, autocommit=True)) as connection:
+    with as_addressed(), closing(psycopg.connect(url, autocommit=True)) as connection:
         while connection.execute("SELECT state FROM pg_stat_replication").fetchone() != ("streaming",):
             if time.monotonic() > deadline:
                 raise ServerError(f"postgresql's replica did not follow its primary within {_PATIENCE_S:.0f} s")

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import psycopg
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Role, Topology, as_addressed
 from benchbook.servers import postgresql
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.postgresql import (
@@ -51,7 +51,7 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
     primary = serve(fleet, programs, "primary", data)
     urls: dict[Role, str] = {"primary": address(primary, password)}
     if topology == "replicated":
-        with closing(psycopg.connect(urls["primary"], autocommit=True)) as connection:
+        with as_addressed(), closing(psycopg.connect(urls["primary"], autocommit=True)) as connection:
             connection.execute("SELECT pg_create_physical_replication_slot(%s)", [SLOT])
         source = f"host=127.0.0.1 port={primary.port} user={USER} password={password}"
         recovery = f"standby_mode = on\nprimary_conninfo = '{source}'\nprimary_slot_name = '{SLOT}'\n"

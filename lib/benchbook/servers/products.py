@@ -7,8 +7,9 @@ from typing import Final, Protocol, cast
 
 from benchbook.deployment import Role, Topology
 from benchbook.registry import PRODUCTS, server
+from benchbook.scrubbing import shown
 from benchbook.servers.absent import absent
-from benchbook.servers.address import Answer, given, shown, variable
+from benchbook.servers.address import Answer, given, variable
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.programs import PACKAGES, Found, Missing, installed
@@ -97,7 +98,7 @@ def ask(product: str, role: Role, url: str) -> Answer:
     """
     try:
         answer = module(product).ask(url)
-    except ConnectionError as error:
+    except (OSError, ValueError) as error:  # what a driver says of an address that it cannot read is a ValueError
         raise ServerError(f"{variable(product, role)} ({shown(url)}) does not answer: {error}") from None
     if why := _misfit(product, answer):
         raise ServerError(f"{variable(product, role)} ({shown(url)}) is {answer.version}: {why}")

@@ -11,7 +11,7 @@ from functools import cache
 from pathlib import Path
 from typing import Final, Literal
 
-from benchbook import paths
+from benchbook import paths, processes
 from benchbook.servers.errors import remedy
 
 Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
@@ -36,10 +36,9 @@ class Missing:
     why: str
 
 
-def environment() -> dict[str, str]:
-    """Return the whole environment that servers run in: nothing of ours steers them, and they speak English."""
-    kept = {name: os.environ[name] for name in ("LD_LIBRARY_PATH", "PATH", "TZ") if name in os.environ}
-    return kept | {"LC_ALL": "C"}  # mongod does not even start when the locale is not installed
+def environment(home: Path | None = None) -> dict[str, str]:
+    """Return the whole environment that servers run in: they speak English, in the one locale that is everywhere."""
+    return processes.environment(home, LC_ALL="C")  # mongod does not even start when the locale is not installed
 
 
 @dataclass(frozen=True)
@@ -157,9 +156,7 @@ def version_of(program: Path, not_: str = "") -> str:
     """
     command: list[str | Path] = [program, "--version"]
     try:
-        answer = subprocess.run(
-            command, env=environment(), capture_output=True, text=True, errors="replace", timeout=20
-        )
+        answer = processes.answer(command, env=environment(), timeout_s=20)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
     if not_ and not_ in answer.stdout:

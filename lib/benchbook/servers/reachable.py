@@ -1,13 +1,12 @@
 """Programs that another user can run: what was installed into a checkout under a 0700 home lies out of reach."""
 
-import pwd
 import shutil
-import subprocess
-import tempfile
 from functools import partial
 from pathlib import Path
 from typing import Final
 
+from benchbook import processes
+from benchbook.folders import Folder
 from benchbook.servers.errors import ServerError
 from benchbook.servers.programs import Found, environment
 
@@ -39,10 +38,9 @@ def reachable(found: Found, user: str | None, cache: Path = CACHE) -> dict[str, 
 
 def _runs(programs: dict[str, Path], user: str) -> bool:
     """Return whether `user`, in its primary group only, can run them all."""
-    group = pwd.getpwnam(user).pw_gid
-    run = partial(subprocess.run, user=user, group=group, extra_groups=[], cwd="/", env=environment())
+    ask = partial(processes.answer, user=user, cwd=Path("/"), env=environment())
     try:
-        return all(run([path, "--version"], capture_output=True).returncode == 0 for path in programs.values())
+        return all(ask([path, "--version"]).returncode == 0 for path in programs.values())
     except PermissionError:
         return False
 
@@ -50,20 +48,20 @@ def _runs(programs: dict[str, Path], user: str) -> bool:
 def _copy(folder: Path, inside: Path, copy: Path) -> None:
     """Copy what programs need in one step that others see (of two that copy at once, one wins)."""
     copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
-    part = Path(tempfile.mkdtemp(prefix="part-", dir=copy.parent))
-    part.chmod(0o755)
-    for name in ("bin", "lib", "share", "data"):
-        if (folder.parent / name).exists():
-            shutil.copytree(folder.parent / name, part / inside.parent / name)
-    libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
-    if (folder.parents[2] / libraries).exists():
-        shutil.copytree(folder.parents[2] / libraries, part / libraries)
-    try:
-        part.rename(copy)
-    except OSError:
-        shutil.rmtree(part)
-        if not copy.exists():
-            raise
+    with Folder("cell", copy.parent) as scratch:
+        part = scratch / "part"
+        part.mkdir(mode=0o755)
+        for name in ("bin", "lib", "share", "data"):
+            if (folder.parent / name).exists():
+                shutil.copytree(folder.parent / name, part / inside.parent / name)
+        libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
+        if (folder.parents[2] / libraries).exists():
+            shutil.copytree(folder.parents[2] / libraries, part / libraries)
+        try:
+            part.rename(copy)
+        except OSError:
+            if not copy.exists():
+                raise
 
 
 def _inside(found: Found) -> Path:

@@ -8,7 +8,7 @@ from typing import Any, Self
 
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
 from benchbook.servers.address import Answer, given, listener, variable
-from benchbook.servers.errors import ServerError, remedy
+from benchbook.servers.errors import ServerError, advised, remedy
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.products import ask, here, module, product_of, topologies
 from benchbook.servers.programs import Found, Missing
@@ -63,7 +63,10 @@ def start(product: str, topology: Topology) -> Running:
     found = here(product, topology)
     if isinstance(found, Missing):
         raise ServerError(found.why)
-    fleet = module(product).fleet()
+    try:
+        fleet = module(product).fleet()
+    except OSError as error:
+        raise ServerError(advised(str(error))) from error
     with ExitStack() as undo:
         undo.callback(fleet.stop)
         urls, answers = _launched(product, topology, fleet, found)

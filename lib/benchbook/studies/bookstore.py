@@ -10,7 +10,6 @@ use: with both formats in one process, one may pay for the other's garbage.
 """
 
 import hashlib
-import tempfile
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -18,13 +17,14 @@ from pathlib import Path
 from typing import Any, Final, Literal, Self
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from benchbook import datasets, formats
+from benchbook import formats
 from benchbook.deployment import Topology
+from benchbook.folders import Folder
 from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
-from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
 from benchbook.studies.documents import Document, bookstore, own_records
 from benchbook.studies.lane import elsewhere
 
@@ -53,9 +53,9 @@ class Parameters(CellParameters):
     json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
     xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
-    n: int = Field(1000, ge=1)
+    n: Count = 1000
     sink: Literal["file", "memory"] = "file"
-    repetitions: int = Field(100, ge=1)
+    repetitions: Repetitions = 100
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -109,11 +109,11 @@ def run(parameters: Parameters) -> pd.DataFrame:
             parameters, "bookstore", about, data=document.encoder(formats.codec("orjson"))(document.build())
         )
     codecs, rows = _codecs(parameters), Rows()
-    with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
+    with Folder("cell") as folder:
         for repetition in range(parameters.repetitions):
             thing = document.build()
             for codec in codecs if repetition % 2 == 0 else reversed(codecs):
-                file = Path(folder, f"document.{codec.format}") if parameters.sink == "file" else None
+                file = folder / f"document.{codec.format}" if parameters.sink == "file" else None
                 started_at = datetime.now(UTC)
                 measured = _RoundTrip(document, codec, file).measure(thing)
                 columns = {**about, "format": codec.format, "codec": codec.name}
@@ -179,8 +179,8 @@ def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
 
 
 def _document(parameters: Parameters) -> Document[Any]:
-    if parameters.dataset_file:
-        return own_records(datasets.own(parameters.dataset_file, parameters.n))
+    if own := parameters.own_records():
+        return own_records(own)
     return bookstore(parameters.n, parameters.seed, parameters.case)
 
 

@@ -4,18 +4,31 @@ import os
 from collections.abc import Iterable
 from datetime import datetime
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
 
 import pandas as pd
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from benchbook import datasets
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
 
 RESULT: Final = "BENCHBOOK_RESULT"
 """Environment variable that names the file into which a runner wants a cell's rows."""
+
+RECORDS: Final = "BENCHBOOK_RECORDS"
+"""Environment variable with the digest of the own records that a runner planned a cell with."""
+
+Count: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
+"""Records or objects of a cell: ten times the papers' most, and more than a machine's memory holds of most."""
+
+Repetitions: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
+"""Timed passes inside a cell: a hundred times the papers' most."""
+
+Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
+"""A wait: a day at most."""
 
 
 class CellParameters(BaseModel):
@@ -38,10 +51,32 @@ class CellParameters(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
 
     seed: int = Field(20150501, ge=0, lt=2**63)
-    repetitions: int = Field(1, ge=1)
+    repetitions: Repetitions = 1
     lane: Literal["python", "java", "node"] = "python"
     arm: Literal["a", "b"] = "a"
     dataset_file: str | None = None
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
+        """Refuse what only equals a level: ``true`` is not the case 1, nor 10.0 the number 10."""
+        form = cls.model_fields[str(info.field_name)].annotation
+        levels = get_args(form) if get_origin(form) is Literal else ()
+        if type(value) in (bool, float) and value in levels and type(value) not in map(type, levels):
+            raise ValueError(" or ".join(map(repr, levels)))
+        return value
+
+    def own_records(self) -> datasets.Dataset | None:
+        """Return the records of the cell's own file, `n` of them; None when it has none.
+
+        Raises
+        ------
+        benchbook.datasets.OwnDataError
+            When they cannot be read, or are not those that a runner planned the cell with.
+        """
+        if self.dataset_file is None:
+            return None
+        return datasets.own(self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS))
 
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `datasets.own` gives it, else `generated`."""

@@ -20,18 +20,18 @@ from typing import Any, Final, Literal, Self
 
 import orjson
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from benchbook import datasets, engines, formats, servers
+from benchbook import datasets, engines, formats
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import timed
 from benchbook.servers import product_of
 from benchbook.studies import contents
-from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.lane import answered
 from benchbook.studies.replicas import ReplicaLostError, add_unmeasured, resume, until_replicated
-from benchbook.studies.store import Store, each, opened
+from benchbook.studies.store import Store, deployed, each, handed_over, opened
 
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
@@ -47,14 +47,14 @@ class Parameters(CellParameters):
     lane: Literal["python", "node"] = "python"
     engine: engines.Name = "mongodb"
     topology: Literal["single", "replicated"] = "single"
-    n: int = Field(1000, ge=1)
+    n: Count = 1000
     comments_per_article: Literal[10, 100, "all"] = "all"
     calls: Literal["single", "bulk"] = "single"
     constraints: Literal["on", "off"] = "on"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
-    timeout_s: float = Field(600.0, gt=0)
-    repetitions: int = Field(50, ge=1)
+    timeout_s: Seconds = 600.0
+    repetitions: Repetitions = 50
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -122,7 +122,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
 def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
     """Run the cell on the paper's stack: the records handed over after a line that states what they are."""
-    with servers.session("mongodb", parameters.topology) as deployment:
+    with deployed("mongodb", parameters.topology) as deployment:
+        handed_over(deployment, data.schema, data.parents)
         primary = deployment.node()
         columns: dict[str, Any] = {
             **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
@@ -156,9 +157,9 @@ def _fields(schema: datasets.Schema) -> list[tuple[str, str]]:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    if parameters.dataset_file:
-        return datasets.own(parameters.dataset_file, parameters.n)
-    return datasets.comments(parameters.n, parameters.seed, per_article=parameters.comments_per_article)
+    return parameters.own_records() or datasets.comments(
+        parameters.n, parameters.seed, per_article=parameters.comments_per_article
+    )
 
 
 def _opened(parameters: Parameters, schema: datasets.Schema) -> AbstractContextManager[Store]:

@@ -9,22 +9,23 @@ reaches all records.
 
 import gc
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
 
 import orjson
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
-from benchbook import datasets, formats, servers
+from benchbook import datasets, formats
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import client_meters, timed
 from benchbook.studies import contents
-from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
 from benchbook.studies.lane import elsewhere
-from benchbook.studies.store import Store, each, opened
+from benchbook.studies.store import Store, deployed, each, handed_over, opened
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -49,10 +50,10 @@ class Parameters(CellParameters):
     lane: Literal["python", "node"] = "python"
     driver: Literal["pymongo", "mongoengine", "pymongo_async", "beanie", "mongoclient", "mongoose"] = "pymongo"
     attributes: Literal[89, 6] = 89
-    n: int = Field(1000, ge=1)
+    n: Count = 1000
     calls: Literal["bulk", "single"] = "bulk"
     durability: Literal["default", "relaxed", "strict"] = "default"
-    repetitions: int = Field(10, ge=1)
+    repetitions: Repetitions = 10
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -102,7 +103,8 @@ def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
     """Run the cell on the paper's stack: the records handed over after a line that states their fields and types."""
     fields = orjson.dumps([(field.name, field.type) for field in data.schema.fields])
     lines = b"\n".join([fields, *map(formats.codec("orjson").encode_record, data.records)])
-    with servers.session("mongodb", "single") as deployment:
+    with deployed("mongodb", "single") as deployment:
+        handed_over(deployment, replace(data.schema, name="wide"))  # what the harness calls it
         node = deployment.node()
         columns: dict[str, Any] = {
             **{"engine": "mongodb", "engine_version": node.version, "stand_in": node.stand_in, "model": "document"},
@@ -113,9 +115,7 @@ def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    if parameters.dataset_file:
-        return datasets.own(parameters.dataset_file, parameters.n)
-    return datasets.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
+    return parameters.own_records() or datasets.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
 
 
 def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:

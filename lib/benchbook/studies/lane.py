@@ -1,13 +1,12 @@
 """A cell that another stack runs: its records handed over, its answer as rows."""
 
-import tempfile
 from collections.abc import Iterable, Mapping
-from pathlib import Path
 from typing import Any
 
 import pandas as pd
 
 from benchbook import lanes
+from benchbook.folders import Folder
 from benchbook.studies.cell import CellParameters, Rows
 
 
@@ -51,12 +50,12 @@ def answered(
     benchbook.lanes.LaneError
         When the harness fails, or is not here.
     """
-    with tempfile.TemporaryDirectory(prefix="benchbook-") as folder:
-        file = Path(folder, "data.json")
+    with Folder("cell") as folder:
+        file = folder / "data.json"
         file.write_bytes(data)
         asked = parameters.model_dump(mode="json")
         answer, closing = lanes.run(
-            parameters.lane, study, asked, folder,
+            parameters.lane, study, asked, str(folder),
             data=str(file), url=url, replica_url=replica_url, pids=list(pids),
         )  # fmt: skip
     rows = Rows()

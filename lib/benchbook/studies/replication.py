@@ -22,14 +22,14 @@ from functools import partial
 from typing import Final, Literal, Self
 
 import pandas as pd
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from benchbook import datasets, engines, formats, servers
 from benchbook.deployment import Topology
 from benchbook.engines import Engine
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.studies import contents
-from benchbook.studies.cell import CellParameters, Rows
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
 from benchbook.studies.store import Store, each, opened
 
@@ -49,10 +49,10 @@ class Parameters(CellParameters):
     engine: engines.StoreName = "mongodb"
     topology: Literal["replicated", "bidirectional"] = "replicated"
     model: Literal["document", "json_text", "xml_text", "xml_fields"] = "document"
-    n: int = Field(2000, ge=1)
+    n: Count = 2000
     durability: Literal["default", "relaxed", "strict"] = "default"
-    timeout_s: float = Field(600.0, gt=0)
-    repetitions: int = Field(1, ge=1)
+    timeout_s: Seconds = 600.0
+    repetitions: Repetitions = 1
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -140,9 +140,7 @@ def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
 
 
 def _source(parameters: Parameters) -> datasets.Dataset:
-    if parameters.dataset_file:
-        return datasets.own(parameters.dataset_file, parameters.n)
-    return datasets.smartphones(parameters.n, parameters.seed)
+    return parameters.own_records() or datasets.smartphones(parameters.n, parameters.seed)
 
 
 def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:

@@ -1,13 +1,13 @@
 """The store of one cell: an engine on its deployment, emptied before a repetition and checked after an operation."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from benchbook import engines, measure, servers
 from benchbook.datasets import Dataset, Schema
-from benchbook.deployment import Deployment, Role, Topology
+from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.studies import contents
 
 T = TypeVar("T")
@@ -75,5 +75,31 @@ def each(call: Callable[[T], object], items: Iterable[T]) -> None:
 @contextmanager
 def opened(engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
     """Open an engine on the session's deployment (options as for `engines.open`), and close both at the end."""
-    with servers.session(engine, topology) as deployment, engines.open(engine, deployment, **options) as adapter:
+    with deployed(engine, topology) as deployment, engines.open(engine, deployment, **options) as adapter:
         yield Store(adapter, deployment)
+
+
+@contextmanager
+def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
+    """Yield the session's deployment; at the end nothing of ours is left on servers given by their addresses.
+
+    What a runner announced it removes itself, when all cells on it have ended.
+    """
+    with servers.session(engine, topology) as deployment:
+        if announced() is not None:
+            yield deployment
+            return
+        engines.reserve(deployment)
+        try:
+            yield deployment
+        except BaseException:
+            with suppress(engines.EngineError):  # what the cell died of is what is to be told
+                engines.release(deployment)
+            raise
+        engines.release(deployment)
+
+
+def handed_over(deployment: Deployment, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
+    """Make a MongoDB store for a harness that empties it by itself: nothing of a user's goes by its names then."""
+    with engines.open("mongodb", deployment) as adapter:
+        adapter.create(schema, parents=parents)

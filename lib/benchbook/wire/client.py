@@ -4,6 +4,9 @@
 and the server's acknowledgement before the next. ``connection``: a new connection for each object, closed on its
 acknowledgement. On one connection objects follow the start command, as in the paper; several join the trial that a
 control connection has started, a client thread each, and the end signal follows when all have sent everything.
+
+Every connection begins with the server's secret. They are opened, and it is said, before any clock starts; only those
+of ``connection`` are opened while it runs: there the secret travels in the object's own send, and costs no round trip.
 """
 
 import socket
@@ -11,10 +14,10 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, BinaryIO, Final, Literal, get_args
 
 from benchbook.measure import Reading
-from benchbook.shapes import Schema
 from benchbook.wire.framing import (
     ACK,
     END,
@@ -31,6 +34,7 @@ from benchbook.wire.framing import (
     prepare,
     read,
 )
+from benchbook.wire.process import Server
 
 Transport = Literal["framed", "batched", "acknowledged", "connection"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
@@ -70,6 +74,11 @@ class Line:
     def __post_init__(self) -> None:
         self.stream = self.connection.makefile("rb")
 
+    def close(self) -> None:
+        """Send no more, and read no more."""
+        self.stream.close()
+        self.connection.close()
+
     def expect(self, kind: int) -> bytes:
         """Return the payload of the next frame, which is of that kind; raises `WireError`."""
         got = read(self.stream)
@@ -84,76 +93,88 @@ class Line:
 
 @dataclass(frozen=True)
 class Client:
-    """Trials with one server, one codec and one transport.
+    """Trials with one server and one transport.
 
     Parameters
     ----------
-    port
-        The server's, on the loopback.
-    codec, schema
-        How the server decodes, and to what.
+    server
+        See `benchbook.wire.serving`.
     transport
         See this module.
     patience_s
         How long a single call to the network may take.
     """
 
-    port: int
-    codec: str
-    schema: Schema
+    server: Server
     transport: Transport = "framed"
     patience_s: float = 60.0
 
     def trial(self, streams: Sequence[Objects], *, check: bool = False) -> Report:
-        """Send encoded objects and return the server's report.
+        """Open the connections of a trial and send it; parameters, result and errors as for what `opened` yields."""
+        with self.opened(len(streams)) as send:
+            return send(streams, check=check)
+
+    @contextmanager
+    def opened(self, connections: int) -> Iterator[Callable[..., Report]]:
+        """Open a trial's connections, admitted by the server, and yield the function that sends the trial on them.
 
         Parameters
         ----------
-        streams
-            The objects of each connection. What a stream does when it is iterated, such as encoding, happens inside
-            the server's window.
-        check
-            Let the server add up fingerprints of what it decodes.
+        connections
+            How many streams of objects there will be.
+
+        Yields
+        ------
+        Callable
+            Sends encoded objects and returns the server's report. It takes the objects of each connection (what a
+            stream does when it is iterated, such as encoding, happens inside the server's window), and ``check``: let
+            the server add up fingerprints of what it decodes.
 
         Raises
         ------
         WireError
             What the server refused, or how the conversation broke.
         """
+        joining = connections if connections > 1 and self.transport != "connection" else 0
         try:
-            with self._line() as control:
-                control.connection.sendall(self._start(check))
-                number = fields(control.expect(READY))["trial"]
-                sent = self._send(control, number, streams)
-                control.connection.sendall(message(END, objects=sent))
-                report = fields(control.expect(REPORT))
+            with ExitStack() as stack:
+                control, *lines = (stack.enter_context(self._line()) for _ in range(1 + joining))
+                yield partial(self._trial, control, lines)
         except OSError as error:
             raise WireError(f"the connection broke: {error}") from error
+
+    def _trial(
+        self, control: Line, lines: Sequence[Line], streams: Sequence[Objects], *, check: bool = False
+    ) -> Report:
+        acknowledge = self.transport in ("acknowledged", "connection")
+        control.connection.sendall(message(START, acknowledge=acknowledge, check=check))
+        join = message(JOIN, trial=fields(control.expect(READY))["trial"])
+        sent = self._send(control, lines, join, streams)
+        control.connection.sendall(message(END, objects=sent))
+        report = fields(control.expect(REPORT))
         return Report(**{**report, "readings": [Reading(**reading) for reading in report["readings"]]})
 
-    def _start(self, check: bool) -> bytes:
-        schema = {"name": self.schema.name, "fields": [(each.name, each.type) for each in self.schema.fields]}
-        acknowledge = self.transport in ("acknowledged", "connection")
-        return message(START, codec=self.codec, schema=schema, acknowledge=acknowledge, check=check)
-
-    def _send(self, control: Line, number: int, streams: Sequence[Objects]) -> int:
-        join = message(JOIN, trial=number)
+    def _send(self, control: Line, lines: Sequence[Line], join: bytes, streams: Sequence[Objects]) -> int:
         if self.transport == "connection":
             return _parallel(lambda objects: self._a_connection_each(join, objects), streams)
         send = _SENDERS[self.transport]
-        if len(streams) == 1:
+        if not lines:
             return _told(control, send, streams[0])
-        with ExitStack() as stack:
-            lines = [stack.enter_context(self._line(join)) for _ in streams]
-            return _parallel(lambda pair: _told(pair[0], send, pair[1]), list(zip(lines, streams, strict=True)))
+        for line in lines:
+            line.connection.sendall(join)
+        sent = _parallel(lambda pair: _told(pair[0], send, pair[1]), list(zip(lines, streams, strict=True)))
+        for line in lines:
+            line.close()  # the server counts what each has brought
+        return sent
 
     @contextmanager
-    def _line(self, greeting: bytes = b"") -> Iterator[Line]:
-        with socket.create_connection(("127.0.0.1", self.port), self.patience_s) as connection:
+    def _line(self, more: bytes = b"") -> Iterator[Line]:
+        """Open a connection and say the secret, and what is to follow it in the same send."""
+        with socket.create_connection(("127.0.0.1", self.server.port), self.patience_s) as connection:
             prepare(connection, self.patience_s)
             line = Line(connection)
             with line.stream:
-                connection.sendall(greeting)
+                connection.sendall(self.server.greeting + more)
                 yield line
 
     def _a_connection_each(self, join: bytes, objects: Objects) -> int:

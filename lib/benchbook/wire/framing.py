@@ -15,7 +15,7 @@ LIMIT: Final = 2**20
 BUFFER: Final = 2**18
 """Bytes that are read from a socket at once, when they are there."""
 
-START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR = range(1, 9)
+START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR, SECRET = range(1, 10)
 
 Frame = tuple[int, bytes]
 
@@ -44,6 +44,11 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
 def message(kind: int, **fields: Any) -> bytes:
     """Return the fields, as JSON, in a frame."""
     return frame(kind, json.dumps(fields).encode())
+
+
+def greeting(secret: bytes) -> bytes:
+    """Return what every connection begins with."""
+    return frame(SECRET, secret)
 
 
 def fields(payload: bytes) -> dict[str, Any]:

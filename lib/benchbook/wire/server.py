@@ -1,26 +1,31 @@
 """The multi-threaded server: a thread a connection, decoding on receipt and discarding.
 
-``python -m benchbook.wire.server`` listens on a free port of the loopback and says which, as a line of JSON. A trial is
-a start command, answered by a ready message; objects, on the same connection or on others that join the trial; and an
-end signal, answered by the report once all objects have been decoded. What goes wrong is told to the connection where
-it went wrong and in answer to the end signal; the server goes on.
+``python -m benchbook.wire.server`` reads a line of JSON on its standard input: the secret that each connection must say
+first, the codec and the schema of all that it will decode, and its limits. It listens on a free port of the loopback
+and says which, as a line of JSON. A trial is a start command, answered by a ready message; objects, on the same
+connection or on others that join the trial; and an end signal, answered by the report once all objects have been
+decoded. What goes wrong is told to the connection where it went wrong and in answer to the end signal; the server goes
+on. Who does not know the secret is told nothing: see `benchbook.wire.strangers`.
 """
 
-import argparse
 import itertools
 import json
 import socket
+import sys
 import threading
+import time
 from contextlib import suppress
-from typing import BinaryIO, Final, cast
+from functools import partial
+from typing import Any, BinaryIO, Final, cast
 
+from benchbook import formats
+from benchbook.shapes import Field, Schema
 from benchbook.wire.framing import (
     ACK,
     BUFFER,
     END,
     ERROR,
     JOIN,
-    LIMIT,
     OBJECT,
     READY,
     REPORT,
@@ -29,14 +34,18 @@ from benchbook.wire.framing import (
     WireError,
     fields,
     frame,
+    greeting,
     message,
     prepare,
     read,
 )
+from benchbook.wire.strangers import Strangers
 from benchbook.wire.trial import Trial
 
 PATIENCE_S: Final = 60.0
 BACKLOG: Final = 1024
+PAUSE_S: Final = 0.01
+"""How long nothing is accepted once that has failed."""
 _ACK: Final = frame(ACK)
 
 
@@ -45,11 +54,17 @@ class Listener:
 
     Parameters
     ----------
+    secret
+        What every connection must say before anything else.
+    codec, schema
+        How everything is decoded, and to what.
     limit
         Bytes of the largest payload that is taken.
     """
 
-    def __init__(self, limit: int = LIMIT) -> None:
+    def __init__(self, secret: bytes, codec: str, schema: Schema, limit: int) -> None:
+        self._strangers = Strangers(greeting(secret))
+        self._decoder = partial(formats.codec(codec).decoder, schema)
         self._limit = limit
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
         self._trials: dict[int, Trial] = {}
@@ -59,23 +74,32 @@ class Listener:
     def serve(self) -> None:
         """Accept connections, each in a thread of its own, until the process ends."""
         while True:
-            connection, _ = self._socket.accept()
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:  # no descriptor is left, or the other side has gone
+                self._strangers.drop_half()
+                time.sleep(PAUSE_S)
+                continue
+            self._strangers.add(connection)
             threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
 
     def _attend(self, connection: socket.socket) -> None:
-        with connection, suppress(OSError), _stream(connection) as stream:
+        with connection, suppress(OSError):
+            if not self._strangers.admit(connection):
+                return
             prepare(connection, PATIENCE_S)
-            try:
-                self._converse(connection, stream)
-            except WireError as error:
-                connection.sendall(message(ERROR, what=error.what, number=error.number))
-                _drain(connection, stream)
+            with _stream(connection) as stream:
+                try:
+                    self._converse(connection, stream)
+                except WireError as error:
+                    connection.sendall(message(ERROR, what=error.what, number=error.number))
+                    _drain(connection, stream)
 
     def _converse(self, connection: socket.socket, stream: BinaryIO) -> None:
         while first := read(stream, self._limit):
             kind, payload = first
             if kind == START:
-                self._control(connection, stream, Trial(fields(payload)))
+                self._control(connection, stream, Trial(self._decoder(), fields(payload)))
             elif kind == JOIN:
                 self._join(connection, stream, fields(payload).get("trial"))
             else:
@@ -140,9 +164,9 @@ def _drain(connection: socket.socket, stream: BinaryIO) -> None:
 
 def main() -> None:
     """Serve until killed."""
-    parser = argparse.ArgumentParser(description="Receive, decode and discard objects.")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="bytes of the largest frame that is taken")
-    listener = Listener(parser.parse_args().limit)
+    order: dict[str, Any] = json.loads(sys.stdin.readline())
+    schema = Schema(order["schema"]["name"], tuple(Field(name, kind) for name, kind in order["schema"]["fields"]))
+    listener = Listener(bytes.fromhex(order["secret"]), order["codec"], schema, order["limit"])
     print(json.dumps({"port": listener.port}), flush=True)
     listener.serve()
 

@@ -6,11 +6,11 @@ from typing import Any, Final
 
 import psutil
 
-from benchbook import formats
 from benchbook.measure import Reading, client_meters, clock
-from benchbook.shapes import Field, Schema
 from benchbook.wire.digest import fingerprint
 from benchbook.wire.framing import WireError
+
+Decode = Callable[[bytes], Mapping[str, Any]]
 
 CPU: Final = [meter for meter in client_meters() if meter.metric in ("cpu_user", "cpu_system")]
 
@@ -20,19 +20,19 @@ class Trial:
 
     Parameters
     ----------
+    decode
+        From an object's bytes to its record.
     order
-        The start command: ``codec, schema, acknowledge, check``. With ``check`` the decoded objects' fingerprints are
-        added up, so that the client can compare; without it each is discarded at once.
+        The start command: ``acknowledge, check``. With ``check`` the decoded objects' fingerprints are added up, so
+        that the client can compare; without it each is discarded at once.
     """
 
-    def __init__(self, order: Mapping[str, Any]) -> None:
+    def __init__(self, decode: Decode, order: Mapping[str, Any]) -> None:
+        self._decode = decode
         try:
-            schema = order["schema"]
-            fields = tuple(Field(name, kind) for name, kind in schema["fields"])
-            self._decode = formats.codec(order["codec"]).decoder(Schema(schema["name"], fields))
             self.acknowledge = bool(order["acknowledge"])
-            self.decode: Callable[[bytes], object] = self._fold if order["check"] else self._decode
-        except (KeyError, LookupError, TypeError, ValueError) as error:
+            self.decode: Callable[[bytes], object] = self._fold if order["check"] else decode
+        except KeyError as error:
             raise WireError(f"not a start command: {error!r}") from error
         self._changed = threading.Condition()
         self._received = self._bytes = self._digest = 0

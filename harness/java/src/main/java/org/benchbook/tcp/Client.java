@@ -10,8 +10,8 @@ import java.util.concurrent.Executors;
 import java.util.concurrent.Future;
 import org.json.JSONObject;
 
-/** The client's side of a trial, in the transports of the Python lane. */
-record Client(int port, String codec, String transport) {
+/** The client's side of a trial, in the transports of the Python lane; each connection begins with the greeting. */
+record Client(int port, byte[] greeting, String transport) {
     private static final int BATCH = 1 << 16;
 
     /** Objects as the connection's turn comes: encoded then, or before. */
@@ -19,26 +19,47 @@ record Client(int port, String codec, String transport) {
         byte[] next() throws Exception;
     }
 
-    /** Sends each connection's objects and returns the server's report. */
-    JSONObject trial(List<Objects> streams, boolean check) throws Exception {
-        boolean acknowledge = transport.equals("acknowledged") || transport.equals("connection");
-        try (Line control = Line.to(port)) {
-            JSONObject order = new JSONObject().put("codec", codec).put("acknowledge", acknowledge).put("check", check);
-            control.send(Line.message(Line.START, order));
-            int number = control.expect(Line.READY).fields().getInt("trial");
-            boolean joining = streams.size() > 1 || transport.equals("connection");
-            long sent = joining ? inThreads(number, streams) : told(control, streams.get(0));
-            control.send(Line.message(Line.END, new JSONObject().put("objects", sent)));
-            return control.expect(Line.REPORT).fields();
+    /** The connections of a trial, which are open and admitted before its clock starts; the first one controls it. */
+    record Opened(List<Line> lines) implements AutoCloseable {
+        @Override
+        public void close() throws IOException {
+            for (Line line : lines) {
+                line.close();
+            }
         }
     }
 
-    private long inThreads(int number, List<Objects> streams) throws Exception {
-        byte[] join = Line.message(Line.JOIN, new JSONObject().put("trial", number));
+    /** Opens what a trial of so many streams needs; a connection an object is opened by the trial itself. */
+    Opened open(int streams) throws IOException {
+        int joining = streams > 1 && !transport.equals("connection") ? streams : 0;
+        List<Line> lines = new ArrayList<>();
+        for (int i = 0; i <= joining; i++) {
+            lines.add(Line.to(port, greeting));
+        }
+        return new Opened(lines);
+    }
+
+    /** Sends each connection's objects and returns the server's report. */
+    JSONObject trial(Opened opened, List<Objects> streams, boolean check) throws Exception {
+        boolean acknowledge = transport.equals("acknowledged") || transport.equals("connection");
+        Line control = opened.lines().get(0);
+        control.send(Line.message(Line.START, new JSONObject().put("acknowledge", acknowledge).put("check", check)));
+        byte[] join = Line.message(Line.JOIN, new JSONObject().put("trial", control.expect(Line.READY).fields().getInt("trial")));
+        boolean joining = streams.size() > 1 || transport.equals("connection");
+        long sent = joining ? inThreads(join, opened.lines(), streams) : told(control, streams.get(0));
+        control.send(Line.message(Line.END, new JSONObject().put("objects", sent)));
+        return control.expect(Line.REPORT).fields();
+    }
+
+    private long inThreads(byte[] join, List<Line> lines, List<Objects> streams) throws Exception {
         ExecutorService threads = Executors.newFixedThreadPool(streams.size());
         try {
             List<Future<Long>> parts = new ArrayList<>();
-            streams.forEach(stream -> parts.add(threads.submit(() -> joined(join, stream))));
+            for (int i = 0; i < streams.size(); i++) {
+                Objects stream = streams.get(i);
+                Line line = transport.equals("connection") ? null : lines.get(1 + i);
+                parts.add(threads.submit(() -> line == null ? aConnectionEach(join, stream) : joined(line, join, stream)));
+            }
             long sent = 0;
             for (Future<Long> part : parts) {
                 sent += part.get();
@@ -51,11 +72,8 @@ record Client(int port, String codec, String transport) {
         }
     }
 
-    private long joined(byte[] join, Objects objects) throws Exception {
-        if (transport.equals("connection")) {
-            return aConnectionEach(join, objects);
-        }
-        try (Line line = Line.to(port)) {
+    private long joined(Line line, byte[] join, Objects objects) throws Exception {
+        try (line) { // the server counts what it has brought when it is closed
             line.send(join);
             return told(line, objects);
         }
@@ -64,9 +82,7 @@ record Client(int port, String codec, String transport) {
     private long aConnectionEach(byte[] join, Objects objects) throws Exception {
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            try (Line line = Line.to(port)) {
-                line.send(join);
-                line.send(Line.frame(Line.OBJECT, data));
+            try (Line line = Line.to(port, Line.joined(greeting, join, Line.frame(Line.OBJECT, data)))) {
                 line.expect(Line.ACK);
             }
             count++;

@@ -10,6 +10,7 @@ import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
 import java.nio.charset.StandardCharsets;
+import java.util.stream.Stream;
 import org.json.JSONException;
 import org.json.JSONObject;
 
@@ -23,6 +24,7 @@ final class Line implements AutoCloseable {
     static final int END = 6;
     static final int REPORT = 7;
     static final int ERROR = 8;
+    static final int SECRET = 9;
     static final int LIMIT = 1 << 20;
     static final int PATIENCE_MS = 60_000;
     private static final int HEADER = 5;
@@ -50,8 +52,11 @@ final class Line implements AutoCloseable {
         out = socket.getOutputStream();
     }
 
-    static Line to(int port) throws IOException {
-        return new Line(new Socket(InetAddress.getByName("127.0.0.1"), port));
+    /** Connects, and says the server's secret and what is to follow it in the same send. */
+    static Line to(int port, byte[] greeting) throws IOException {
+        Line line = new Line(new Socket(InetAddress.getByName("127.0.0.1"), port));
+        line.send(greeting);
+        return line;
     }
 
     static byte[] frame(int kind, byte[] payload) {
@@ -60,6 +65,13 @@ final class Line implements AutoCloseable {
 
     static byte[] message(int kind, JSONObject fields) {
         return frame(kind, fields.toString().getBytes(StandardCharsets.UTF_8));
+    }
+
+    /** Returns frames to be sent at once. */
+    static byte[] joined(byte[]... frames) {
+        ByteBuffer all = ByteBuffer.allocate(Stream.of(frames).mapToInt(frame -> frame.length).sum());
+        Stream.of(frames).forEach(all::put);
+        return all.array();
     }
 
     void send(byte[] frames) throws IOException {

@@ -1,9 +1,13 @@
 package org.benchbook.tcp;
 
+import java.io.BufferedReader;
 import java.io.IOException;
+import java.io.InputStreamReader;
 import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
 import java.util.concurrent.atomic.AtomicInteger;
@@ -11,31 +15,59 @@ import org.benchbook.tcp.Line.Frame;
 import org.json.JSONException;
 import org.json.JSONObject;
 
-/** The multi-threaded server: a thread a connection, decoding on receipt and discarding. It ends with its standard input. */
+/**
+ * The multi-threaded server: a thread a connection, decoding on receipt and discarding.
+ *
+ * <p>The first line of its standard input is the secret that each connection must say first, and the codec of all that it
+ * will decode, in JSON. It ends with its standard input.
+ */
 public final class Server {
+    /** How long nothing is accepted once that has failed. */
+    private static final long PAUSE_MS = 10;
+
+    private final String codec;
+    private final Strangers strangers;
     private final Map<Integer, Trial> trials = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
 
+    private Server(JSONObject order) {
+        codec = order.getString("codec");
+        strangers = new Strangers(Line.frame(Line.SECRET, HexFormat.of().parseHex(order.getString("secret"))));
+    }
+
     /** Listens on a free port of the loopback, and prints which. */
-    public static void main(String[] arguments) throws IOException {
-        Thread owner = new Thread(Server::awaitOwner);
-        owner.setDaemon(true);
-        owner.start();
+    public static void main(String[] arguments) throws Exception {
+        BufferedReader owner = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
+        Server server = new Server(new JSONObject(owner.readLine()));
+        daemon(() -> await(owner));
         try (ServerSocket socket = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"))) {
             System.out.println(socket.getLocalPort());
-            Server server = new Server();
             while (true) {
-                Socket connection = socket.accept();
-                Thread thread = new Thread(() -> server.attend(connection));
-                thread.setDaemon(true);
-                thread.start();
+                server.accept(socket);
             }
         }
     }
 
-    private static void awaitOwner() {
+    private void accept(ServerSocket socket) throws InterruptedException {
         try {
-            System.in.read();
+            Socket connection = socket.accept();
+            strangers.add(connection);
+            daemon(() -> attend(connection));
+        } catch (IOException full) { // no descriptor is left, or the other side has gone
+            strangers.dropHalf();
+            Thread.sleep(PAUSE_MS);
+        }
+    }
+
+    private static void daemon(Runnable work) {
+        Thread thread = new Thread(work);
+        thread.setDaemon(true);
+        thread.start();
+    }
+
+    private static void await(BufferedReader owner) {
+        try {
+            owner.read();
         } catch (IOException gone) {
             // as good as its end
         }
@@ -43,16 +75,22 @@ public final class Server {
     }
 
     private void attend(Socket connection) {
-        try (Line line = new Line(connection)) {
-            try {
-                for (Frame frame = line.read(); frame != null; frame = line.read()) {
-                    converse(line, frame);
-                }
-            } catch (IOException error) {
-                line.send(Line.message(Line.ERROR, new JSONObject().put("what", String.valueOf(error.getMessage()))));
+        try (connection) {
+            if (strangers.admit(connection)) {
+                talk(new Line(connection));
             }
         } catch (IOException gone) {
-            // the client went away: nobody is left to be told
+            // the client went away, or is none: nobody is to be told
+        }
+    }
+
+    private void talk(Line line) throws IOException {
+        try {
+            for (Frame frame = line.read(); frame != null; frame = line.read()) {
+                converse(line, frame);
+            }
+        } catch (IOException error) {
+            line.send(Line.message(Line.ERROR, new JSONObject().put("what", String.valueOf(error.getMessage()))));
         }
     }
 
@@ -75,7 +113,7 @@ public final class Server {
     private void control(Line line, JSONObject order) throws IOException {
         int number = numbers.incrementAndGet();
         try {
-            Trial trial = new Trial(order);
+            Trial trial = new Trial(codec, order);
             trials.put(number, trial);
             line.send(Line.message(Line.READY, new JSONObject().put("trial", number)));
             Frame last = receive(line, trial);

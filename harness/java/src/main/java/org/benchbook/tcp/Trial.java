@@ -25,8 +25,8 @@ final class Trial {
     private long digest;
     private IOException error;
 
-    Trial(JSONObject order) throws Exception {
-        codec = Codec.of(order.getString("codec"));
+    Trial(String codec, JSONObject order) throws Exception {
+        this.codec = Codec.of(codec);
         acknowledge = order.getBoolean("acknowledge");
         check = order.getBoolean("check");
     }
@@ -39,7 +39,7 @@ final class Trial {
                 long mark = fingerprint(person);
                 locked(() -> digest += mark);
             }
-        } catch (Exception failure) {
+        } catch (Exception | LinkageError | StackOverflowError failure) {
             throw new IOException("it cannot be decoded: " + failure, failure);
         }
     }

@@ -2,12 +2,14 @@ package org.benchbook.tcp;
 
 import java.io.BufferedReader;
 import java.io.IOException;
-import java.io.InputStreamReader;
+import java.io.Writer;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.security.SecureRandom;
 import java.time.Instant;
 import java.util.ArrayList;
+import java.util.HexFormat;
 import java.util.Iterator;
 import java.util.List;
 import java.util.stream.Stream;
@@ -22,6 +24,7 @@ import org.json.JSONObject;
 public final class Trials {
     private static final long IDLE_WINDOW_MS = 250;
     private static final int IDLE_WINDOWS = 80;
+    private static final int SECRET = 32;
 
     private final String codec;
     private final String format;
@@ -46,34 +49,48 @@ public final class Trials {
 
     public void run(Answer answer) throws Exception {
         answer.driver(Codec.version(codec));
+        byte[] secret = new byte[SECRET];
+        new SecureRandom().nextBytes(secret);
         Process server = start();
-        try (BufferedReader said = server.inputReader()) {
-            Client client = new Client(port(said), codec, transport);
+        try (BufferedReader said = server.inputReader(); Writer given = server.outputWriter()) {
+            given.write(new JSONObject().put("secret", HexFormat.of().formatHex(secret)).put("codec", codec) + "\n");
+            given.flush();
+            Client client = new Client(port(said), Line.frame(Line.SECRET, secret), transport);
             for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
-                awaitIdle(server.pid());
-                answer.repetition(repetition, List.of(trial(client)));
+                answer.repetition(repetition, List.of(trial(client, server.pid())));
             }
-            JSONObject report = client.trial(streams(), true);
-            if (!report.getString("digest").equals(Long.toString(digest()))) {
-                throw new IllegalStateException("the objects that the server decoded are not those that were sent");
-            }
+            check(client);
         } finally {
             server.destroyForcibly().waitFor();
         }
         Files.write(folder.resolve("last." + format), Codec.of(codec).encode(people.get(people.size() - 1)));
     }
 
-    private Section trial(Client client) throws Exception {
+    private Section trial(Client client, long server) throws Exception {
         List<Client.Objects> streams = streams();
-        Instant startedAt = Instant.now();
-        long[] before = Proc.machine();
-        long start = System.nanoTime();
-        JSONObject report = client.trial(streams, false);
-        long duration = System.nanoTime() - start;
-        List<Value> values = new ArrayList<>(Proc.machine(before, Proc.machine()));
-        values.add(0, new Value("client", "wall_time", duration, "ns", "System.nanoTime", 1));
-        report.getJSONArray("values").forEach(value -> values.add(Value.of((JSONObject) value)));
-        return new Section("receive", startedAt, people.size(), values).codec(format, codec);
+        try (Client.Opened opened = client.open(streams.size())) {
+            awaitIdle(server);
+            Instant startedAt = Instant.now();
+            long[] before = Proc.machine();
+            long start = System.nanoTime();
+            JSONObject report = client.trial(opened, streams, false);
+            long duration = System.nanoTime() - start;
+            List<Value> values = new ArrayList<>(Proc.machine(before, Proc.machine()));
+            values.add(0, new Value("client", "wall_time", duration, "ns", "System.nanoTime", 1));
+            report.getJSONArray("values").forEach(value -> values.add(Value.of((JSONObject) value)));
+            return new Section("receive", startedAt, people.size(), values).codec(format, codec);
+        }
+    }
+
+    /** Sends all once more and holds that the server decoded what was sent. */
+    private void check(Client client) throws Exception {
+        List<Client.Objects> streams = streams();
+        try (Client.Opened opened = client.open(streams.size())) {
+            JSONObject report = client.trial(opened, streams, true);
+            if (!report.getString("digest").equals(Long.toString(digest()))) {
+                throw new IllegalStateException("the objects that the server decoded are not those that were sent");
+            }
+        }
     }
 
     /** Returns each connection's objects. */

@@ -1,4 +1,4 @@
-"""Temporary folders that are swept by the next start when their owner was killed.
+"""Temporary folders that are swept by the next start when their owner was killed: all that the suite makes.
 
 A folder's owner holds a lock on the folder itself, which the kernel releases however the owner dies. (A lock, not a
 recorded process id: ids are reused, and differ between containers that share a disk.)
@@ -9,25 +9,29 @@ import os
 import shutil
 import tempfile
 from pathlib import Path
+from types import TracebackType
 from typing import Final, Literal
 
-from benchbook.servers.errors import ServerError, remedy
+Kind = Literal["servers", "run", "cell"]
+"""Whose folder it is: the servers' of one deployment; a run's own, for its kernels; one cell's, or another task's."""
 
-Kind = Literal["servers", "run"]
-"""Whose folder it is: the servers' of one deployment, or a run's own, for its kernels."""
+_MODES: Final[dict[Kind, int]] = {"servers": 0o711, "run": 0o700, "cell": 0o700}
 
-_MODES: Final[dict[Kind, int]] = {"servers": 0o711, "run": 0o700}
+
+class FolderError(OSError):
+    """There is no place for temporary files; the message says which and why."""
 
 
 class Folder:
-    """A locked temporary folder.
+    """A locked temporary folder; a context manager that removes it.
 
     Parameters
     ----------
     kind
-        Whose it is. A run's own is closed to others; through that of servers, the user of root's servers must get.
+        Whose it is. Others are closed to all but their owner; through that of servers, the user of root's servers must
+        get.
     parent
-        Where it is made, if not in the system's temporary folder (``TMPDIR`` moves that).
+        Where it is made, if not in the folder of temporary files (`temporary`).
 
     Attributes
     ----------
@@ -36,17 +40,23 @@ class Folder:
 
     Raises
     ------
-    ServerError
+    FolderError
         When none can be made.
     """
 
-    def __init__(self, kind: Kind = "servers", parent: Path | None = None) -> None:
-        parent = parent or Path(tempfile.gettempdir())
+    def __init__(self, kind: Kind, parent: Path | None = None) -> None:
+        parent = parent or temporary()
         sweep(parent)
         try:
             self.path, self._lock = _create(kind, parent)
         except OSError as error:
-            raise ServerError(f"no temporary folder can be made here ({error}): {remedy(str(error), None)}") from error
+            raise FolderError(f"no temporary folder can be made here ({error})") from error
+
+    def __enter__(self) -> Path:
+        return self.path
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.remove()
 
     def remove(self) -> None:
         """Remove the folder and all in it; a second call does nothing."""
@@ -54,6 +64,23 @@ class Folder:
             shutil.rmtree(self.path, ignore_errors=True)
             os.close(self._lock)
             self._lock = None
+
+
+def temporary() -> Path:
+    """Return the folder of temporary files: what ``TMPDIR`` names, else the system's.
+
+    Raises
+    ------
+    FolderError
+        When ``TMPDIR`` names none that takes files: another in its place could be on another disk.
+    """
+    if not (given := os.environ.get("TMPDIR")):
+        return Path(tempfile.gettempdir())
+    if not Path(given).is_dir():
+        raise FolderError(f"TMPDIR ({given}) is no folder: make it, or unset TMPDIR")
+    if not os.access(given, os.W_OK | os.X_OK):
+        raise FolderError(f"TMPDIR ({given}) cannot be written: point it elsewhere, or unset it")
+    return Path(given).absolute()
 
 
 def sweep(parent: Path) -> None:

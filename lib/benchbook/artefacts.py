@@ -1,0 +1,183 @@
+"""Java artefacts, each named by its coordinates ``group:artifact:extension:version`` and by its SHA-256.
+
+What Maven's local repository holds is taken where it is the same; the rest is fetched by Maven itself, from wherever
+its settings say, with an extension of ours and no plugin (``harness/maven/Fetch.java``). Nothing runs unchecked.
+"""
+
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Final
+
+from benchbook import paths
+
+LOCAL: Final = Path.home() / ".m2" / "repository"
+"""Where Maven keeps what it fetched: read here, and never written."""
+
+_SAID: Final = 500
+"""Characters of what a program says, in a message."""
+
+_POM: Final = (
+    "<project><modelVersion>4.0.0</modelVersion><groupId>org.benchbook</groupId><artifactId>fetch</artifactId>"
+    "<version>1</version><packaging>pom</packaging></project>"
+)
+
+
+class ArtefactError(RuntimeError):
+    """An artefact is not the one that is locked, or Maven is missing or fails."""
+
+
+def locked(file: Path) -> dict[str, str]:
+    """Return the SHA-256 of each artefact that a lock file names, by its coordinates."""
+    lines = (line.split() for line in file.read_text(encoding="utf-8").splitlines())
+    return {coordinates: sha256 for sha256, coordinates in lines}
+
+
+def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None) -> None:
+    """Bring each artefact that is locked into a repository of checked ones, unless it is there.
+
+    Parameters
+    ----------
+    lock
+        The SHA-256 of each by its coordinates.
+    repository
+        A folder laid out as Maven's local repository; what came before a failure stays in it.
+    source
+        Another, from which is taken what is there as it is locked (None: Maven's own); the rest is fetched.
+
+    Raises
+    ------
+    ArtefactError
+        When one cannot be fetched, or is not the one that is locked.
+    """
+    if missing := _without(repository, lock):
+        _take(source or LOCAL, missing, repository)
+    if missing := _without(repository, lock):
+        with tempfile.TemporaryDirectory() as scratch:
+            fetched = Path(scratch) / "repository"
+            try:
+                _fetch(missing, Path(scratch), fetched)
+            finally:
+                _take(fetched, missing, repository)
+            for coordinates, sha256 in _without(repository, missing).items():
+                came = digest(fetched / path_of(coordinates))
+                raise ArtefactError(f"{coordinates} is not what is locked: its sha256 is {came}, not {sha256}")
+
+
+def maven(project: Path, *options: str) -> None:
+    """Run Maven on the project in a scratch folder.
+
+    Raises
+    ------
+    ArtefactError
+        When Maven is missing or fails, in its own words.
+    """
+    (project / ".mvn").mkdir(exist_ok=True)  # else Maven obeys one above it, where others may write
+    answer = _run("mvn", "-q", "-B", "-Dstyle.color=never", *options, cwd=project)
+    if answer.returncode:
+        said, *_ = re.sub(r"\[ERROR\] |\x1b\[\w*", "", answer.stdout + answer.stderr).split(" -> [Help")
+        raise ArtefactError(f"Maven failed: {_cut(said)}")
+
+
+def digest(file: Path) -> str:
+    """Return a file's SHA-256 in hexadecimal digits."""
+    with file.open("rb") as content:
+        return hashlib.file_digest(content, "sha256").hexdigest()
+
+
+def path_of(coordinates: str) -> Path:
+    """Return where an artefact lies in a repository."""
+    group, artifact, extension, version = coordinates.split(":")
+    return Path(*group.split("."), artifact, version, f"{artifact}-{version}.{extension}")
+
+
+def _without(repository: Path, lock: Mapping[str, str]) -> dict[str, str]:
+    """Return what is locked and is not there, or not as it is locked."""
+    return {
+        coordinates: sha256
+        for coordinates, sha256 in lock.items()
+        if not (file := repository / path_of(coordinates)).is_file() or digest(file) != sha256
+    }
+
+
+def _take(source: Path, lock: Mapping[str, str], repository: Path) -> None:
+    """Copy what is as it is locked; the copy is what is checked, for the source may change meanwhile."""
+    for coordinates, sha256 in lock.items():
+        if not (source / path_of(coordinates)).is_file():
+            continue
+        target = repository / path_of(coordinates)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        part = target.with_name(f"{target.name}.{os.getpid()}.part")
+        shutil.copyfile(source / path_of(coordinates), part)
+        if digest(part) == sha256:
+            part.replace(target)
+        part.unlink(missing_ok=True)
+
+
+def _fetch(lock: Mapping[str, str], scratch: Path, into: Path) -> None:
+    """Have Maven put artefacts, unchecked, into a local repository, and do nothing else."""
+    (listed := scratch / "artefacts").write_text("\n".join(lock), encoding="utf-8")
+    (project := scratch / "project").mkdir()
+    (project / "pom.xml").write_text(_POM, encoding="utf-8")
+    extension = _extension(scratch / "extension")
+    maven(
+        project,
+        f"-Dmaven.ext.class.path={extension}",
+        f"-Dmaven.repo.local={into}",
+        f"-Dbenchbook.artefacts={listed}",
+        "-Dmaven.artifact.threads=16",
+        "-Daether.connector.requestTimeout=20000",  # a server that falls silent: Maven would wait for half an hour,
+        "-Dmaven.wagon.rto=20000",  # which 3.8 calls so
+        "validate",
+    )
+
+
+def _extension(into: Path) -> Path:
+    """Compile what Maven is extended by against the very Maven that is here."""
+    told = _run("mvn", "-v").stdout
+    if (home := re.search(r"^Maven home: (.+)$", told, re.MULTILINE)) is None:
+        raise ArtefactError(f"mvn -v names no home of Maven: {_cut(told)}")
+    source = paths.harness("maven") / "Fetch.java"
+    # Maven 3.8 reads no class files newer than Java 11's
+    options = ("-proc:none", "--release", "11", "-Xlint:-options", "-cp", f"{home[1]}/lib/*", "-d", str(into))
+    answer = _run("javac", *options, str(source))
+    if answer.returncode:
+        raise ArtefactError(f"{source} does not compile: {_cut(answer.stderr)}")
+    (into / "META-INF" / "sisu").mkdir(parents=True)
+    (into / "META-INF" / "sisu" / "javax.inject.Named").write_text(f"{source.stem}\n", encoding="utf-8")
+    return into
+
+
+def _run(name: str, *arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    if (program := shutil.which(name)) is None:
+        raise ArtefactError(f"no {name} on PATH: get a JDK and Maven from apt-get or conda")
+    return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, errors="replace")
+
+
+def _cut(said: str) -> str:
+    return " ".join(said.split())[:_SAID]
+
+
+def _copy_out(folder: Path) -> None:
+    """Put what a folder's lock file names into it."""
+    lock = locked(folder / "artefacts.lock")
+    with tempfile.TemporaryDirectory() as checked:
+        gather(lock, Path(checked))
+        for coordinates in lock:
+            file = Path(checked) / path_of(coordinates)
+            part = folder / f"{file.name}.part"
+            shutil.copyfile(file, part)
+            part.replace(folder / file.name)
+
+
+if __name__ == "__main__":
+    try:
+        _copy_out(Path(sys.argv[1]))
+    except ArtefactError as error:
+        sys.exit(str(error))

@@ -1,0 +1,124 @@
+"""What is known against the packages that the lock files pin: ``make audit``.
+
+Exit status: 0 nothing is known; 1 something is; 3 nothing is, and somebody could not be asked.
+"""
+
+import json
+import shutil
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+from benchbook import artefacts, paths
+from benchbook.lanes import maven
+
+FOUND: Final = 1
+UNASKED: Final = 3
+
+_SAID: Final = 300
+"""Characters of what a program says, in a message."""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What is known against one list of packages.
+
+    Parameters
+    ----------
+    what
+        The list and how many packages it names.
+    found
+        A line for each that something is known against.
+    unasked
+        Why some or all could not be asked about; empty: all were.
+    """
+
+    what: str
+    found: Sequence[str] = ()
+    unasked: str = ""
+
+    def __str__(self) -> str:
+        """Return its lines."""
+        said = [f"could not be asked: {self.unasked}"] if self.unasked else []
+        said += self.found or ([] if self.unasked else ["nothing is known"])
+        return "\n".join(f"{self.what}: {line}" for line in said)
+
+
+def python(pip_audit: str, lock: Path) -> Answer:
+    """Ask about what pip installs; pip-audit skips what the registry does not answer for, so that was not asked."""
+    options = ("--require-hashes", "--disable-pip", "--progress-spinner=off", "--format=json")
+    told = _told([pip_audit, *options, "--requirement", str(lock)])
+    if not isinstance(packages := told.get("dependencies"), list):
+        return Answer(lock.name, unasked=told["error"])
+    skipped = [package["skip_reason"] for package in packages if "skip_reason" in package]
+    found = [
+        f"{each['name']} {each['version']}: {known['id']}, mended in {' or '.join(known['fix_versions']) or 'none'}"
+        for each in packages
+        for known in each.get("vulns", ())
+    ]
+    why = f"{len(skipped)} of them, the first: {skipped[0]}" if skipped else ""
+    return Answer(f"{lock.name}, {len(packages)} packages", found, why)
+
+
+def node(folder: Path) -> Answer:
+    """Ask about what npm installs."""
+    what = f"{folder.parent.name}/{folder.name}"
+    if (npm := shutil.which("npm")) is None:
+        return Answer(what, unasked="no npm on PATH")
+    told = _told([npm, "audit", "--json", "--prefix", str(folder)])
+    if not isinstance(known := told.get("vulnerabilities"), dict):
+        return Answer(what, unasked=str(told.get("message") or told.get("error")))
+    found = [f"{name} {each['range']}: {each['severity']}, {_mended(each)}" for name, each in known.items()]
+    return Answer(f"{what}, {told['metadata']['dependencies']['total']} packages", found)
+
+
+def java() -> str:
+    """Return what the Java lane's jar is made of: Maven has nobody to ask about it."""
+    if not maven.jar().is_file():
+        return "harness/java: not built, so it ships nothing"
+    lock = artefacts.locked(maven.lock_file())
+    try:
+        artefacts.gather(lock, paths.artefacts())
+    except artefacts.ArtefactError as error:
+        return f"harness/java: what its jar is made of is not here: {error}"
+    shipped = maven.shipped(paths.artefacts(), lock, maven.jar())
+    head = f"harness/java: nobody is asked about its {len(shipped)} artefacts (Maven knows no service that could be):"
+    return "\n  ".join([head, *shipped])
+
+
+def _mended(known: dict[str, Any]) -> str:
+    fix = known["fixAvailable"]
+    return f"mended in {fix['name']} {fix['version']}" if isinstance(fix, dict) else "a fix" if fix else "no fix"
+
+
+def _told(command: list[str]) -> dict[str, Any]:
+    """Return the object that a program prints, whatever its exit status; else what it says, as an error."""
+    answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    try:
+        told = json.loads(answer.stdout)
+    except ValueError:
+        told = None
+    if isinstance(told, dict):
+        return told
+    said = (answer.stderr or answer.stdout).strip() or f"{command[0]} said nothing"
+    return {"error": said.splitlines()[-1][:_SAID]}
+
+
+def main(pip_audit: str) -> int:
+    """Ask all, and say what each answered."""
+    checkout = paths.root()
+    answers = [
+        *(python(pip_audit, checkout / name) for name in ("requirements.lock", "audit.lock")),
+        *(node(paths.harness(name)) for name in ("node", "reqlite")),
+    ]
+    print(*answers, java(), sep="\n")
+    if any(answer.found for answer in answers):
+        return FOUND
+    return UNASKED if any(answer.unasked for answer in answers) else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1]))

@@ -1,0 +1,108 @@
+"""Files that a person gives: regular ones of a stated size and in UTF-8, or refused before a byte is waited for."""
+
+import os
+import stat
+from pathlib import Path
+from typing import Final
+
+_KINDS: Final = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a FIFO"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+class InputError(ValueError):
+    """What a person wrote, in a file or as an option, is wrong: nothing was started.
+
+    Parameters
+    ----------
+    where
+        ``file:line``, or the option of the command.
+    message
+        What is wrong, and what would be right.
+    """
+
+    def __init__(self, where: str, message: str) -> None:
+        super().__init__(f"{where}: {message}")
+        self.where = where
+        self.message = message
+
+
+def contents(path: Path, limit: int, where: str | None = None) -> bytes:
+    """Return a regular file's bytes.
+
+    Its kind and size are looked at before it is opened, so that no device or FIFO is, and again through the handle
+    that is read, for the name may mean another file by then.
+
+    Parameters
+    ----------
+    path
+        The file.
+    limit
+        How many bytes it may hold.
+    where
+        What it is called in the error; None: its path.
+
+    Raises
+    ------
+    InputError
+        When it is not there, cannot be read, is no regular file, or holds more.
+    """
+    name = where or str(path)
+    try:
+        _accept(path.stat(), limit, name)
+        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        with os.fdopen(handle, "rb", buffering=0):
+            _accept(os.fstat(handle), limit, name)
+            data = _read(handle, limit + 1)
+    except FileNotFoundError as error:
+        raise InputError(name, "there is no such file") from error
+    except (OSError, ValueError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
+    if len(data) > limit:  # some files do not tell their size, others grow
+        raise InputError(name, _too_large(f"more than {limit:,}", limit))
+    return data
+
+
+def text(data: bytes, name: str) -> str:
+    """Return the text of a UTF-8 file, without a byte order mark; `name` is what the error calls the file.
+
+    Raises
+    ------
+    InputError
+        When it is not UTF-8; names the line.
+    """
+    if data.startswith((b"\xff\xfe", b"\xfe\xff")):
+        raise InputError(f"{name}:1", "is UTF-16, not UTF-8: save it as UTF-8")
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = error.object.count(b"\n", 0, error.start) + 1
+        wrong = error.object[error.start]
+        raise InputError(f"{name}:{line}", f"is not UTF-8 (byte 0x{wrong:02X}): save it as UTF-8") from error
+
+
+def _accept(status: os.stat_result, limit: int, name: str) -> None:
+    """Raise unless it is a regular file of at most so many bytes."""
+    if not stat.S_ISREG(status.st_mode):
+        kind = next((word for is_kind, word in _KINDS if is_kind(status.st_mode)), "something else")
+        raise InputError(name, f"is {kind}, not a regular file")
+    if status.st_size > limit:
+        raise InputError(name, _too_large(f"{status.st_size:,}", limit))
+
+
+def _too_large(size: str, limit: int) -> str:
+    return f"holds {size} bytes: at most {limit:,} are read"
+
+
+def _read(handle: int, most: int) -> bytes:
+    parts, left = [], most
+    while left and (part := os.read(handle, min(left, 2**20))):
+        parts.append(part)
+        left -= len(part)
+    return b"".join(parts)

@@ -1,0 +1,203 @@
+"""A result is read only where it is what was written: else it is left out, named, set aside and measured again."""
+
+import fcntl
+import json
+import os
+import random
+import shutil
+import socket
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pyarrow.parquet as pq
+import pytest
+
+from benchbook import cli, grid, results
+from benchbook.measure import timed
+from benchbook.studies import cell
+
+NOW = datetime(2026, 11, 21, tzinfo=UTC)
+
+
+def values() -> pd.DataFrame:
+    rows = cell.Rows()
+    for repetition in range(5):
+        rows.add(repetition, "insert", timed(list)[1], 10, started_at=NOW)
+    return rows.frame()
+
+
+def columns(one: grid.Cell, **others: Any) -> dict[str, Any]:
+    study, parameters = one.kind
+    times = {"cell_started_at": NOW, "cell_ended_at": NOW + timedelta(seconds=2)}
+    known = {"study": study, "cell_id": one.identity, "block": one.block, "parameters": parameters, "state": "done"}
+    return {**known, **times, **others}
+
+
+def write(one: grid.Cell, **others: Any) -> Path:
+    return results.write(columns(one, **others), values())
+
+
+def write_as_before(one: grid.Cell, **others: Any) -> Path:
+    """Write a cell's file as it was written before there were checksums."""
+    one.path.parent.mkdir(parents=True, exist_ok=True)
+    pq.write_table(results.joined(columns(one, **others), values()), one.path)
+    return one.path
+
+
+def flip(path: Path, bit: int) -> None:
+    content = bytearray(path.read_bytes())
+    content[bit // 8] ^= 1 << bit % 8
+    path.write_bytes(content)
+
+
+def without_rows(path: Path) -> None:
+    pq.write_table(pq.read_table(path).slice(0, 0), path)
+
+
+def of_two_cells(path: Path) -> None:
+    rows = pq.read_table(path).to_pandas()
+    rows.loc[1, "cell_id"] = "another"
+    pq.write_table(results.typed(rows, results.OBSERVATIONS), path)
+
+
+def a_socket(path: Path) -> None:
+    path.unlink()
+    before = Path.cwd()
+    os.chdir(path.parent)  # a socket's name is short
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(path.name)
+    os.chdir(before)
+
+
+def replaced(path: Path, make: Callable[[Path], Any]) -> None:
+    path.unlink()
+    make(path)
+
+
+DAMAGES: dict[str, Callable[[Path], Any]] = {
+    "cut short": lambda path: os.truncate(path, path.stat().st_size // 2),
+    "without its last byte": lambda path: os.truncate(path, path.stat().st_size - 1),
+    "empty": lambda path: os.truncate(path, 0),
+    "a byte longer": lambda path: path.write_bytes(path.read_bytes() + b"\n"),
+    "a bit flipped": lambda path: flip(path, path.stat().st_size * 4),
+    "another table": lambda path: pd.DataFrame({"a": [1]}).to_parquet(path),
+    "no table": lambda path: path.write_text("{}"),
+    "without rows": without_rows,
+    "rows of two cells": of_two_cells,
+    "a pipe": lambda path: replaced(path, os.mkfifo),
+    "a folder": lambda path: replaced(path, Path.mkdir),
+    "a socket": a_socket,
+    "a loop": lambda path: replaced(path, lambda link: link.symlink_to(link)),
+    "a link to nothing": lambda path: replaced(path, lambda link: link.symlink_to("nothing")),
+    "a link to a device": lambda path: replaced(path, lambda link: link.symlink_to("/dev/zero")),
+}
+
+
+def asked(capsys: pytest.CaptureFixture[str], *words: str) -> tuple[int, str, list[str]]:
+    """Return a command's exit status, what it printed, and the lines that it said on stderr."""
+    status = cli.main([*words, "--profile", "smoke"])
+    out, err = capsys.readouterr()
+    return status, out, err.splitlines()
+
+
+def todo(printed: str) -> set[str]:
+    return {f"{one['identity']}.{one['block']}" for one in json.loads(printed) if one["state"] == "todo"}
+
+
+@pytest.fixture
+def cells(home: Path) -> list[grid.Cell]:
+    """The cells that need no server, all of them done."""
+    found = [one for one in grid.plan(profile="smoke") if one.missing is None]
+    for one in found:
+        write(one)
+    return found
+
+
+def test_any_flipped_bit_is_seen(cells: list[grid.Cell]):
+    one = cells[0]
+    whole = one.path.read_bytes()
+    footer = 8 * (len(whole) - 8 - int.from_bytes(whole[-8:-4], "little"))
+    chance = random.Random(11)
+    bits = [*chance.sample(range(footer), 150), *chance.sample(range(footer, 8 * len(whole)), 150)]
+    for bit in bits:
+        flip(one.path, bit)
+        assert one.key not in results.states(one.study), f"bit {bit} of {8 * len(whole)}"
+        one.path.write_bytes(whole)
+    assert results.states(one.study)[one.key] == "done"
+
+
+def test_what_is_damaged_is_named_set_aside_and_left_out_and_everything_else_goes_on(
+    cells: list[grid.Cell], capsys: pytest.CaptureFixture[str]
+):
+    victims = dict(zip(DAMAGES, cells, strict=False))
+    doubled, copied, whole = cells[len(victims) :][:3]
+    for name, one in victims.items():
+        DAMAGES[name](one.path)
+    shutil.copyfile(whole.path, doubled.path)
+    copied.path.rename(copied.path.with_name(f"copy of {copied.path.name}"))
+    gone = {one.key for one in (*victims.values(), doubled)}
+
+    status, printed, told = asked(capsys, "plan", "--json")
+    assert status == 0 and todo(printed) == gone | {copied.key}
+    for name, one in {**victims, "another cell's": doubled}.items():
+        (line,) = (line for line in told if str(one.path) in line)
+        assert line.endswith(f"set aside as {one.path.name}.damaged, its cell will be measured again"), name
+        assert not os.path.lexists(one.path) and os.path.lexists(f"{one.path}.damaged")
+    assert len(told) == len(gone) + 1 and "copy of" in told[-1] and told[-1].endswith("no result's name, not read")
+
+    rows = 5 * (len(cells) - len(gone) - 1)
+    sql = "SELECT count(*) AS n, count(DISTINCT (cell_id, block)) * 5 AS m FROM all_observations"
+    status, printed, told = asked(capsys, "results", "--json", "--sql", sql)
+    assert (status, json.loads(printed), len(told)) == (0, [{"n": rows, "m": rows}], 1)
+    status, printed, told = asked(capsys, "claims", "--json")
+    assert status == 0 and isinstance(json.loads(printed), list) and len(told) == 1
+    write(doubled)
+    os.truncate(doubled.path, 9)
+    assert f"{doubled.path.name}.damaged.2" in asked(capsys, "plan")[2][0]
+
+
+def test_what_was_written_before_is_read_and_its_damage_seen_as_far_as_parquet_sees_it(cells: list[grid.Cell]):
+    one, *others = cells
+    expected = results.observations([one.key])
+    pq.write_table(pq.read_table(one.path).cast(results.OBSERVATIONS), one.path)
+    pd.testing.assert_frame_equal(results.observations([one.key]), expected)
+    assert results.states(one.study)[one.key] == "done" and results.seconds()[one.kind] == 2.0
+    for damage, other in zip(DAMAGES.values(), others, strict=False):
+        write_as_before(other)
+        if damage not in (DAMAGES["a byte longer"], DAMAGES["a bit flipped"]):
+            damage(other.path)
+            assert other.key not in results.states(other.study)
+
+
+def test_a_link_to_a_whole_file_is_read(cells: list[grid.Cell], tmp_path: Path):
+    one = cells[0]
+    one.path.rename(tmp_path / "elsewhere")
+    one.path.symlink_to(tmp_path / "elsewhere")
+    assert results.states(one.study)[one.key] == "done"
+
+
+def test_nothing_is_set_aside_while_a_run_replaces_files(
+    cells: list[grid.Cell], results_folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    one = cells[0]
+    os.truncate(one.path, 3000)
+    with (results_folder / ".running").open("w") as held:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        status, printed, (line,) = asked(capsys, "plan", "--json")
+        assert status == 0 and todo(printed) == {one.key} and one.path.exists()
+        assert line.endswith("and left out; a run writes there at present")
+    write(one)
+    assert asked(capsys, "plan", "--json")[2] == []
+
+
+@pytest.mark.parametrize("jump", [timedelta(days=-1), timedelta(days=297 * 365)])
+def test_time_left_knows_nothing_from_files_that_hold_a_jump_as_a_duration(cells: list[grid.Cell], jump: timedelta):
+    one, other = cells[:2]
+    for each in cells:
+        each.path.unlink()
+    write_as_before(one, cell_ended_at=NOW + jump)
+    write_as_before(other)
+    assert set(results.seconds()) == {other.kind}

@@ -1,0 +1,72 @@
+"""Set-up belongs to the folder that it was made in; a copy runs its own code."""
+
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+FILES = ("Makefile", "setup.sh", "pyproject.toml", "README.md", "lib", "papermill_params", "harness")
+BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv")
+OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BENCHBOOK_TESTS", "CONDA_DEFAULT_ENV", "BENCHBOOK_HOME")
+
+
+@pytest.fixture
+def checkout(tmp_path: Path) -> Path:
+    """Return one that is not set up: few packages, lanes as if they were built."""
+    folder = tmp_path / "first"
+    folder.mkdir()
+    for name in FILES:
+        if (ROOT / name).is_dir():
+            shutil.copytree(
+                ROOT / name, folder / name, ignore=shutil.ignore_patterns("node_modules", "target", "*.pyc")
+            )
+        else:
+            shutil.copy2(ROOT / name, folder / name)
+    lock = re.split(r"\n(?=\S)", (ROOT / "requirements.lock").read_text())
+    few = [entry for entry in lock if entry.split("==")[0] in BUILDS]
+    assert len(few) == len(BUILDS)
+    (folder / "requirements.lock").write_text("\n".join(few) + "\n")
+    (folder / "harness" / "node" / "node_modules").mkdir()
+    shutil.copy(ROOT / "harness/node/package-lock.json", folder / "harness/node/node_modules/.installed-lock")
+    (folder / "harness" / "java" / "target").mkdir()
+    (folder / "harness" / "java" / "target" / "benchbook.jar").touch()
+    return folder
+
+
+def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
+
+
+def code_of(folder: Path, working: Path) -> subprocess.CompletedProcess[str]:
+    """Ask a folder's environment which checkout it takes for its own."""
+    return run(working, f"{folder}/.venv/bin/python", "-c", "from benchbook import paths; print(paths.root())")
+
+
+def test_a_copied_or_moved_folder_sets_up_its_own_environment(checkout: Path, tmp_path: Path) -> None:
+    first = run(checkout, "make", "setup")
+    assert first.returncode == 0, first.stderr
+    (link := tmp_path / "link").symlink_to(checkout)
+    assert run(link, "make", "--question", "setup").returncode == 0, "the same folder by another name"
+    assert run(tmp_path, "make", "--question", "-C", "link", "setup").returncode == 0
+    copy = tmp_path / "Kopie von é"
+    shutil.copytree(checkout, copy, symlinks=True)
+
+    other = code_of(checkout, copy)
+    assert other.returncode == 1
+    assert f"{copy} is a checkout, and this benchbook is the code of {checkout}" in other.stderr
+
+    second = run(copy, "make", "setup")
+    assert second.returncode == 0, second.stderr
+    assert "making .venv anew" in second.stderr
+    assert code_of(copy, tmp_path).stdout == f"{copy}\n"
+    assert f"{copy}/.venv" in (copy / ".venv" / "bin" / "benchbook").read_text()
+    assert run(copy, "make", "--question", "setup").returncode == 0
+    copy.rename(tmp_path / "moved")
+    assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1

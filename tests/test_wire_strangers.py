@@ -1,0 +1,337 @@
+"""What an account without the secret can do to the servers of Python and of Java: nothing, and no harm to a cell."""
+
+import json
+import multiprocessing
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from functools import cache
+from multiprocessing.connection import Connection
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+import hostile
+from benchbook import datasets, formats, lanes, processes, wire
+from benchbook.measure import idle
+from benchbook.studies import tcp
+from benchbook.wire.framing import (
+    ACK,
+    END,
+    ERROR,
+    HEADER,
+    OBJECT,
+    READY,
+    REPORT,
+    START,
+    Frame,
+    fields,
+    frame,
+    greeting,
+    message,
+    read,
+)
+from standing import lane_needed, outputs
+
+PEOPLE = datasets.people(3, 7)
+OBJECTS = [formats.codec("orjson").encode_record(record) for record in PEOPLE.records]
+LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the files of another process")
+ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
+NOBODY = 65534
+
+
+@contextmanager
+def java(codec: str) -> Iterator[wire.Server]:
+    """Run the Java lane's server as its client does."""
+    jar = lane_needed("java", "mvn", "javac").command[-1]
+    command = ["java", "-cp", jar, "org.benchbook.tcp.Server"]
+    process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin and process.stdout
+    try:
+        with process.stdin as owner, process.stdout as said:
+            secret = secrets.token_bytes(32)
+            owner.write(json.dumps({"secret": secret.hex(), "codec": codec}).encode() + b"\n")
+            owner.flush()
+            yield wire.Server(int(said.readline()), process.pid, greeting(secret))
+    finally:
+        processes.stop(process)
+
+
+@contextmanager
+def python() -> Iterator[wire.Server]:
+    with wire.serving("orjson", PEOPLE.schema) as server:
+        yield server
+
+
+SERVERS: dict[str, Callable[[], Any]] = {"python": python, "java": lambda: java("jackson")}
+
+
+@pytest.fixture(scope="module")
+def started() -> Iterator[Callable[[str], wire.Server]]:
+    with ExitStack() as stack:
+        yield cache(lambda name: stack.enter_context(SERVERS[name]()))
+
+
+@pytest.fixture(params=SERVERS)
+def server(started: Callable[[str], wire.Server], request: pytest.FixtureRequest) -> wire.Server:
+    """Each server, started once."""
+    return started(request.param)
+
+
+@pytest.fixture(scope="module")
+def silent() -> Iterator[Callable[[wire.Server], list[socket.socket]]]:
+    """Two that connect, once: one says nothing, the other half of what is asked. Time goes by in the tests between."""
+    with ExitStack() as stack:
+        yield cache(
+            lambda server: [stack.enter_context(connected(server, said)) for said in (b"", server.greeting[:20])]
+        )
+
+
+def connected(server: wire.Server, said: bytes = b"") -> socket.socket:
+    connection = socket.create_connection(("127.0.0.1", server.port), 20)
+    connection.sendall(said)
+    return connection
+
+
+def answer(connection: socket.socket) -> bytes:
+    """Return all that a server says until it closes; it may reset what it has not read."""
+    got = b""
+    with suppress(ConnectionResetError):
+        while some := connection.recv(1000):
+            got += some
+    return got
+
+
+def next_frame(connection: socket.socket) -> Frame:
+    with connection.makefile("rb", 0) as stream:
+        got = read(stream)
+    assert got
+    return got
+
+
+def serves(server: wire.Server) -> None:
+    """Hold that who knows the secret is served."""
+    with connected(server, server.greeting + message(START, acknowledge=False, check=False)) as connection:
+        assert next_frame(connection)[0] == READY
+        connection.sendall(b"".join(frame(OBJECT, data) for data in OBJECTS) + message(END, objects=len(OBJECTS)))
+        kind, payload = next_frame(connection)
+    assert (kind, fields(payload).get("objects")) == (REPORT, len(OBJECTS)), payload
+
+
+@LINUX
+def test_hundreds_of_strangers_neither_end_a_server_nor_hold_up_its_client(server: wire.Server) -> None:
+    with files(server, 192), ExitStack() as strangers:
+        for _ in range(400):
+            strangers.enter_context(connected(server))
+        serves(server)
+        assert psutil.Process(server.pid).num_fds() < 180
+    serves(server)
+
+
+@LINUX
+def test_a_server_that_can_open_nothing_more_goes_on(server: wire.Server) -> None:
+    with ExitStack() as strangers:
+        with files(server, psutil.Process(server.pid).num_fds() + 2):
+            for _ in range(20):
+                strangers.enter_context(connected(server))
+            time.sleep(0.1)
+        serves(server)
+
+
+@contextmanager
+def files(server: wire.Server, limit: int) -> Iterator[None]:
+    """Let a server have so many open files."""
+    process, kind = psutil.Process(server.pid), psutil.RLIMIT_NOFILE
+    soft, hard = process.rlimit(kind)
+    process.rlimit(kind, (limit, hard))
+    yield
+    process.rlimit(kind, (soft, hard))
+
+
+def old_start(codec: str) -> bytes:
+    """Return the start command of the protocol that knew no secret: the client chose the codec."""
+    schema = {"name": "people", "fields": [(each.name, each.type) for each in PEOPLE.schema.fields]}
+    return message(START, codec=codec, schema=schema, acknowledge=True, check=False)
+
+
+UNKNOWN = {
+    "the old protocol": old_start("orjson") + frame(OBJECT, OBJECTS[0]),
+    "another secret": greeting(bytes(32)) + message(START, acknowledge=False, check=False),
+    "a long frame": HEADER.pack(START, 2**31) + bytes(1000),
+    "no protocol": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + bytes(100),
+    "deep JSON": frame(START, b"[" * 100_000),
+}
+
+
+@pytest.mark.parametrize("said", UNKNOWN)
+def test_without_the_secret_nothing_is_answered(
+    server: wire.Server, silent: Callable[[wire.Server], list[socket.socket]], said: str
+) -> None:
+    silent(server)
+    with connected(server) as connection:
+        with suppress(ConnectionResetError, BrokenPipeError):
+            connection.sendall(UNKNOWN[said])
+        assert answer(connection) == b""
+    serves(server)
+
+
+def test_a_secret_that_differs_in_one_bit_or_is_cut_is_none(server: wire.Server) -> None:
+    *rest, last = server.greeting
+    for said in (bytes([*rest, last ^ 1]), server.greeting[1:] + b"\0", b"\0" + server.greeting):
+        with connected(server, said) as connection:
+            assert answer(connection) == b""
+    with connected(server, server.greeting[:-1]) as connection:
+        connection.shutdown(socket.SHUT_WR)
+        assert answer(connection) == b""
+
+
+def test_the_secret_stands_in_no_argument_and_no_environment(server: wire.Server) -> None:
+    process, secret = psutil.Process(server.pid), server.greeting[HEADER.size :].hex()
+    assert secret not in " ".join([*process.cmdline(), *process.environ().values(), repr(server)])
+
+
+def test_the_start_command_chooses_no_codec(server: wire.Server) -> None:
+    with connected(server, server.greeting + old_start("xmldecoder")) as connection:
+        assert next_frame(connection)[0] == READY
+        connection.sendall(frame(OBJECT, OBJECTS[0]))
+        assert next_frame(connection)[0] == ACK
+
+
+@ROOT
+@pytest.mark.parametrize("cell", [{"codec": "orjson"}, {"codec": "jackson", "lane": "java"}], ids=["python", "java"])
+def test_another_user_gets_nothing_from_a_cell_that_is_measured(
+    cell: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if "lane" in cell:
+        lane_needed("java", "mvn", "javac")
+    (writable := tmp_path / "writable").mkdir()
+    writable.chmod(0o777)
+    program = hostile.programs(str(writable / "marker"), 9, version())["object"]
+    said = [*UNKNOWN.values(), old_start("xmldecoder") + frame(OBJECT, program), secrets.token_bytes(500), b""]
+    parameters = tcp.Parameters(n=100, repetitions=2, transport="connection", **cell)
+    with another_user(said) as (attacked, stop):
+        monkeypatch.setattr(tcp, "idle", lambda pids: (attacked.wait(30), idle(pids)))  # the Java lane waits by itself
+        rows = tcp.run(parameters)
+        rounds = stop()
+    assert attacked.is_set() and not any(map(any, rounds)) and not list(writable.iterdir())
+    for repetition in range(2):
+        assert outputs(rows, repetition) == tcp.expected(parameters)
+
+
+@contextmanager
+def another_user(said: Sequence[bytes]) -> Iterator[tuple[threading.Event, Callable[[], list[list[bytes]]]]]:
+    """Let another user say this, again and again, to the next server that this process starts.
+
+    Yields what is set after the first round, and what stops it and returns each round's answers.
+    """
+    fork, before, attacked = multiprocessing.get_context("fork"), ports(), threading.Event()
+    ours, theirs = fork.Pipe()
+    socket.getaddrinfo("127.0.0.1", 0)  # imports what the other user may not be able to read
+    other = fork.Process(target=attacks, args=(theirs, said))
+    other.start()
+    theirs.close()
+
+    def begin() -> None:
+        ours.send(new_port(before))
+        ours.poll(30)
+        attacked.set()
+
+    def stop() -> list[list[bytes]]:
+        ours.send(0)
+        return list(iter(ours.recv, None))
+
+    threading.Thread(target=begin, daemon=True).start()
+    try:
+        yield attacked, stop
+    finally:
+        other.kill()
+        other.join()
+
+
+def ports() -> set[int]:
+    """Return the ports on which servers listen that this process, or one that it started, has started."""
+    found = set()
+    for child in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            if {"benchbook.wire.server", "org.benchbook.tcp.Server"} & set(child.cmdline()):
+                found |= {each.laddr.port for each in child.net_connections("tcp") if each.status == "LISTEN"}
+    return found
+
+
+def new_port(before: set[int]) -> int:
+    while not (new := ports() - before):
+        time.sleep(0.02)
+    return new.pop()
+
+
+def attacks(orders: Connection, said: Sequence[bytes]) -> None:
+    """As another user, say this to a server until told to stop; tell each round's answers, and None at the end."""
+    os.setgroups([])
+    os.setgid(NOBODY)
+    os.setuid(NOBODY)
+    server = wire.Server(orders.recv(), 0, b"")
+    while True:
+        got = [b""] * len(said)
+        for number, each in enumerate(said):
+            with suppress(OSError), connected(server, each) as connection:
+                connection.settimeout(0.1)
+                got[number] = connection.recv(1000)
+        orders.send(got)
+        if orders.poll(0.7):  # a pause in which the server rests, for which the cell waits
+            return orders.send(None)
+
+
+def version() -> str:
+    """Return Java's, as its documents name it."""
+    found = lanes.find("java")
+    return found.version.split()[1].rstrip(",") if isinstance(found, lanes.Found) else "17"
+
+
+def test_no_document_makes_xmldecoder_do_more_than_build_a_person(tmp_path: Path) -> None:
+    marker = tmp_path / "marker"
+    with java("xmldecoder") as server, socket.create_server(("127.0.0.1", 0)) as asked:
+        asked.setblocking(False)
+        made = hostile.programs(str(marker), asked.getsockname()[1], version())
+        honest = hostile.beans(hostile.PERSON.replace("{more}", ""), version())
+        accepted = [name for name, document in made.items() if decoded(server, document)]
+        assert (accepted, decoded(server, honest)) == ([], True)
+        time.sleep(0.2)  # a command that was started makes its file
+        assert not marker.exists()
+        with pytest.raises(BlockingIOError):
+            asked.accept()
+
+
+@pytest.mark.parametrize("codec", ["jaxb", "dom"])
+def test_java_reads_no_doctype_that_asks_or_grows(codec: str) -> None:
+    with java(codec) as server, socket.create_server(("127.0.0.1", 0)) as asked:
+        asked.setblocking(False)
+        made = hostile.documents(asked.getsockname()[1])
+        assert [name for name, document in made.items() if decoded(server, document)] == []
+        with pytest.raises(BlockingIOError):
+            asked.accept()
+
+
+def decoded(server: wire.Server, document: bytes) -> bool:
+    """Return whether a server decodes a document; it says so, or that it does not."""
+    with connected(server, server.greeting + message(START, acknowledge=True, check=False)) as connection:
+        assert next_frame(connection)[0] == READY
+        connection.sendall(frame(OBJECT, document))
+        kind, _ = next_frame(connection)
+    assert kind in (ACK, ERROR)
+    return kind == ACK
+
+
+def test_who_says_nothing_is_not_waited_for(
+    server: wire.Server, silent: Callable[[wire.Server], list[socket.socket]]
+) -> None:
+    for connection in silent(server):
+        assert answer(connection) == b""
+    serves(server)
