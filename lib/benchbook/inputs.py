@@ -3,7 +3,7 @@
 import os
 import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 _KINDS: Final = (
     (stat.S_ISDIR, "a folder"),
@@ -31,11 +31,34 @@ class InputError(ValueError):
         self.message = message
 
 
+class KindError(OSError):
+    """A path leads to no regular file; the message says to what instead."""
+
+
+def opened(path: Path) -> BinaryIO:
+    """Open a regular file for reading, and nothing else: a FIFO would wait for ever, a device might do something.
+
+    Its kind is looked at before it is opened, and again through the handle, for the name may mean another file by then.
+
+    Raises
+    ------
+    KindError
+        When it is no regular file.
+    OSError
+        When it cannot be opened.
+    """
+    _accept_kind(path.stat().st_mode)
+    file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
+    try:
+        _accept_kind(os.fstat(file.fileno()).st_mode)
+    except KindError:
+        file.close()
+        raise
+    return file
+
+
 def contents(path: Path, limit: int, where: str | None = None) -> bytes:
     """Return a regular file's bytes.
-
-    Its kind and size are looked at before it is opened, so that no device or FIFO is, and again through the handle
-    that is read, for the name may mean another file by then.
 
     Parameters
     ----------
@@ -53,13 +76,14 @@ def contents(path: Path, limit: int, where: str | None = None) -> bytes:
     """
     name = where or str(path)
     try:
-        _accept(path.stat(), limit, name)
-        handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
-        with os.fdopen(handle, "rb", buffering=0):
-            _accept(os.fstat(handle), limit, name)
-            data = _read(handle, limit + 1)
+        with opened(path) as file:
+            if (size := os.fstat(file.fileno()).st_size) > limit:
+                raise InputError(name, _too_large(f"{size:,}", limit))
+            data = _read(file, limit + 1)
     except FileNotFoundError as error:
         raise InputError(name, "there is no such file") from error
+    except KindError as error:
+        raise InputError(name, f"is {error}, not a regular file") from error
     except (OSError, ValueError) as error:
         if isinstance(error, InputError):
             raise
@@ -87,22 +111,19 @@ def text(data: bytes, name: str) -> str:
         raise InputError(f"{name}:{line}", f"is not UTF-8 (byte 0x{wrong:02X}): save it as UTF-8") from error
 
 
-def _accept(status: os.stat_result, limit: int, name: str) -> None:
-    """Raise unless it is a regular file of at most so many bytes."""
-    if not stat.S_ISREG(status.st_mode):
-        kind = next((word for is_kind, word in _KINDS if is_kind(status.st_mode)), "something else")
-        raise InputError(name, f"is {kind}, not a regular file")
-    if status.st_size > limit:
-        raise InputError(name, _too_large(f"{status.st_size:,}", limit))
+def _accept_kind(mode: int) -> None:
+    """Raise `KindError` unless it is a regular file's mode."""
+    if not stat.S_ISREG(mode):
+        raise KindError(next((word for is_kind, word in _KINDS if is_kind(mode)), "something else"))
 
 
 def _too_large(size: str, limit: int) -> str:
     return f"holds {size} bytes: at most {limit:,} are read"
 
 
-def _read(handle: int, most: int) -> bytes:
+def _read(file: BinaryIO, most: int) -> bytes:
     parts, left = [], most
-    while left and (part := os.read(handle, min(left, 2**20))):
+    while left and (part := file.read(min(left, 2**20))):
         parts.append(part)
         left -= len(part)
     return b"".join(parts)

@@ -9,7 +9,6 @@ reader the file stays ordinary Parquet.
 
 import json
 import os
-import stat
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +22,7 @@ from typing import Any, BinaryIO, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchbook import inputs
 from benchbook.results.schema import OBSERVATIONS
 
 _CHECKSUM: Final = "benchbook.crc32"
@@ -37,14 +37,6 @@ _TAIL: Final = 2**16
 _PART: Final = 2**20
 _BUSY: Final = (EMFILE, ENFILE, ENOMEM)
 """Errors that are not the file's."""
-
-_KINDS: Final = {
-    stat.S_IFDIR: "it is a folder",
-    stat.S_IFIFO: "it is a pipe",
-    stat.S_IFSOCK: "it is a socket",
-    stat.S_IFCHR: "it is a device",
-    stat.S_IFBLK: "it is a device",
-}
 
 
 class DamagedError(Exception):
@@ -153,20 +145,14 @@ def delivered(path: Path) -> pa.Table:
 
 
 def _opened(path: Path) -> BinaryIO:
-    """Open a regular file; nothing else, which could wait for ever or do something when it is opened."""
     try:
-        if kind := _no_file(path.stat().st_mode):
-            raise DamagedError(kind)
-        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return inputs.opened(path)
+    except inputs.KindError as error:
+        raise DamagedError(f"it is {error}") from error
     except OSError as error:
         if error.errno in _BUSY or (isinstance(error, FileNotFoundError) and not path.is_symlink()):
             raise
         raise DamagedError(_said(error, path)) from error
-    file = os.fdopen(descriptor, "rb")
-    if kind := _no_file(os.fstat(descriptor).st_mode):
-        file.close()
-        raise DamagedError(kind)
-    return file
 
 
 @contextmanager
@@ -178,10 +164,6 @@ def _reading() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in _BUSY:
             raise
         raise DamagedError(f"it cannot be read: {str(error).partition(chr(10))[0]}") from error
-
-
-def _no_file(mode: int) -> str | None:
-    return None if stat.S_ISREG(mode) else _KINDS.get(stat.S_IFMT(mode), "it is no file")
 
 
 def _said(error: OSError, path: Path) -> str:
