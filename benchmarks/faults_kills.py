@@ -10,6 +10,7 @@ swept, temporary folders.
 
 import argparse
 import fcntl
+import json
 import random
 import signal
 import subprocess
@@ -24,6 +25,7 @@ from typing import Final
 import psutil
 
 from faults_run import Folders
+from faults_servers import tree
 
 REPORTS: Final = 4
 """How many reports are hurt after each round of runs."""
@@ -52,7 +54,6 @@ class Kills:
         self._chance = random.Random(seed)
         self.killed: Counter[str] = Counter()
         self.left: Counter[str] = Counter()
-        self.seen: list[str] = []
 
     def rounds(self, kills: int) -> None:
         """Run the grids under kills until so many have hit, a fresh folder each time all cells are done."""
@@ -67,7 +68,7 @@ class Kills:
         kept: dict[str, str] = {}
         while self._run(folders, "run", kept, kills) != 0 and self.killed.total() < kills:
             pass
-        if self._end(folders, "run") == 0:  # unhurt: it sweeps what the killed ones left
+        if _benchbook(folders, "run").wait(600) == 0:  # unhurt: it sweeps what the killed ones left
             self._hold(folders, kept, "the last run")
             self._count("folders", [str(found) for found in folders.temporary.glob("benchbook-*")])
             self._count("doubled values", self._doubled(folders))
@@ -83,9 +84,9 @@ class Kills:
             wanted = self._chance.choice([verb, *KINDS[verb]])
             due = time.monotonic() + self._chance.uniform(0.0, PAUSE_S)
             while process.poll() is None:
-                tree = _tree(process.pid)
-                ours |= {one.pid: one for one in tree[1:]}
-                victims = tree[:1] if wanted == verb else [one for one in tree[1:] if _name(one) == wanted]
+                top, started = (found := _tree(process.pid))[:1], found[1:]
+                ours |= {one.pid: one for one in started}
+                victims = top if wanted == verb else [one for one in started if _name(one) == wanted]
                 if victims and time.monotonic() > due:
                     kept |= folders.finished()
                     self._hurt(self._chance.choice(victims), process, wanted)
@@ -109,9 +110,6 @@ class Kills:
             if self.killed.total() % 20 == 0:
                 print(f"{self.killed.total()} kills", file=sys.stderr, flush=True)
 
-    def _end(self, folders: Folders, verb: str) -> int:
-        return _benchbook(folders, verb).wait(600)
-
     def _hold(self, folders: Folders, kept: dict[str, str], when: str) -> None:
         found = folders.finished()
         self._count(
@@ -121,11 +119,11 @@ class Kills:
     def _doubled(self, folders: Folders) -> list[str]:
         command = [sys.executable, "-m", "benchbook.cli", "results", "--sql", TWICE, "--json"]
         told = subprocess.run(command, env=folders.environment(), capture_output=True, text=True, check=True).stdout
-        return [] if ": 0" in told or ":0" in told else [told.strip()]
+        ((count,),) = (row.values() for row in json.loads(told))
+        return [f"{count} values stand twice"] if count else []
 
     def _count(self, what: str, found: list[str]) -> None:
         self.left[what] += len(found)
-        self.seen += [f"{what}: {one}" for one in found]
         for one in found:
             print(f"  {what}: {one}", flush=True)
 
@@ -139,8 +137,7 @@ def _benchbook(folders: Folders, verb: str) -> "subprocess.Popen[bytes]":
 
 def _tree(pid: int) -> list[psutil.Process]:
     with suppress(psutil.NoSuchProcess):
-        top = psutil.Process(pid)
-        return [top, *top.children(recursive=True)]
+        return tree(pid)
     return []
 
 

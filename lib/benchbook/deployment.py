@@ -50,6 +50,11 @@ class Deployment:
     nodes: tuple[Node, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
 
+    @property
+    def given(self) -> bool:
+        """Whether its servers are a user's, given by their addresses, and not started for it."""
+        return self.settings.get("source") == "address"
+
     def node(self, role: Role = "primary") -> Node:
         """Return the node of that role.
 

@@ -84,7 +84,7 @@ def reserve(deployment: Deployment) -> None:
     EngineError
         When the user may not.
     """
-    if _given(deployment):
+    if deployment.given:
         with _any(deployment) as engine:
             engine.reserve()
 
@@ -97,13 +97,9 @@ def release(deployment: Deployment) -> None:
     EngineError
         When something of another's depends on it, or the server does not answer: what is left is marked.
     """
-    if _given(deployment):
+    if deployment.given:
         with _any(deployment) as engine:
             engine.release()
-
-
-def _given(deployment: Deployment) -> bool:
-    return deployment.settings.get("source") == "address"
 
 
 def _any(deployment: Deployment) -> Engine:

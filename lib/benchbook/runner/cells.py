@@ -53,7 +53,7 @@ def measured_on(visit: Visit, took: Took) -> dict[str, Any]:
     return {
         "engine_version": nodes[0].version if nodes else None,
         "stand_in": any(node.stand_in for node in nodes),
-        "environment": json.dumps(json.loads(visit.environment) | jumped, sort_keys=True),
+        "environment": json.dumps(visit.environment | jumped, sort_keys=True, default=str),
         "cell_started_at": took.started_at,
         "cell_ended_at": took.started_at + timedelta(seconds=took.seconds),
     }

@@ -1,6 +1,5 @@
 """One deployment in one block: its servers freshly started, its kernels' nursery, and what both are written down as."""
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -88,7 +87,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     def died(self) -> str | None:
         """Return what `broken` does, of processes started here: to ask other servers would disturb what is timed."""
-        given = self._running is not None and self.deployment.settings.get("source") == "address"
+        given = self._running is not None and self.deployment.given
         return None if given else self.broken()
 
     @property
@@ -103,13 +102,13 @@ class Visit(AbstractContextManager["Visit"]):
         return {VARIABLE: str(self.folder / "deployment.json")}
 
     @cached_property
-    def environment(self) -> str:
-        """What the cells are measured on, as JSON: the machine, and the servers without their addresses."""
+    def environment(self) -> dict[str, Any]:
+        """What the cells are measured on: the machine, and the servers without their addresses."""
         found: dict[str, Any] = measure.environment(folders.temporary())
         found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
         found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}
-        return json.dumps(found, sort_keys=True, default=str)
+        return found
 
     def _servers(self) -> AbstractContextManager[Running]:
         product, topology = self._place
