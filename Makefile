@@ -29,12 +29,12 @@ lab: setup
 old-servers: setup
 	@$(BIN)/python -m benchbook.servers.old
 
-setup: $(STAMP)
-
 # Tests need a browser that a run does not: the stamp remembers which of the two was set up.
 ifeq ($(filter test,$(MAKECMDGOALS)),test)
 STAMP := $(ENV)/.benchbook-installed-tests
 endif
+setup: $(STAMP)
+
 # A copied or moved folder's environment runs the code of the folder that it was made in: setup.sh makes it anew.
 ifneq ($(shell cat "$(ENV)/.benchbook-folder" 2>/dev/null),$(CURDIR))
 ELSEWHERE := elsewhere

@@ -70,3 +70,14 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(checkout: Path, tm
     assert run(copy, "make", "--question", "setup").returncode == 0
     copy.rename(tmp_path / "moved")
     assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1
+
+
+def test_what_tests_alone_need_is_set_up_after_a_run_too(checkout: Path) -> None:
+    """`make test` wants a browser and stand-ins that `make run`, which may have come first, does without."""
+    (checkout / ".venv").mkdir()
+    (checkout / ".venv" / ".benchbook-folder").write_text(f"{checkout}\n")
+    (checkout / ".venv" / ".benchbook-installed").touch()
+    assert run(checkout, "make", "--question", "setup").returncode == 0
+    assert "setup.sh" in run(checkout, "make", "--dry-run", "test").stdout
+    (checkout / ".venv" / ".benchbook-installed-tests").touch()
+    assert "setup.sh" not in run(checkout, "make", "--dry-run", "test").stdout
