@@ -86,11 +86,11 @@ def test_where_there_is_no_parent_death_signal_a_keeper_ends_the_child() -> None
 
 def test_a_keeper_leaves_when_its_child_is_stopped() -> None:
     child = subprocess.Popen(["sleep", "600"])
+    before = set(psutil.Process().children())
     processes.keep(child.pid, signal.SIGKILL)
-    keepers = [process for process in psutil.Process().children() if str(child.pid) in process.cmdline()]
-    assert len(keepers) == 1
+    (keeper,) = set(psutil.Process().children()) - before
     processes.stop(child, signal.SIGTERM)
-    assert gone(keepers[0].pid)
+    assert gone(keeper.pid)
 
 
 @LINUX
