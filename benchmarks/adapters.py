@@ -22,14 +22,15 @@ from typing import Any, Final, Self, get_args
 
 import paired
 from bare import BARE, Bare, opened
-from benchbook import datasets, engines, servers
+from benchbook import databases, servers
+from benchbook.datasets import blog
 from benchbook.deployment import Deployment
 from benchbook.studies.store import each
 
 GOAL: Final = 1.03
 """Largest ratio, adapter's over bare."""
 
-DATA: Final = datasets.comments(8000, 20150501, per_article=10)
+DATA: Final = blog.comments(8000, 20150501, per_article=10)
 SIZES: Final = {"insert": 20, "insert_many": 200, "find": 10}
 """Records that a block inserts, or values that it looks for: so few that garbage is collected in few blocks."""
 
@@ -41,7 +42,7 @@ def blocks(items: Sequence[Any], size: int) -> list[Sequence[Any]]:
     return [items[start : start + size] for start in range(0, len(items), size)]
 
 
-def found(engine: engines.Engine, field: str, values: Sequence[str]) -> list[Sequence[Any]]:
+def found(engine: databases.Engine, field: str, values: Sequence[str]) -> list[Sequence[Any]]:
     find = engine.find
     return [find(field, value) for value in values]
 
@@ -61,8 +62,8 @@ def clocked(action: Callable[[Sequence[Any]], object]) -> paired.Arm:
 class Contest:
     """An adapter, and what is written bare; a third session empties the store, so that both have done the same."""
 
-    adapter: engines.Engine
-    emptier: engines.Engine
+    adapter: databases.Engine
+    emptier: databases.Engine
     bare: Bare
 
     @classmethod
@@ -70,7 +71,7 @@ class Contest:
         """Open all three, each with an index on what is looked for."""
         index = () if BARE[name].seeks == "_id" else (BARE[name].seeks,)
         settings: dict[str, Any] = {"durability": durability, "index": index}
-        open_ = partial(engines.open, name, deployment, **settings)
+        open_ = partial(databases.open, name, deployment, **settings)
         adapter, emptier = closing.enter_context(open_()), closing.enter_context(open_())
         adapter.create(DATA.schema, parents=DATA.parents)
         return cls(adapter, emptier, closing.enter_context(opened(name, deployment, durability)))
@@ -128,7 +129,7 @@ def compared(contest: Contest, verb: str, seconds: float) -> paired.Times:
 
 def least(name: str, deployment: Deployment) -> str:
     """Return the durability that waits for the disk the least."""
-    adapter = engines.load(name)
+    adapter = databases.load(name)
     fixed = {**adapter.lacks, **(adapter.stand_in_lacks if deployment.node().stand_in else {})}
     return "default" if "durability" in fixed else "relaxed"
 
@@ -158,7 +159,7 @@ def main() -> int:
     parser.add_argument("engines", nargs="*", help=f"of {', '.join(BARE)} (default: all that are here)")
     parser.add_argument("--verbs", nargs="+", choices=[*SIZES], default=[*SIZES])
     parser.add_argument("--seconds", type=float, default=10.0, help="for each verb of an engine")
-    parser.add_argument("--durability", choices=get_args(engines.Durability), help="default: the least there is")
+    parser.add_argument("--durability", choices=get_args(databases.Durability), help="default: the least there is")
     parser.add_argument("--check", action="store_true", help="exit with 1 when a goal is missed")
     options = parser.parse_args()
     if unknown := set(options.engines) - set(BARE):

@@ -23,9 +23,8 @@ from typing import Final
 
 import psutil
 
-from benchbook import servers
+from benchbook import registry, servers
 from benchbook.deployment import Deployment
-from benchbook.servers.absent import STAND_INS
 from faults_run import HEAD, Folders, Row, Run, selected, summary
 from faults_servers import Watcher, fill, stop_link, stopped, tree
 
@@ -96,7 +95,7 @@ def options(study: str, engine: str, sizes: Sequence[int]) -> list[str]:
 
 def topology(product: str) -> str:
     """Return what the product can run here at most."""
-    stand_in = STAND_INS.get(product)
+    stand_in = registry.product(product).stand_in
     return "single" if stand_in is not None and not stand_in.pairs else "replicated"
 
 

@@ -16,7 +16,7 @@ from couchbase.cluster import Cluster
 from couchbase.options import ClusterOptions
 from rethinkdb import r
 
-from benchbook import datasets
+from benchbook.datasets import blog
 from benchbook.deployment import Deployment, Node, login
 
 
@@ -77,7 +77,7 @@ class Watcher:
 
     def _in_couchbase(self) -> int:
         """Return 100 when the hundredth is there: CouchbaseMock counts nothing."""
-        self._couchbase.get(f"comments:{datasets.comments(self._n, 20150501, per_article='all').records[99]['_id']}")
+        self._couchbase.get(f"comments:{blog.comments(self._n, 20150501, per_article='all').records[99]['_id']}")
         return 100
 
     @cached_property

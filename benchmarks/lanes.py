@@ -22,7 +22,8 @@ from time import perf_counter
 import numpy as np
 
 import paired
-from benchbook import datasets, formats, lanes, paths, servers
+from benchbook import formats, lanes, paths, servers
+from benchbook.datasets import books, players
 from benchbook.studies import bookstore, drivers
 
 GOAL = 1.02
@@ -63,7 +64,7 @@ def mean(repetitions: list[lanes.Repetition], *operations: str) -> float:
 @contextmanager
 def java(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
     given = Path(folder, "bookstore.json")
-    given.write_bytes(formats.codec("orjson").encode_bookstore(datasets.bookstore(n, 20150501, 1)))
+    given.write_bytes(formats.codec("orjson").encode_bookstore(books.bookstore(n, 20150501, 1)))
     found = lanes.find("java")
     assert isinstance(found, lanes.Found), found
     java, *options, jar = found.command
@@ -84,7 +85,7 @@ def java(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
 
 @contextmanager
 def node(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
-    data = datasets.wide(n, 20150501, attributes=6)
+    data = players.wide(n, 20150501, attributes=6)
     records = list(map(formats.codec("orjson").encode_record, data.records))
     fields = [(field.name, field.type) for field in data.schema.fields]
     dates = json.dumps([name for name, kind in fields if kind in ("date", "datetime")])

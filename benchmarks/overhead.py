@@ -14,7 +14,8 @@ from typing import Any, get_args
 
 import paired
 from bare import BARE, Bare, opened
-from benchbook import datasets, engines, servers
+from benchbook import databases, servers
+from benchbook.datasets import blog
 from benchbook.measure import timed
 from benchbook.studies.store import each
 
@@ -25,7 +26,7 @@ PAIRS, N = 20, 100
 """Pairs of blocks between two emptyings, and inserts a block: short, so that the disk's mood is the same for both."""
 
 
-def studied(engine: engines.Engine, records: Sequence[dict[str, Any]]) -> int:
+def studied(engine: databases.Engine, records: Sequence[dict[str, Any]]) -> int:
     return int(timed(partial(each, engine.insert, records))[1][0].value)
 
 
@@ -40,13 +41,13 @@ def times(name: str, rounds: int, durability: Any) -> paired.Times:
 
     A third session empties the store, so that the two that are compared have done the same work when a round begins.
     """
-    data = datasets.comments(2 * PAIRS * N, 20150501, per_article=10)
+    data = blog.comments(2 * PAIRS * N, 20150501, per_article=10)
     blocks = [data.records[start : start + N] for start in range(0, len(data.records), N)]
     taken: paired.Times = []
     with (
         servers.session(name, "single") as deployment,
-        engines.open(name, deployment, durability=durability) as engine,
-        engines.open(name, deployment, durability=durability) as emptier,
+        databases.open(name, deployment, durability=durability) as engine,
+        databases.open(name, deployment, durability=durability) as emptier,
     ):
         engine.create(data.schema, parents=data.parents)
         with opened(name, deployment, durability) as bare:
@@ -62,7 +63,7 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("engines", nargs="*", help=f"of {', '.join(BARE)} (default: all)")
     parser.add_argument("--rounds", type=int, default=20, help=f"of {PAIRS} pairs of {N} inserts")
-    parser.add_argument("--durability", choices=get_args(engines.Durability), default="default")
+    parser.add_argument("--durability", choices=get_args(databases.Durability), default="default")
     parser.add_argument("--check", action="store_true", help=f"exit with 1 when a ratio is above {GOAL}")
     options = parser.parse_args()
     if unknown := set(options.engines) - set(BARE):

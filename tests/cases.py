@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from benchbook import datasets, engines, servers
-from benchbook.datasets import Dataset, Field, Schema
+from benchbook import databases, servers
+from benchbook.databases import Engine
+from benchbook.datasets import Dataset, Field, Schema, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
-from benchbook.engines import Engine
 from standing import here
 from waiting import PATIENCE_S
 
@@ -24,7 +24,7 @@ ELSEWHERE = ["sqlserver+relational", "arangodb"]
 
 Case = tuple[str, Topology]
 
-_REAL = [name for name in engines.NAMES if name not in ("noop", *STOOD_IN_FOR, *ELSEWHERE)]
+_REAL = [name for name in databases.NAMES if name not in ("noop", *STOOD_IN_FOR, *ELSEWHERE)]
 
 
 def is_here(name: str) -> bool:
@@ -55,13 +55,13 @@ EACH_SINGLE = pytest.mark.parametrize("case", [case for case in CASES if case[1]
 EACH_REAL_SINGLE = singles(_REAL)
 EACH_PAIR = pytest.mark.parametrize("case", PAIRED, ids="-".join)
 
-COMMENTS = datasets.comments(60, 1, per_article=10)
+COMMENTS = blog.comments(60, 1, per_article=10)
 SETS = [
     COMMENTS,
-    datasets.smartphones(40, 1),
-    datasets.wide(30, 1, attributes=89),
-    datasets.wide(30, 1, attributes=6),
-    datasets.people(30, 1, fields=50),
+    phones.smartphones(40, 1),
+    players.wide(30, 1, attributes=89),
+    players.wide(30, 1, attributes=6),
+    persons.people(30, 1, fields=50),
 ]
 
 TYPED = Schema(

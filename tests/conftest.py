@@ -11,9 +11,9 @@ from pathlib import Path
 
 import pytest
 
-from benchbook import engines, servers
+from benchbook import databases, servers
+from benchbook.databases import Engine
 from benchbook.deployment import NONE, VARIABLE, Deployment, Role, Topology
-from benchbook.engines import Engine
 from benchbook.servers.address import variable
 from cases import Case, Deployed, Opened
 from standing import LOCAL, here, needed
@@ -125,7 +125,7 @@ def deployed() -> Iterator[Deployed]:
 def opened(deployed: Deployed, case: Case) -> Iterator[Opened]:
     """Yield what opens the case's engine; closed at the end."""
     with ExitStack() as stack:
-        yield lambda **options: stack.enter_context(engines.open(case[0], deployed(*case), **options))
+        yield lambda **options: stack.enter_context(databases.open(case[0], deployed(*case), **options))
 
 
 @pytest.fixture

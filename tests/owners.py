@@ -10,10 +10,10 @@ import pymysql
 from couchbase.exceptions import DocumentNotFoundException
 from rethinkdb import r
 
+from benchbook.databases.couchbase.bucket import StandInBucket
+from benchbook.databases.couchdb.http import Node as CouchDBNode
+from benchbook.databases.rethinkdb.adapter import connect
 from benchbook.deployment import Node, login
-from benchbook.engines import couchdb_http
-from benchbook.engines.couchbase_stand_in import StandInBucket
-from benchbook.engines.rethinkdb_cluster import connect
 
 MINE = {"mine": "keep me"}
 
@@ -166,7 +166,7 @@ class OfMySQL(Owner):
 class OfCouchDB(Owner):
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self._ask = couchdb_http.Node(node.url).ask
+        self._ask = CouchDBNode(node.url).ask
 
     def write(self, name: str) -> None:
         self._ask("PUT", f"/benchbook-{name}")

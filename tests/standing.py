@@ -12,20 +12,18 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchbook import lanes, servers
+from benchbook import lanes, registry, servers
+from benchbook.databases import Engine
 from benchbook.deployment import VARIABLE, Topology
-from benchbook.engines import Engine
-from benchbook.servers.absent import STAND_INS
-from benchbook.servers.programs import PACKAGES
 from benchbook.studies import store
 
 WHEELS = ("mongodb", "postgresql")
 """Products whose servers are installed with the suite; what else there is is used where it is found."""
 
 LOCAL = tuple(
-    product
-    for product in servers.PRODUCTS
-    if product in PACKAGES or (product in STAND_INS and STAND_INS[product].pairs)
+    name
+    for name in registry.PRODUCTS
+    if (known := registry.product(name)).package or (known.stand_in and known.stand_in.pairs)
 )
 """Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
 
@@ -74,7 +72,7 @@ def announce(monkeypatch: pytest.MonkeyPatch, product: str, topology: Topology) 
 
 def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:
     """Let a study open an engine that `change` has laid its hand on."""
-    real = store.engines.open
+    real = store.databases.open
 
     @contextmanager
     def opened(*arguments: Any, **options: Any) -> Iterator[Engine]:

@@ -6,7 +6,7 @@ from urllib.parse import quote, unquote
 
 import pytest
 
-from benchbook import engines, servers
+from benchbook import databases, servers
 from benchbook.cli import main
 from benchbook.deployment import Deployment, Node, location, login
 from benchbook.grid import planning
@@ -118,7 +118,7 @@ def test_what_is_shown_of_an_address_stands_behind_its_last_at_sign() -> None:
 def test_an_engines_error_and_its_cause_hold_no_password(password: str) -> None:
     """A driver that shows what it was given: in the message, and in what a notebook prints of its cause."""
     url = f"postgresql://me:{quote(password, safe='')}@127.0.0.1:1/x"
-    engine = engines.load("postgresql+jsonb").__new__(engines.load("postgresql+jsonb"))
+    engine = databases.load("postgresql+jsonb").__new__(databases.load("postgresql+jsonb"))
     engine.deployment = Deployment("postgresql", "single", (Node("primary", url, None, ""),))
     for text in (f"cannot parse {url}", f"invalid token: {password!r}"):
         error = engine.raised(ValueError(text), "create")

@@ -12,12 +12,12 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from benchbook import engines, servers
+from benchbook import databases, servers
 from benchbook.cli import capabilities as table
+from benchbook.cli.capabilities import CAPABILITIES
+from benchbook.databases import Engine
 from benchbook.datasets import Field, Schema
 from benchbook.deployment import Topology
-from benchbook.engines import Engine
-from benchbook.engines.capabilities import CAPABILITIES
 from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, awkward
 from standing import needed
 from waiting import PATIENCE_S
@@ -42,7 +42,7 @@ class Asked:
     def elsewhere(self, **changes: Any) -> Engine:
         """Return the engine on a single node, the deployment's changed so."""
         node = replace(self.deployment.node(), **changes)
-        return engines.open(self.engine.name, replace(self.deployment, topology="single", nodes=(node,)))
+        return databases.open(self.engine.name, replace(self.deployment, topology="single", nodes=(node,)))
 
 
 def replicates(asked: Asked) -> None:
@@ -65,7 +65,7 @@ def counts_what_the_replica_receives(asked: Asked) -> None:
 
 def has_a_replica_that_refuses_writes(asked: Asked) -> None:
     with (
-        pytest.raises(engines.EngineError, match=r"read-only|not primary"),
+        pytest.raises(databases.EngineError, match=r"read-only|not primary"),
         asked.elsewhere(url=asked.deployment.node("replica").url) as replica,
     ):
         replica.create(TYPED)
@@ -81,7 +81,7 @@ def lets_constraints_be_left_out(asked: Asked) -> None:
     asked.engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     try:
         asked.engine.insert(orphan)
-    except engines.RefusedError as error:
+    except databases.RefusedError as error:
         assert "foreign key" in str(error)
     else:
         assert "constraints" in asked.engine.gaps
@@ -123,7 +123,7 @@ def keeps_large_records(asked: Asked) -> None:
 def refuses_a_wrong_password(asked: Asked) -> None:
     parts = urlsplit(asked.deployment.node().url)
     host = parts.netloc.rpartition("@")[2]
-    with pytest.raises(engines.UnreachableError):
+    with pytest.raises(databases.UnreachableError):
         asked.elsewhere(url=parts._replace(netloc=f"{parts.username}:wrong@{host}").geturl())
 
 
@@ -155,7 +155,7 @@ def applies(capability: str, name: str, topology: Topology) -> bool:
     if name == "noop":
         return capability in ("contents", "constraints")
     return (capability in OF_PAIRS) == (topology != "single") or (
-        capability == "wait_for" and capability in engines.load(name).stand_in_lacks
+        capability == "wait_for" and capability in databases.load(name).stand_in_lacks
     )
 
 
@@ -177,9 +177,9 @@ def test_a_capability_is_there_or_asking_for_it_fails_as_declared(
         ASKED[capability](Asked(engine, deployed, opened, case))
 
 
-@pytest.mark.parametrize("name", engines.NAMES)
+@pytest.mark.parametrize("name", databases.NAMES)
 def test_every_declared_gap_is_a_known_capability_that_is_asked_for(name: str) -> None:
-    engine = engines.load(name)
+    engine = databases.load(name)
     gaps = {*engine.lacks, *engine.stand_in_lacks}
     assert gaps <= set(CAPABILITIES)
     assert gaps <= {*ASKED, "reference_without_index"}
@@ -191,7 +191,7 @@ def test_a_record_that_is_too_large_leaves_nothing_behind_and_the_next_one_is_ta
     deployed: Deployed, case: Case
 ) -> None:
     for text in ("x" * (15 * MB), "x" * (17 * MB)):
-        with engines.open(case[0], deployed(*case)) as engine:
+        with databases.open(case[0], deployed(*case)) as engine:
             if "large_records" not in engine.gaps:
                 return
             engine.create(LONG)
@@ -199,9 +199,9 @@ def test_a_record_that_is_too_large_leaves_nothing_behind_and_the_next_one_is_ta
                 engine.insert({"_id": "large", "text": text})
                 assert [len(record["text"]) for record in engine.read_all()] == [len(text)]
                 continue
-            with pytest.raises(engines.EngineError):
+            with pytest.raises(databases.EngineError):
                 engine.insert({"_id": "large", "text": text})
-        with engines.open(case[0], deployed(*case)) as engine:
+        with databases.open(case[0], deployed(*case)) as engine:
             engine.create(LONG)
             engine.insert({"_id": "small", "text": "x"})
             assert len(engine.read_all()) == 1

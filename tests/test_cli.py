@@ -14,7 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
-from benchbook import cli, engines, grid, results, servers
+from benchbook import cli, databases, grid, results, servers
 from benchbook.grid import planning
 from benchbook.measure import timed
 from benchbook.studies import cell
@@ -94,7 +94,7 @@ def test_help_ends_with_0(capfd: pytest.CaptureFixture[str]):
 def test_doctor_names_every_engine_and_why_not(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch):
     assert cli.main(["doctor", "--json"]) == 0
     rows = json.loads(capfd.readouterr().out)
-    assert [row["engine"] for row in rows] == list(engines.NAMES)
+    assert [row["engine"] for row in rows] == list(databases.NAMES)
     assert {"engine", "available", "stand_in", "version", "why"} <= set(rows[0])
     monkeypatch.setattr(servers, "find", lambda product: servers.Missing(product, f"no {product} here"))
     assert cli.main(["doctor"]) == 0

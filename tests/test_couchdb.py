@@ -8,14 +8,15 @@ from typing import Any
 
 import pytest
 
-from benchbook import datasets, engines, servers
+from benchbook import databases, servers
+from benchbook.databases.couchdb.http import Node
+from benchbook.datasets import blog
 from benchbook.deployment import Deployment, Role
-from benchbook.engines.couchdb_http import Node
 from benchbook.studies.replicas import until_replicated
 from standing import needed
 from waiting import PATIENCE_S, comes_true
 
-COMMENTS = datasets.comments(60, 1, per_article=10)
+COMMENTS = blog.comments(60, 1, per_article=10)
 DATABASE = "/benchbook-comments"
 PULL = f"/_replicator{DATABASE}"
 
@@ -28,12 +29,12 @@ def pair() -> Iterator[Deployment]:
 
 
 @pytest.fixture
-def opened(pair: Deployment) -> Iterator[Callable[..., engines.Engine]]:
+def opened(pair: Deployment) -> Iterator[Callable[..., databases.Engine]]:
     """Yield what opens an engine, its store filled, on the pair in a topology."""
     with ExitStack() as stack:
 
-        def engine(topology: Any) -> engines.Engine:
-            found = stack.enter_context(engines.open("couchdb", replace(pair, topology=topology)))
+        def engine(topology: Any) -> databases.Engine:
+            found = stack.enter_context(databases.open("couchdb", replace(pair, topology=topology)))
             found.create(COMMENTS.schema, parents=COMMENTS.parents)
             found.insert_many(COMMENTS.records)
             assert found.wait_for(found.position(), PATIENCE_S)
@@ -54,7 +55,7 @@ def revisions(pair: Deployment, role: Role) -> dict[str, tuple[str, bool]]:
 
 @pytest.mark.parametrize("topology", ["replicated", "bidirectional"])
 def test_after_every_wait_both_nodes_state_the_same_revisions(
-    topology: str, opened: Callable[..., engines.Engine], pair: Deployment
+    topology: str, opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     engine = opened(topology)
     first, second, *_ = (record["_id"] for record in COMMENTS.records)
@@ -76,7 +77,7 @@ def test_after_every_wait_both_nodes_state_the_same_revisions(
 
 
 @pytest.fixture
-def behind(opened: Callable[..., engines.Engine], pair: Deployment) -> tuple[engines.Engine, list[Any]]:
+def behind(opened: Callable[..., databases.Engine], pair: Deployment) -> tuple[databases.Engine, list[Any]]:
     """Return an engine that has written many documents since its replica was cut off, and these."""
     engine = opened("replicated")
     cut_off(pair, "replica")
@@ -91,7 +92,7 @@ def give(pair: Deployment, documents: list[Any]) -> None:
 
 
 def test_a_wait_sees_the_one_document_among_many_that_is_missing(
-    behind: tuple[engines.Engine, list[Any]], pair: Deployment
+    behind: tuple[databases.Engine, list[Any]], pair: Deployment
 ) -> None:
     engine, documents = behind
     give(pair, documents[:620] + documents[621:])
@@ -103,7 +104,7 @@ def test_a_wait_sees_the_one_document_among_many_that_is_missing(
 
 @pytest.mark.parametrize("late", [0, 1], ids=["nothing", "a document"])
 def test_a_wait_ended_when_the_last_came_and_not_when_all_were_asked_for(
-    late: int, behind: tuple[engines.Engine, list[Any]], pair: Deployment, monkeypatch: pytest.MonkeyPatch
+    late: int, behind: tuple[databases.Engine, list[Any]], pair: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     engine, documents = behind
     give(pair, documents[late:])
@@ -125,7 +126,7 @@ def test_a_wait_ended_when_the_last_came_and_not_when_all_were_asked_for(
     assert asked[0] < ended < asked[1] + 0.2e9 if late else ended < asked[0] + 0.2e9
 
 
-def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable[..., engines.Engine]) -> None:
+def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable[..., databases.Engine]) -> None:
     engine = opened("replicated")
     engine.update_all({"content": "new"})
     position = engine.position()
@@ -136,7 +137,7 @@ def test_a_position_that_later_writes_have_overtaken_is_reached(opened: Callable
 
 
 def test_one_way_is_one_way_even_where_both_ways_were_before(
-    opened: Callable[..., engines.Engine], pair: Deployment
+    opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     opened("bidirectional")
     engine = opened("replicated")
@@ -148,7 +149,7 @@ def test_one_way_is_one_way_even_where_both_ways_were_before(
 
 
 def test_both_ways_what_either_node_takes_reaches_the_other(
-    opened: Callable[..., engines.Engine], pair: Deployment
+    opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     engine = opened("bidirectional")
     node(pair, "replica").ask("PUT", f"{DATABASE}/own", {"content": "the replica's"})
@@ -159,7 +160,7 @@ def test_both_ways_what_either_node_takes_reaches_the_other(
 
 
 def test_both_ways_a_conflict_ends_with_one_winner_on_both_nodes(
-    opened: Callable[..., engines.Engine], pair: Deployment
+    opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     opened("bidirectional")
     for role in (
@@ -194,7 +195,7 @@ def follow(pair: Deployment, source: Role, target: Role) -> None:
 
 
 def test_a_replica_that_is_cut_off_stays_behind_and_catches_up_when_it_follows_again(
-    opened: Callable[..., engines.Engine], pair: Deployment
+    opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     engine = opened("replicated")
     cut_off(pair, "replica")
@@ -208,7 +209,7 @@ def test_a_replica_that_is_cut_off_stays_behind_and_catches_up_when_it_follows_a
 
 
 def test_dropping_and_making_a_followed_database_again_and_again_ends_no_server(
-    opened: Callable[..., engines.Engine], pair: Deployment
+    opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     engine = opened("bidirectional")
     for _ in range(20):

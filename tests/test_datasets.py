@@ -16,18 +16,19 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook import datasets
+from benchbook.datasets import blog, books, persons, phones, players
 
 SEED = 20150501
 MAKE = {
-    "smartphones": lambda n, seed: datasets.smartphones(n, seed),
-    "wide-89": lambda n, seed: datasets.wide(n, seed),
-    "wide-6": lambda n, seed: datasets.wide(n, seed, attributes=6),
-    "comments-10": lambda n, seed: datasets.comments(n, seed),
-    "comments-100": lambda n, seed: datasets.comments(n, seed, per_article=100),
-    "comments-all": lambda n, seed: datasets.comments(n, seed, per_article="all"),
-    "people-2": lambda n, seed: datasets.people(n, seed, fields=2),
-    "people-12": lambda n, seed: datasets.people(n, seed, fields=12),
-    "people-50": lambda n, seed: datasets.people(n, seed, fields=50),
+    "smartphones": lambda n, seed: phones.smartphones(n, seed),
+    "wide-89": lambda n, seed: players.wide(n, seed),
+    "wide-6": lambda n, seed: players.wide(n, seed, attributes=6),
+    "comments-10": lambda n, seed: blog.comments(n, seed),
+    "comments-100": lambda n, seed: blog.comments(n, seed, per_article=100),
+    "comments-all": lambda n, seed: blog.comments(n, seed, per_article="all"),
+    "people-2": lambda n, seed: persons.people(n, seed, fields=2),
+    "people-12": lambda n, seed: persons.people(n, seed, fields=12),
+    "people-50": lambda n, seed: persons.people(n, seed, fields=50),
 }
 GOLDEN = {
     "smartphones": "7d3168675bf35f76357ebbacc76be88ca649a2ecbe446bb6ae3ef4d95f04e3c3",
@@ -55,10 +56,10 @@ def test_a_set_never_changes(name):
 
 
 def test_another_process_with_another_hash_seed_makes_the_same_set():
-    code = f"from benchbook import datasets; print(datasets.wide(50, {SEED}).sha256)"
+    code = f"from benchbook import datasets; print(players.wide(50, {SEED}).sha256)"
     env = {**os.environ, "PYTHONHASHSEED": "7"}
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
-    assert made.stdout.strip() == datasets.wide(50, SEED).sha256
+    assert made.stdout.strip() == players.wide(50, SEED).sha256
 
 
 @every_set
@@ -96,13 +97,13 @@ def test_text_is_not_trivially_compressible(name, bound):
 
 @pytest.mark.parametrize(("attributes", "kilobytes"), [(89, 1.37), (6, 0.13)])
 def test_wide_records_have_the_papers_size(attributes, kilobytes):
-    size = mean(len(as_json(record)) for record in datasets.wide(18_000, SEED, attributes).records)
+    size = mean(len(as_json(record)) for record in players.wide(18_000, SEED, attributes).records)
     assert size == pytest.approx(1000 * kilobytes, rel=0.02)
     assert size == pytest.approx(1024 * kilobytes, rel=0.02)
 
 
 def test_wide_records_have_89_mostly_textual_attributes_and_six_of_the_same():
-    everything, reduced = datasets.wide(300, SEED), datasets.wide(300, SEED, attributes=6)
+    everything, reduced = players.wide(300, SEED), players.wide(300, SEED, attributes=6)
     assert len(everything.schema.fields) == 89 + 1 and len(reduced.schema.fields) == 6 + 1
     textual = [field for field in everything.schema.fields if field.type == "string"]
     assert len(textual) > 89 / 2
@@ -111,14 +112,14 @@ def test_wide_records_have_89_mostly_textual_attributes_and_six_of_the_same():
 
 
 def test_wide_records_repeat_beyond_18000_under_new_ids():
-    records = datasets.wide(18_010, SEED, attributes=6).records
+    records = players.wide(18_010, SEED, attributes=6).records
     assert len({record["_id"] for record in records}) == 18_010
     for first, again in zip(records[:10], records[18_000:], strict=True):
         assert {**first, "_id": None} == {**again, "_id": None}
 
 
 def test_comments_are_1_kb_documents_of_existing_articles():
-    made = datasets.comments(1000, SEED, per_article=10)
+    made = blog.comments(1000, SEED, per_article=10)
     assert mean(len(as_json(record)) for record in made.records) == pytest.approx(1012, rel=0.02)
     (articles,) = made.parents
     assert made.schema.parent == datasets.Parent(articles.schema, "article_id")
@@ -131,19 +132,19 @@ def test_comments_are_1_kb_documents_of_existing_articles():
 
 
 def test_all_comments_can_share_one_article():
-    made = datasets.comments(70, SEED, per_article="all")
+    made = blog.comments(70, SEED, per_article="all")
     assert len({record["article_id"] for record in made.records}) == len(made.parents[0].records) == 1
 
 
 @pytest.mark.parametrize(
     "wrong",
     [
-        lambda: datasets.wide(1, 1, attributes=7),
-        lambda: datasets.people(1, 1, fields=3),
-        lambda: datasets.comments(1, 1, per_article=0),
-        lambda: datasets.bookstore(1, 1, 3),
-        lambda: datasets.smartphones(-1, 1),
-        lambda: datasets.smartphones(1, -1),
+        lambda: players.wide(1, 1, attributes=7),
+        lambda: persons.people(1, 1, fields=3),
+        lambda: blog.comments(1, 1, per_article=0),
+        lambda: books.bookstore(1, 1, 3),
+        lambda: phones.smartphones(-1, 1),
+        lambda: phones.smartphones(1, -1),
     ],
 )
 def test_what_does_not_exist_is_refused(wrong):
@@ -153,9 +154,9 @@ def test_what_does_not_exist_is_refused(wrong):
 
 @pytest.mark.parametrize("case", [1, 2])
 def test_a_bookstore_is_built_anew_and_equal_each_time(case):
-    build = datasets.bookstore_builder(20, SEED, case)
+    build = books.bookstore_builder(20, SEED, case)
     first, second = build(), build()
-    assert first == second == datasets.bookstore(20, SEED, case)
+    assert first == second == books.bookstore(20, SEED, case)
     assert first is not second and first.books[0] is not second.books[0]
     assert [book.id for book in first.books] == [str(number) for number in range(1, 21)]
     assert len({book.title for book in first.books}) == 20

@@ -6,11 +6,10 @@ from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 import orjson
 import pytest
 
-from benchbook import engines
-from benchbook.engines import arangodb_errors
-from benchbook.engines.arangodb_database import document, own_record
-from benchbook.engines.restorer import Restorer
-from benchbook.servers import arangodb as server
+from benchbook import databases
+from benchbook.databases.arangodb import server
+from benchbook.databases.arangodb.adapter import ArangoServerError, document, kind, own_record
+from benchbook.databases.engine import TypeDecoder
 from test_engines import TYPED, awkward
 
 
@@ -21,11 +20,11 @@ def test_a_record_comes_back_from_the_document_it_is_kept_as() -> None:
     assert all("_id" not in one for one in kept)
     answered = [{**one, "_id": f"typed/{one['_key']}", "_rev": "_x"} for one in kept]
     restored = [own_record(one, "_id") for one in answered]
-    Restorer(TYPED)(restored)
+    TypeDecoder(TYPED)(restored)
     assert restored == records
 
 
-class AnsweredError(arangodb_errors.ArangoServerError):
+class AnsweredError(ArangoServerError):
     def __init__(self, number: int) -> None:
         Exception.__init__(self)
         self.error_code = number
@@ -33,13 +32,13 @@ class AnsweredError(arangodb_errors.ArangoServerError):
 
 def test_an_error_is_told_by_its_number() -> None:
     kinds = {
-        1210: engines.DuplicateKeyError,
-        1202: engines.MissingRecordError,
-        1233: engines.RefusedError,
-        401: engines.UnreachableError,
-        1: engines.EngineError,
+        1210: databases.DuplicateKeyError,
+        1202: databases.MissingRecordError,
+        1233: databases.RefusedError,
+        401: databases.UnreachableError,
+        1: databases.EngineError,
     }
-    assert {number: arangodb_errors.kind(AnsweredError(number)) for number in kinds} == kinds
+    assert {number: kind(AnsweredError(number)) for number in kinds} == kinds
 
 
 def test_a_server_that_is_not_there_is_told() -> None:

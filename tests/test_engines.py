@@ -25,11 +25,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.monitoring import CommandListener, CommandStartedEvent
 
-from benchbook import datasets, engines, servers
-from benchbook.datasets import Dataset, Field, Schema
+from benchbook import databases, servers
+from benchbook.databases import Engine
+from benchbook.databases.couchdb.http import Node as CouchDBNode
+from benchbook.databases.mongodb import adapter as mongodb
+from benchbook.databases.postgresql.adapter import record_end
+from benchbook.datasets import Dataset, Field, Schema, blog, phones
 from benchbook.deployment import Deployment, Node, Topology, login
-from benchbook.engines import Engine, couchdb_http, mongodb_client, mongodb_log
-from benchbook.engines.postgresql_log import record_end
 from benchbook.registry import untested
 from cases import (
     CASES,
@@ -67,7 +69,7 @@ from waiting import PATIENCE_S, comes_true
 
 
 def test_an_adapter_that_met_no_server_says_so() -> None:
-    assert {name for name in engines.NAMES if untested(name)} == {"couchdb", *STOOD_IN_FOR, *ELSEWHERE}
+    assert {name for name in databases.NAMES if untested(name)} == {"couchdb", *STOOD_IN_FOR, *ELSEWHERE}
 
 
 @EACH_SINGLE
@@ -111,11 +113,11 @@ def test_every_verb_changes_what_it_should_and_nothing_else(engine: Engine, data
 @EACH
 def test_find_returns_all_comments_of_an_article(engine: Engine) -> None:
     records = filled(engine, COMMENTS)
-    with holds(engine, "contents", AssertionError), holds(engine, "find", engines.GapError):
+    with holds(engine, "contents", AssertionError), holds(engine, "find", databases.GapError):
         for article in COMMENTS.parents[0].records:
             wanted = [record for record in records if record["article_id"] == article["_id"]]
             assert by_key(engine.find("article_id", article["_id"])) == by_key(wanted)
-    with holds(engine, "find", engines.GapError):
+    with holds(engine, "find", databases.GapError):
         assert list(engine.find("article_id", "no such article")) == []
 
 
@@ -130,7 +132,7 @@ def test_awkward_values_and_names_come_back_equal(engine: Engine) -> None:
         assert_contents(engine, records)
         assert {type(record["real"]) for record in engine.read_all()} == {float}
         assert {record["moment"].utcoffset() for record in engine.read_all()} == {UTC.utcoffset(None)}
-        with holds(engine, "find", engines.GapError):
+        with holds(engine, "find", databases.GapError):
             for field in [field for field in TYPED.fields if field.type != "float"]:
                 wanted = [record for record in records if record[field.name] == records[2][field.name]]
                 assert by_key(engine.find(field.name, records[2][field.name])) == by_key(wanted)
@@ -160,7 +162,7 @@ def test_a_set_may_return_with_other_types_after_long_use(engine: Engine) -> Non
         for number in range(8):  # the drivers prepare a statement when it comes often
             engine.insert({"_id": str(number), "value": value})
             engine.update(str(number), {"value": value})
-            with holds(engine, "contents", AssertionError), holds(engine, "find", engines.GapError):
+            with holds(engine, "contents", AssertionError), holds(engine, "find", databases.GapError):
                 assert len(engine.find("value", value)) == len(engine.read_all()) == number + 1
 
 
@@ -176,9 +178,9 @@ def test_an_empty_batch_changes_nothing(engine: Engine) -> None:
 def test_a_second_record_of_one_key_is_refused_and_the_first_stays(engine: Engine) -> None:
     records = filled(engine, COMMENTS)
     with holds(engine, "contents", pytest.fail.Exception):
-        with pytest.raises(engines.DuplicateKeyError, match=engine.name.replace("+", r"\+")):
+        with pytest.raises(databases.DuplicateKeyError, match=engine.name.replace("+", r"\+")):
             engine.insert({**records[0], "content": "other"})
-        with pytest.raises(engines.DuplicateKeyError):
+        with pytest.raises(databases.DuplicateKeyError):
             engine.insert_many(records[1:3])
         assert_contents(engine, records)
 
@@ -187,9 +189,9 @@ def test_a_second_record_of_one_key_is_refused_and_the_first_stays(engine: Engin
 def test_a_missing_record_cannot_be_changed_or_deleted(engine: Engine) -> None:
     records = filled(engine, COMMENTS)
     with holds(engine, "contents", pytest.fail.Exception):
-        with pytest.raises(engines.MissingRecordError, match="no such key"):
+        with pytest.raises(databases.MissingRecordError, match="no such key"):
             engine.update("no such key", changed(COMMENTS))
-        with pytest.raises(engines.MissingRecordError, match="no such key"):
+        with pytest.raises(databases.MissingRecordError, match="no such key"):
             engine.delete("no such key")
         assert_contents(engine, records)
 
@@ -198,7 +200,7 @@ def test_a_missing_record_cannot_be_changed_or_deleted(engine: Engine) -> None:
 def test_only_a_replica_can_be_waited_for(engine: Engine) -> None:
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     assert "replica" in engine.gaps["wait_for"]
-    with pytest.raises(engines.GapError, match="replica"):
+    with pytest.raises(databases.GapError, match="replica"):
         engine.wait_for(engine.position(), 1)
     assert engine.counters("replica") == []
 
@@ -209,19 +211,22 @@ def test_only_a_replica_can_be_waited_for(engine: Engine) -> None:
 @EACH
 def test_a_comment_of_an_unknown_article_is_refused(engine: Engine) -> None:
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    with holds(engine, "constraints", pytest.fail.Exception), pytest.raises(engines.RefusedError, match="foreign key"):
+    with (
+        holds(engine, "constraints", pytest.fail.Exception),
+        pytest.raises(databases.RefusedError, match="foreign key"),
+    ):
         engine.insert({**COMMENTS.records[0], "article_id": "unknown"})
 
 
 @EACH
 def test_without_constraints_anything_goes_but_a_second_key(opened: Opened, engine: Engine) -> None:
     orphan = {**COMMENTS.records[0], "article_id": "unknown", "title": None}
-    with holds(engine, "constraints", engines.GapError):
+    with holds(engine, "constraints", databases.GapError):
         loose = opened(constraints=False)
         loose.create(COMMENTS.schema, parents=COMMENTS.parents)
         loose.insert(orphan)
         assert_contents(loose, [orphan])
-        with pytest.raises(engines.DuplicateKeyError):
+        with pytest.raises(databases.DuplicateKeyError):
             loose.insert(orphan)
 
 
@@ -230,9 +235,9 @@ def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(en
     engine.create(TYPED)
     record = awkward()[0]
     for change in ({"select": None}, {"whole": "many"}, {"day": "someday"}, {"moment": "soon"}):
-        with pytest.raises(engines.RefusedError):
+        with pytest.raises(databases.RefusedError):
             engine.insert({**record, **change})
-        with pytest.raises(engines.RefusedError):
+        with pytest.raises(databases.RefusedError):
             engine.insert_many([record, {**record, "_id": "other", **change}])
     assert_contents(engine, [])
 
@@ -252,7 +257,7 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
             plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
             return {plan["key"]: 1} if plan["key"] else {}
     if deployment.product == "couchdb":  # it counts no uses, and says which index it would take
-        ask = partial(couchdb_http.Node(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
+        ask = partial(CouchDBNode(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
         index = ask({"selector": {"article_id": {"$eq": "any"}}})["index"]
         return {index["name"]: 1} if index["type"] == "json" else {}
     query = (
@@ -264,9 +269,9 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
 
 @EACH_REAL_SINGLE
 def test_an_index_is_there_when_asked_for_and_find_uses_it(deployed: Deployed, case: Case) -> None:
-    data = datasets.comments(1000, 1, per_article=10)
+    data = blog.comments(1000, 1, per_article=10)
     for index in (("article_id", "not a field"), ()):
-        with engines.open(case[0], deployed(*case), index=index) as engine:
+        with databases.open(case[0], deployed(*case), index=index) as engine:
             filled(engine, data)
             assert len(engine.find("article_id", data.records[0]["article_id"])) == 10
             there = bool(index) or "reference_without_index" in engine.gaps
@@ -373,7 +378,7 @@ def test_a_users_data_are_refused_and_left_as_they_are(engine: Engine, owners: l
         before = mine.all()
         for action in (engine.reserve, partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents)):
             with pytest.raises(
-                engines.OccupiedError, match=r"at 127\.0\.0\.1:\d+: .*comments.*drop it yourself"
+                databases.OccupiedError, match=r"at 127\.0\.0\.1:\d+: .*comments.*drop it yourself"
             ) as told:
                 action()
             assert urlsplit(mine.node.url).password not in str(told.value).split(":")
@@ -395,8 +400,8 @@ def test_what_the_suite_made_is_removed_and_what_a_user_added_is_not(
     assert [one.all() for one in owners] == before
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     owners[0].write("smartphones")
-    with pytest.raises(engines.OccupiedError, match=r"smartphones is not: drop or rename it"):
-        engine.create(datasets.smartphones(1, 1).schema)
+    with pytest.raises(databases.OccupiedError, match=r"smartphones is not: drop or rename it"):
+        engine.create(phones.smartphones(1, 1).schema)
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     engine.release()
     assert owners[0].read("smartphones") == [MINE]
@@ -410,7 +415,7 @@ def test_what_a_user_built_on_our_tables_is_not_dropped_with_them(engine: Engine
     (user,) = owners
     user.depend(collation=getattr(engine, "collation", ""))
     for action in (partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents), engine.release):
-        with pytest.raises(engines.EngineError, match=r"(?i)mine|foreign key"):
+        with pytest.raises(databases.EngineError, match=r"(?i)mine|foreign key"):
             action()
     assert user.depends()
     user.part()
@@ -424,8 +429,8 @@ def test_a_replica_refuses_writes(opened: Opened, deployed: Deployed, case: Case
     replica = replace(deployed(*case).node("replica"), role="primary")
     with (
         holds(opened(), "read_only_replica", pytest.fail.Exception),
-        pytest.raises(engines.EngineError, match=r"read-only|not primary"),
-        engines.open(case[0], replace(deployed(*case), topology="single", nodes=(replica,))) as engine,
+        pytest.raises(databases.EngineError, match=r"read-only|not primary"),
+        databases.open(case[0], replace(deployed(*case), topology="single", nodes=(replica,))) as engine,
     ):
         engine.create(COMMENTS.schema)
 
@@ -466,7 +471,7 @@ DURABLE: list[tuple[str, str, Topology]] = [
     (durability, *case)
     for durability in ("default", "relaxed")
     for case in PAIRED
-    if durability == "default" or "durability" not in engines.load(case[0]).lacks
+    if durability == "default" or "durability" not in databases.load(case[0]).lacks
 ]
 
 
@@ -492,7 +497,7 @@ def test_a_wait_ends_when_the_replica_has_it_or_the_time_runs_out(
 @EACH
 def test_a_durability_that_cannot_be_had_is_refused(opened: Opened, engine: Engine) -> None:
     for durability in ("relaxed", "strict"):
-        with holds(engine, "durability", engines.GapError):
+        with holds(engine, "durability", databases.GapError):
             opened(durability=durability)
 
 
@@ -517,13 +522,13 @@ def test_the_end_of_a_log_record_never_lies_behind_a_page_header(page: int, leng
 
 
 def test_an_unknown_engine_is_named_with_the_nearest_right_one() -> None:
-    with pytest.raises(engines.EngineError, match=r"'mongdb': did you mean 'mongodb'\?"):
-        engines.load("mongdb")
+    with pytest.raises(databases.EngineError, match=r"'mongdb': did you mean 'mongodb'\?"):
+        databases.load("mongdb")
 
 
 def test_an_engine_refuses_another_products_servers(deployed: Deployed) -> None:
-    with pytest.raises(engines.EngineError, match=r"postgresql.*mongodb"):
-        engines.open("postgresql+jsonb", deployed("mongodb", "single"))
+    with pytest.raises(databases.EngineError, match=r"postgresql.*mongodb"):
+        databases.open("postgresql+jsonb", deployed("mongodb", "single"))
 
 
 @EACH_SINGLE
@@ -533,10 +538,10 @@ def test_a_wrong_password_is_told_and_not_shown(deployed: Deployed, engine: Engi
     user, host = f"{parts.username}:", parts.netloc.rpartition("@")[2]
     node = replace(deployment.node(), url=parts._replace(netloc=f"{user}wrong-secret@{host}").geturl())
     if "passwords" in engine.gaps:
-        engines.open(case[0], replace(deployment, nodes=(node,))).close()
+        databases.open(case[0], replace(deployment, nodes=(node,))).close()
         return
-    with pytest.raises(engines.UnreachableError, match=r"(?i)authentication failed|access denied") as told:
-        engines.open(case[0], replace(deployment, nodes=(node,)))
+    with pytest.raises(databases.UnreachableError, match=r"(?i)authentication failed|access denied") as told:
+        databases.open(case[0], replace(deployment, nodes=(node,)))
     assert f":{urlsplit(node.url).port}" in str(told.value)
     assert "wrong-secret" not in str(told.value)
 
@@ -549,12 +554,11 @@ def kill(pid: int | None) -> None:
 
 @pytest.mark.parametrize("name", REAL)
 def test_killed_servers_are_told_promptly(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in (mongodb_client, mongodb_log):
-        monkeypatch.setattr(module, "PATIENCE_S", 1)  # with five seconds, all that this test did would be waiting
+    monkeypatch.setattr(mongodb, "PATIENCE_S", 1)  # with five seconds, all that this test did would be waiting
     needed(servers.product_of(name))
     with servers.start(servers.product_of(name), "replicated") as running:
         deployment = running.deployment
-        with engines.open(name, deployment) as engine:
+        with databases.open(name, deployment) as engine:
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)
             kill(deployment.node("replica").pid)
             assert_told_promptly(lambda: engine.wait_for(engine.position(), PATIENCE_S))
@@ -563,32 +567,32 @@ def test_killed_servers_are_told_promptly(name: str, monkeypatch: pytest.MonkeyP
             assert_told_promptly(lambda: [engine.insert({**COMMENTS.records[0], "_id": str(i)}) for i in range(10**7)])
             assert_told_promptly(engine.read_all)
             killer.join()
-        assert_told_promptly(lambda: engines.open(name, deployment))
+        assert_told_promptly(lambda: databases.open(name, deployment))
 
 
 @pytest.mark.parametrize("name", STOOD_IN_FOR)
 def test_a_killed_stand_in_is_told_promptly(name: str) -> None:
     needed(name)
     with servers.start(name, "single") as running:
-        with engines.open(name, running.deployment) as engine:
+        with databases.open(name, running.deployment) as engine:
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)
             kill(running.deployment.node().pid)
             assert_told_promptly(lambda: engine.insert(COMMENTS.records[0]))
-        assert_told_promptly(lambda: engines.open(name, running.deployment))
+        assert_told_promptly(lambda: databases.open(name, running.deployment))
 
 
 @pytest.mark.parametrize("name", ELSEWHERE)
 def test_a_server_that_is_not_there_is_told_promptly_and_without_its_password(name: str) -> None:
     product = servers.product_of(name)
     node = Node("primary", f"{product}://someone:s3cret@127.0.0.1:1/benchbook", None, "")
-    with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:1: ") as told:
-        engines.open(name, Deployment(product, "single", (node,)))
+    with pytest.raises(databases.UnreachableError, match=r"at 127\.0\.0\.1:1: ") as told:
+        databases.open(name, Deployment(product, "single", (node,)))
     assert "s3cret" not in str(told.value)
 
 
 def assert_told_promptly(action: Callable[[], object]) -> None:
     started = time.monotonic()
-    with pytest.raises(engines.UnreachableError, match=r"at 127\.0\.0\.1:\d+: ") as told:
+    with pytest.raises(databases.UnreachableError, match=r"at 127\.0\.0\.1:\d+: ") as told:
         action()
     assert "Topology" not in str(told.value), "what happened, not what the driver knows of every server"
     assert time.monotonic() - started < PATIENCE_S  # a driver's own patience is minutes, or none
@@ -597,6 +601,6 @@ def assert_told_promptly(action: Callable[[], object]) -> None:
 @pytest.mark.parametrize("name", ["postgresql+jsonb", "noop"])
 def test_a_driver_is_imported_only_when_used(name: str) -> None:
     foreign = {"pymongo", "mongoengine", "psycopg", "pymysql", "urllib3", "pandas", "scipy", "duckdb"}
-    code = f"import sys, benchbook.engines as e; e.load({name!r}); print({foreign!r} & set(sys.modules))"
+    code = f"import sys, benchbook.databases as e; e.load({name!r}); print({foreign!r} & set(sys.modules))"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
     assert loaded == ("{'psycopg'}" if name != "noop" else "set()")

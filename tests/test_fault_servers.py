@@ -13,8 +13,8 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from benchbook import servers
+from benchbook.databases.couchdb.http import AnswerError, Node
 from benchbook.deployment import Deployment, Topology
-from benchbook.engines.couchdb_http import AnswerError, Node
 from benchbook.servers.fleet import Fleet
 from standing import WHEELS
 from waiting import comes_true

@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook import datasets, formats
+from benchbook.datasets import blog, books, persons, phones, players
 from benchbook.formats.tree import field_name, tag
 
 SEED = 20150501
@@ -20,14 +21,14 @@ every_codec = pytest.mark.parametrize("name", formats.NAMES)
 every_xml = pytest.mark.parametrize("name", XML)
 every_case = pytest.mark.parametrize("case", [1, 2])
 SETS = {
-    "smartphones": datasets.smartphones(20, SEED),
-    "wide-89": datasets.wide(20, SEED),
-    "wide-6": datasets.wide(20, SEED, attributes=6),
-    "comments": datasets.comments(20, SEED),
-    "articles": datasets.comments(20, SEED).parents[0],
-    "people-2": datasets.people(20, SEED, fields=2),
-    "people-12": datasets.people(20, SEED, fields=12),
-    "people-50": datasets.people(20, SEED, fields=50),
+    "smartphones": phones.smartphones(20, SEED),
+    "wide-89": players.wide(20, SEED),
+    "wide-6": players.wide(20, SEED, attributes=6),
+    "comments": blog.comments(20, SEED),
+    "articles": blog.comments(20, SEED).parents[0],
+    "people-2": persons.people(20, SEED, fields=2),
+    "people-12": persons.people(20, SEED, fields=12),
+    "people-50": persons.people(20, SEED, fields=50),
 }
 
 characters = st.characters(
@@ -104,7 +105,7 @@ def test_any_bookstore_comes_back_equal(name, case, data):
 @every_case
 @pytest.mark.parametrize("family", [JSON, XML], ids=["json", "xml"])
 def test_a_codec_reads_what_the_others_write(case, family):
-    store = datasets.bookstore(5, SEED, case)
+    store = books.bookstore(5, SEED, case)
     made = SETS["people-12"]
     for writer in map(formats.codec, family):
         for reader in map(formats.codec, family):
@@ -121,14 +122,14 @@ BOOKS = (1, 10, 100, 1_000, 10_000)
 @pytest.mark.parametrize("index", range(4))
 def test_case_1_has_the_sizes_that_fit_the_papers(name, index):
     codec = formats.codec(name)
-    size = len(codec.encode_bookstore(datasets.bookstore(BOOKS[index], SEED, 1)))
+    size = len(codec.encode_bookstore(books.bookstore(BOOKS[index], SEED, 1)))
     assert size == SIZES_1[codec.format][index]
 
 
 @pytest.mark.parametrize("name", ["orjson", "lxml"])
 def test_case_1_has_the_sizes_that_fit_the_papers_at_10000(name):
     codec = formats.codec(name)
-    assert len(codec.encode_bookstore(datasets.bookstore(10_000, SEED, 1))) == SIZES_1[codec.format][4]
+    assert len(codec.encode_bookstore(books.bookstore(10_000, SEED, 1))) == SIZES_1[codec.format][4]
 
 
 SIZES_2 = [
@@ -146,18 +147,18 @@ SIZES_2 = [
 
 @pytest.mark.parametrize(("name", "n", "printed"), SIZES_2)
 def test_case_2_has_the_papers_sizes_within_3_percent(name, n, printed):
-    size = len(formats.codec(name).encode_bookstore(datasets.bookstore(n, SEED, 2)))
+    size = len(formats.codec(name).encode_bookstore(books.bookstore(n, SEED, 2)))
     assert size == pytest.approx(printed, rel=0.03)
 
 
 def test_case_2_json_of_10_books_only_rounds_to_the_papers_size():
-    size = len(formats.codec("orjson").encode_bookstore(datasets.bookstore(10, SEED, 2)))
+    size = len(formats.codec("orjson").encode_bookstore(books.bookstore(10, SEED, 2)))
     assert round(size / 1000) == 2
 
 
 @every_xml
 def test_a_bookstore_is_written_as_jaxb_formats_it(name):
-    lines = formats.codec(name).encode_bookstore(datasets.bookstore(1, SEED, 2)).decode().splitlines()
+    lines = formats.codec(name).encode_bookstore(books.bookstore(1, SEED, 2)).decode().splitlines()
     prefix = "ns0" if name == "etree" else "ns2"
     assert lines[0] == '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
     assert lines[1] == f'<{prefix}:bookstore xmlns:{prefix}="org.example">'
@@ -321,7 +322,7 @@ def test_a_book_of_the_other_case_is_refused(name):
     codec = formats.codec(name)
     for written, asked in ((1, 2), (2, 1)):
         with pytest.raises(formats.FormatError):
-            codec.decode_bookstore(codec.encode_bookstore(datasets.bookstore(2, SEED, written)), asked)
+            codec.decode_bookstore(codec.encode_bookstore(books.bookstore(2, SEED, written)), asked)
 
 
 @every_codec

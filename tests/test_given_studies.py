@@ -13,9 +13,9 @@ import psycopg
 import pymongo
 import pytest
 
-from benchbook import engines, lanes, servers
+from benchbook import databases, lanes, servers
+from benchbook.databases import Engine
 from benchbook.deployment import Deployment, location
-from benchbook.engines import Engine
 from benchbook.servers.address import variable
 from benchbook.studies import crud, drivers
 from owners import MINE, Owner, owner
@@ -89,7 +89,7 @@ def test_a_cell_leaves_a_given_server_as_it_was(
     user = give(monkeypatch, request.getfixturevalue(product))
     before = user.all()
     user.write(store)
-    with pytest.raises(engines.OccupiedError, match=rf"did not make \({store}\)"):
+    with pytest.raises(databases.OccupiedError, match=rf"did not make \({store}\)"):
         run()
     assert user.read(store) == [MINE]
     user.erase(store)
@@ -123,7 +123,7 @@ def test_an_account_that_may_make_nothing_is_told_so_and_may_be_given_an_empty_s
     with psycopg.connect(postgresql.node().url, autocommit=True) as root:
         root.execute("REVOKE CREATE ON DATABASE postgres FROM lea")
         try:
-            with pytest.raises(engines.UnreachableError, match=r"benchbook takes no marker .*: permission denied"):
+            with pytest.raises(databases.UnreachableError, match=r"benchbook takes no marker .*: permission denied"):
                 crud.run(cell)
             root.execute("CREATE SCHEMA benchbook AUTHORIZATION lea")
             before = user.all()

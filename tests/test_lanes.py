@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from benchbook import datasets, formats, grid, lanes
+from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
 from benchbook.lanes import contract, harness, toolchains
 from benchbook.studies import bookstore, crud, drivers, tcp
@@ -109,7 +110,7 @@ def test_java_writes_what_python_writes_and_each_reads_the_other(
 ) -> None:
     for name in ("JAVA_TOOL_OPTIONS", "_JAVA_OPTIONS", "JDK_JAVA_OPTIONS"):
         monkeypatch.setenv(name, "--of-the-users")  # a JVM that reads it does not start
-    shop = datasets.bookstore(n, 7, case)
+    shop = books.bookstore(n, 7, case)
     document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
     given = tmp_path / "given.json"
     given.write_bytes(document["json"])
@@ -151,7 +152,7 @@ def test_a_cell_on_java_delivers_what_the_study_promises(binding: str) -> None:
 
 @pytest.mark.usefixtures("java")
 def test_a_warm_cell_on_java_delivers_an_iteration_a_repetition(tmp_path: Path) -> None:
-    shop = datasets.bookstore(50, 7, 1)
+    shop = books.bookstore(50, 7, 1)
     document = {kind: formats.codec(name).encode_bookstore(shop) for kind, name in CODECS.items()}
     given = tmp_path / "given.json"
     given.write_bytes(document["json"])
@@ -208,7 +209,7 @@ def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: st
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(("codec", "theirs"), [("orjson", "jackson"), ("lxml", "jaxb")])
 def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_path: Path) -> None:
-    data = datasets.people(5, 7)
+    data = persons.people(5, 7)
     encode = formats.codec(codec).encode_record
     given = tmp_path / "people.json"
     given.write_bytes(b"\n".join(map(formats.codec("orjson").encode_record, data.records)))
@@ -238,7 +239,7 @@ def test_a_cell_on_node_delivers_what_the_study_promises(
 @pytest.mark.usefixtures("node")
 def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     announce(monkeypatch, "mongodb", "single")
-    data = datasets.wide(3, 7, attributes=6)
+    data = players.wide(3, 7, attributes=6)
     data.records[1]["Age"] = None
     monkeypatch.setattr(datasets, "wide", lambda *_, **__: data)
     parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
@@ -279,7 +280,7 @@ def test_a_wait_on_node_that_runs_out_is_censored_and_what_is_owed_then_is_too(m
 @pytest.mark.usefixtures("node")
 def test_a_record_that_mongodb_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     announce(monkeypatch, "mongodb", "single")
-    data = datasets.comments(3, 7)
+    data = blog.comments(3, 7)
     data.records[2]["_id"] = data.records[0]["_id"]
     monkeypatch.setattr(datasets, "comments", lambda *_, **__: data)
     with pytest.raises(lanes.LaneError, match=r"node: MongoServerError: E11000 duplicate key"):

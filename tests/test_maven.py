@@ -17,7 +17,7 @@ import pytest
 from benchbook import artefacts, paths
 from benchbook.artefacts import ArtefactError
 from benchbook.lanes import maven
-from benchbook.servers.absent import STAND_INS
+from benchbook.registry import product
 
 LOCK = artefacts.locked(maven.lock_file())
 OF_MAVEN_3_8 = {"org.codehaus.plexus:plexus-utils:jar:1.1"}
@@ -69,7 +69,8 @@ def test_it_names_each_dependency_and_plugin_of_the_pom() -> None:
 
 
 def test_the_stand_in_that_is_fetched_is_the_one_that_is_started() -> None:
-    stand_in = STAND_INS["couchbase"]
+    stand_in = product("couchbase").stand_in
+    assert stand_in is not None
     assert list(artefacts.locked(paths.harness(stand_in.lane) / "artefacts.lock").values()) == [stand_in.sha256]
 
 

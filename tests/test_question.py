@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchbook.engines.question import Question
+from benchbook.databases.replica_polling import Question
 from waiting import PATIENCE_S
 
 

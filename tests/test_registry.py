@@ -1,4 +1,4 @@
-"""A new engine takes an adapter, a server file and a line of the registry: tried on a copy of the library."""
+"""A new database takes a folder and a line of the registry, and makes no finished cell new: tried on a copy."""
 
 import json
 import os
@@ -11,40 +11,59 @@ from typing import Any
 import pytest
 
 import benchbook
-from benchbook import engines, registry
+from benchbook import databases, registry
+from benchbook.studies import SLUGS
 
 ADAPTER = """
-from benchbook.engines.noop import NoOp
+from benchbook.databases.noop import NoOp
 
 
 class Newcomer(NoOp):
     name = "newcomer"
     product = "newcomer"
 """
+PRODUCT = """
+from benchbook.registry import Product
+
+PRODUCTS = {
+    "newcomer": Product(
+        server="benchbook.databases.newcomer.server", schemes=("newcomer",), processes=("newcomerd",)
+    )
+}
+"""
 SERVER = """
 from benchbook.servers.address import Answer
-
-SCHEMES = ("newcomer",)
-PROGRAMS = ("newcomerd",)
 
 
 def ask(url: str) -> Answer:
     return Answer("1.2.3", None, {})
 """
-LINE = '    "newcomer": ("newcomer", "Newcomer"),\n'
+LINE = '    "newcomer": "newcomer.adapter:Newcomer",\n'
 
 
 @pytest.fixture
-def newcomer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> None:
+def newcomer(library: Path) -> None:
     """Let what is started from here use a copy of the library with one more engine in it."""
+    add_newcomer(library)
+
+
+@pytest.fixture
+def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path:
+    """Return a copy of the library, which what is started from here uses."""
     copy = tmp_path / "lib" / "benchbook"
     shutil.copytree(Path(benchbook.__path__[0]), copy, ignore=shutil.ignore_patterns("__pycache__"))
-    (copy / "engines" / "newcomer.py").write_text(ADAPTER)
-    (copy / "servers" / "newcomer.py").write_text(SERVER)
-    text = (copy / "registry.py").read_text()
-    first = text.index('    "mongodb": ')
-    (copy / "registry.py").write_text(text[:first] + LINE + text[first:])
     monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(copy.parent))
+    return copy
+
+
+def add_newcomer(library: Path) -> None:
+    folder = library / "databases" / "newcomer"
+    folder.mkdir()
+    for name, text in {"__init__": "", "adapter": ADAPTER, "product": PRODUCT, "server": SERVER}.items():
+        (folder / f"{name}.py").write_text(text)
+    listed = (library / "registry.py").read_text()
+    first = listed.index('    "mongodb": ')
+    (library / "registry.py").write_text(listed[:first] + LINE + listed[first:])
 
 
 def said(*arguments: str) -> Any:
@@ -77,8 +96,43 @@ def test_the_studies_take_it(study: str, topology: str) -> None:
     assert cells and all("newcomer" in json.dumps(cell) for cell in cells)
 
 
+def identities() -> dict[str, set[str]]:
+    """Return the identities of each study's smoke cells, as the copy plans them."""
+    cells = said("plan", "--profile", "smoke")
+    return {slug: {cell["identity"] for cell in cells if cell["study"] == slug} for slug in SLUGS}
+
+
+def append(library: Path, *modules: str) -> None:
+    for module in modules:
+        with (library / module).open("a") as file:
+            file.write("\nCHANGED = True\n")
+
+
+def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -> None:
+    """Not when a database, a dataset or a figure is added, and of a database that changes its own cells alone."""
+    before = identities()
+    assert all(before.values())
+    add_newcomer(library)
+    (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
+    (library / "figures" / "newcomer.py").write_text("from benchbook.figures import sheet\n")
+    append(library, "figures/tcp.py", "cli/plan.py", "databases/mongodb/beanie.py", "databases/couchdb/adapter.py")
+    assert identities() == before
+
+    append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/server.py")
+    after = identities()
+    kept = {slug: len(before[slug] & after[slug]) for slug in SLUGS}
+    assert kept["tcp"] == 1, "in Java"
+    assert kept["drivers"] == len(before["drivers"]), "runs none of it"
+    assert 0 < kept["bookstore"] < len(before["bookstore"])
+    assert (len(before["crud"]) - kept["crud"], len(before["replication"]) - kept["replication"]) == (4, 4)
+
+    append(library, "databases/engine.py")
+    last = identities()
+    assert last["bookstore"] == after["bookstore"] and not last["drivers"] & after["drivers"]
+
+
 def test_stores_are_databases_by_themselves() -> None:
-    assert set(engines.NAMES) - set(registry.STORES) == {
+    assert set(databases.NAMES) - set(registry.STORES) == {
         "mongodb+mongoengine",
         "mongodb+async",
         "mongodb+beanie",

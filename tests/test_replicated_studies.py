@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from benchbook import registry
-from benchbook.engines import Engine
+from benchbook.databases import Engine
 from benchbook.studies import crud, replication
 from cases import PAIRED, Case, by_key
 from standing import announce, outputs, tamper

@@ -8,7 +8,7 @@ from pathlib import Path
 import psutil
 import pytest
 
-from benchbook import engines, processes, servers
+from benchbook import databases, processes, servers
 from benchbook.deployment import Deployment
 from cases import COMMENTS, REAL, by_key, changed, filled
 from waiting import comes_true
@@ -41,29 +41,32 @@ def restarted(deployment: Deployment, log: Path) -> Iterator[None]:
 
 @pytest.mark.parametrize("name", ENGINES)
 def test_after_a_restart_an_engine_has_its_records_or_tells_and_a_new_one_works(name: str, tmp_path: Path) -> None:
-    with servers.start(servers.product_of(name), "single") as running, engines.open(name, running.deployment) as before:
+    with (
+        servers.start(servers.product_of(name), "single") as running,
+        databases.open(name, running.deployment) as before,
+    ):
         records = by_key(filled(before, COMMENTS))
         with restarted(running.deployment, tmp_path / "log"):
 
             def opens() -> bool:
                 try:
-                    engines.open(name, running.deployment).close()
-                except engines.UnreachableError:
+                    databases.open(name, running.deployment).close()
+                except databases.UnreachableError:
                     return False
                 return True
 
             assert comes_true(opens), (tmp_path / "log").read_text()
             held_or_told(before, records)
-            with engines.open(name, running.deployment) as after:
+            with databases.open(name, running.deployment) as after:
                 after.create(COMMENTS.schema, parents=COMMENTS.parents)
                 after.insert_many(COMMENTS.records)
                 after.update_all(changed(COMMENTS))
                 assert by_key(after.read_all()) == {one: {**old, **changed(COMMENTS)} for one, old in records.items()}
 
 
-def held_or_told(engine: engines.Engine, records: dict[str, dict[str, object]]) -> None:
+def held_or_told(engine: databases.Engine, records: dict[str, dict[str, object]]) -> None:
     """Hold that an engine whose server was restarted has all records, at once or after it told of the restart."""
     try:
         assert by_key(engine.read_all()) == records
-    except engines.UnreachableError as told:
+    except databases.UnreachableError as told:
         assert engine.where in str(told)

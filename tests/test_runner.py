@@ -19,7 +19,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from benchbook import grid, processes, results, servers, studies
+from benchbook import grid, processes, results, servers
 from benchbook.runner import outcome
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import Asked, again
@@ -249,7 +249,7 @@ import json, signal
 from contextlib import contextmanager
 from benchbook.studies import store
 
-node, real = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0], store.engines.open
+node, real = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0], store.databases.open
 
 @contextmanager
 def opened(*arguments, **options):
@@ -265,7 +265,7 @@ def opened(*arguments, **options):
         engine.insert = inserting
         yield engine
 
-store.engines.open = opened
+store.databases.open = opened
 """
 
 
@@ -422,7 +422,9 @@ def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: 
 
 
 def test_a_nursery_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
-    modules = sorted(set().union(*(grid.closure(f"benchbook.studies.{slug}").modules for slug in studies.SLUGS)))
+    modules = sorted(
+        {name for cell in grid.plan((), "smoke") for name in grid.code(cell.study, cell.parameters).modules}
+    )
     with Nursery(modules, tmp_path / "log", processes.environment()) as nursery:
         kernels = []
         for _ in range(2):

@@ -18,8 +18,8 @@ import pymysql
 import pytest
 
 from benchbook import folders, servers
+from benchbook.databases.couchdb.http import AnswerError, Node
 from benchbook.deployment import Deployment, login
-from benchbook.engines.couchdb_http import AnswerError, Node
 from benchbook.servers import fleet
 from waiting import PATIENCE_S, comes_true
 

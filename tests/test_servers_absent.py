@@ -10,16 +10,14 @@ import pytest
 from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
-from benchbook import cli, engines, servers
+from benchbook import cli, databases, registry, servers
+from benchbook.databases.rethinkdb.server import _Connection
 from benchbook.registry import untested
 from benchbook.servers import absent
-from benchbook.servers.absent import STAND_INS
-from benchbook.servers.programs import PACKAGES
-from benchbook.servers.rethinkdb import _Connection
 from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
-STANDING_IN = list(STAND_INS)
+STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "benchbook.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
@@ -105,7 +103,8 @@ def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: p
 
 
 @pytest.mark.parametrize(
-    "product", [product for product in servers.PRODUCTS if product not in PACKAGES and product not in STAND_INS]
+    "product",
+    [name for name in registry.PRODUCTS if (known := registry.product(name)).package is known.stand_in is None],
 )
 def test_where_nothing_stands_in_one_line_says_how_to_get_the_server(product: str) -> None:
     for topology in ("single", "replicated"):
@@ -118,6 +117,6 @@ def test_where_nothing_stands_in_one_line_says_how_to_get_the_server(product: st
 def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) -> None:
     cli.main(["doctor"])
     lines = capfd.readouterr().out.splitlines()
-    for name in engines.NAMES:
+    for name in databases.NAMES:
         (line,) = [line for line in lines if line.startswith(f"{name} ")]
         assert ("untested against a server" in line) == bool(untested(name))

@@ -6,12 +6,13 @@ import platform
 import shutil
 import signal
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchbook import artefacts, paths, servers
-from benchbook.servers import errors, old, programs
+from benchbook import artefacts, paths, registry, servers
+from benchbook.servers import errors, old
 from benchbook.servers.address import variable
 from benchbook.servers.reachable import reachable
 from standing import LOCAL, needed
@@ -73,7 +74,9 @@ def test_what_is_missing_says_why_and_how_to_get_it(name: str, monkeypatch: pyte
     program(tmp_path, "postgres", "#!/bin/sh\necho 18.0\n")
     monkeypatch.setattr(importlib.metadata, "files", no_wheel)
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(programs, "PLACES", {})
+    known = registry.product(name)
+    nowhere = known.package and replace(known.package, places=())
+    monkeypatch.setattr(registry, "product", lambda _: replace(known, package=nowhere))
     missing = servers.find(name)
     assert isinstance(missing, servers.Missing)
     assert "\n" not in missing.why

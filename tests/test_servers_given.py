@@ -15,7 +15,7 @@ from urllib.parse import quote, urlsplit
 import psutil
 import pytest
 
-from benchbook import engines, servers
+from benchbook import databases, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.servers.address import Answer, variable
 from standing import PASSWORDS, needed
@@ -122,8 +122,8 @@ def test_a_server_is_reached_at_an_ipv6_address(pair: servers.Running, monkeypat
         url = node.url.replace(f"127.0.0.1:{urlsplit(node.url).port}", f"[::1]:{port}")
         monkeypatch.setenv(variable(pair.deployment.product), url)
         with servers.session(pair.deployment.product, "single") as deployment:
-            name = next(name for name in engines.NAMES if servers.product_of(name) == pair.deployment.product)
-            with engines.open(name, deployment) as engine:
+            name = next(name for name in databases.NAMES if servers.product_of(name) == pair.deployment.product)
+            with databases.open(name, deployment) as engine:
                 assert engine.where == f"{name} at [::1]:{port}"
                 engine.reserve()
                 engine.release()

@@ -10,8 +10,8 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook import servers
+from benchbook.databases import Engine
 from benchbook.deployment import VARIABLE, Deployment
-from benchbook.engines import Engine
 from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.contents import WrongContentsError

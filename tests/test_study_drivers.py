@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchbook.engines import Engine
+from benchbook.databases import Engine
 from benchbook.studies import drivers
 from benchbook.studies.contents import WrongContentsError
 from standing import announce, outputs, tamper

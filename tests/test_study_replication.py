@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
-from benchbook import datasets, servers
+from benchbook import servers
+from benchbook.databases import Engine
+from benchbook.datasets import phones
 from benchbook.deployment import VARIABLE, Deployment
-from benchbook.engines import Engine
 from benchbook.studies import replication
 from benchbook.studies.contents import WrongContentsError
 from standing import announce, needed, outputs, tamper
@@ -58,7 +59,7 @@ def test_the_replica_receives_what_was_written(engine: Any, monkeypatch: pytest.
         announce(monkeypatch, *replication.deployment(parameters))
         frame = replication.run(parameters).set_index("metric")
         received[model] = frame.loc["bytes_received", "value"]
-    written = n * sum(len(value) for value in datasets.smartphones(1, 20150501).records[0].values())
+    written = n * sum(len(value) for value in phones.smartphones(1, 20150501).records[0].values())
     assert all(written < received[model] < 20 * written for model in MODELS)
     if engine != "couchdb":  # its requests' headers outweigh the difference, more so the fewer records a pull finds
         assert received["xml_text"] > received["json_text"]
@@ -125,7 +126,7 @@ def stopping(deployment: Deployment) -> Any:
 
 @pytest.mark.parametrize("model", MODELS)
 def test_every_model_keeps_every_value(model: str):
-    data = datasets.smartphones(5, 1)
+    data = phones.smartphones(5, 1)
     kept = replication.modelled(data, model)
     assert [record["_id"] for record in kept.records] == [record["_id"] for record in data.records]
     for record, stored in zip(data.records, kept.records, strict=True):

@@ -9,11 +9,12 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from benchbook import datasets, formats, wire
+from benchbook import formats, wire
+from benchbook.datasets import persons
 from benchbook.wire import digest
 from benchbook.wire.framing import END, ERROR, HEADER, JOIN, OBJECT, READY, START, fields, frame, message, read
 
-PEOPLE = datasets.people(300, 1)
+PEOPLE = persons.people(300, 1)
 LIMIT = 10_000
 
 

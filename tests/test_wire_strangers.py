@@ -20,7 +20,8 @@ import psutil
 import pytest
 
 import hostile
-from benchbook import datasets, formats, lanes, processes, wire
+from benchbook import formats, lanes, processes, wire
+from benchbook.datasets import persons
 from benchbook.measure import idle
 from benchbook.studies import tcp
 from benchbook.wire.framing import (
@@ -41,7 +42,7 @@ from benchbook.wire.framing import (
 )
 from standing import lane_needed, outputs
 
-PEOPLE = datasets.people(3, 7)
+PEOPLE = persons.people(3, 7)
 OBJECTS = [formats.codec("orjson").encode_record(record) for record in PEOPLE.records]
 LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits the files of another process")
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")

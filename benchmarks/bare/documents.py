@@ -15,8 +15,8 @@ import urllib3
 from rethinkdb import r
 
 from bare.base import Bare, Record, Records
-from benchbook.engines.couchbase_bucket import Bucket
-from benchbook.engines.options import PATIENCE_S
+from benchbook.databases.couchbase.bucket import Bucket
+from benchbook.databases.engine import PATIENCE_S
 
 
 class PyMongo(Bare):

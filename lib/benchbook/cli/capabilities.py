@@ -1,17 +1,20 @@
-"""``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it."""
+"""``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it.
+
+A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks`` and
+``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every capability: what is not
+declared must work, and what is declared must fail as is said here.
+"""
 
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from benchbook import engines
-from benchbook.engines import Engine
-from benchbook.engines.capabilities import CAPABILITIES
-from benchbook.registry import untested
-from benchbook.servers.absent import STAND_INS
-from benchbook.servers.products import BIDIRECTIONAL
+from benchbook import databases
+from benchbook.databases import Engine, EngineError, GapError, RefusedError
+from benchbook.registry import product, untested
 
 BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities README.md -->"
 END: Final = "<!-- /capabilities -->"
@@ -29,6 +32,43 @@ _LEGEND: Final = (
 _DETAILS: Final = "<details><summary>Each gap's reason</summary>"
 _WIDTH: Final = 160
 
+
+@dataclass(frozen=True)
+class Capability:
+    """One thing that engines differ in.
+
+    Parameters
+    ----------
+    title
+        Its column in a table.
+    means
+        What can be done where it is there.
+    error
+        What asking for it raises where it is not; None when that is not told, and the outcome differs.
+    """
+
+    title: str
+    means: str
+    error: type[EngineError] | None
+
+
+CAPABILITIES: Final = {
+    "wait_for": Capability("replica", "a second node follows, and a wait ends when it has caught up", GapError),
+    "bytes_received": Capability("bytes", "the replica counts the bytes that replication brought it", None),
+    "read_only_replica": Capability("read-only", "a replica refuses writes", None),
+    "durability": Capability("durability", "`relaxed` and `strict` can be chosen", GapError),
+    "constraints": Capability("constraints", "foreign key and NOT NULL hold, and can be left out", GapError),
+    "reference_without_index": Capability("bare key", "a foreign key can be had without an index", None),
+    "find": Capability("find", "a field that is no key is searched", GapError),
+    "trailing_blanks": Capability("blanks", "texts that differ in blanks at their end are told apart", None),
+    "nul_characters": Capability("NUL", "a text may hold U+0000", RefusedError),
+    "large_integers": Capability("2^53", "integers beyond 2^53 come back equal", RefusedError),
+    "large_records": Capability("16 MB", "a record may be larger than 16 MB", EngineError),
+    "passwords": Capability("password", "a wrong password is refused", None),
+    "contents": Capability("contents", "what was stored is there", None),
+}
+"""Each capability by the name that adapters declare its absence by."""
+
 Note = Callable[[str], str]
 """Returns the mark of a reason's footnote."""
 
@@ -36,9 +76,9 @@ Note = Callable[[str], str]
 def matrix() -> str:
     """Return the matrix as Markdown: a row an engine, a column a capability, and the reasons of all gaps."""
     notes: dict[str, int] = {}
-    shown = [name for name in engines.NAMES if name != "noop"]
+    shown = [name for name in databases.NAMES if name != "noop"]
     asked = [name for name in CAPABILITIES if name != "contents"]
-    rows = [[f"`{name}`", *_row(engines.load(name), asked, lambda why: _mark(notes, why))] for name in shown]
+    rows = [[f"`{name}`", *_row(databases.load(name), asked, lambda why: _mark(notes, why))] for name in shown]
     head = ["engine", CAPABILITIES[asked[0]].title, _BOTH_WAYS, *(CAPABILITIES[name].title for name in asked[1:])]
     means = "; ".join(f"**{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked)
     lines = [*_table([head, ["---", *[":-:"] * (len(head) - 1)], *rows]), "", *wrap(_LEGEND, _WIDTH), ""]
@@ -68,7 +108,7 @@ def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
         else:
             yield _cell(engine, name, note)
         if name == "wait_for":
-            yield _met(engine) if engine.product in BIDIRECTIONAL else _GAP + note(_ONE_WAY)
+            yield _met(engine) if product(engine.product).bidirectional else _GAP + note(_ONE_WAY)
 
 
 def _cell(engine: type[Engine], capability: str, note: Note) -> str:
@@ -85,7 +125,7 @@ def _met(engine: type[Engine]) -> str:
     """Return the mark of what the adapter met while it was written."""
     if not untested(engine.name):
         return _SERVER
-    return _STAND_IN if engine.product in STAND_INS else _UNTESTED
+    return _STAND_IN if product(engine.product).stand_in else _UNTESTED
 
 
 def _mark(notes: dict[str, int], why: str) -> str:

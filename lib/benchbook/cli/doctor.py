@@ -5,14 +5,14 @@ import platform
 import sys
 from typing import Any
 
-from benchbook import engines, folders, lanes, measure, servers
+from benchbook import databases, folders, lanes, measure, servers
 from benchbook.cli import status, tables
 from benchbook.registry import untested
 
 
 def main(asked: argparse.Namespace) -> int:
     """Print what can run here; 3 when no server and no study can."""
-    found = [_engine(name) for name in engines.NAMES]
+    found = [_engine(name) for name in databases.NAMES]
     if asked.json:
         print(tables.as_json(found))
     else:
@@ -29,8 +29,8 @@ def _engine(name: str) -> dict[str, Any]:
     """Return whether an engine can run: its driver imports, and its server is found."""
     row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
     try:
-        engines.load(name)
-    except engines.EngineError as error:
+        databases.load(name)
+    except databases.EngineError as error:
         return {**row, "why": str(error)}
     product = servers.product_of(name)
     if product == "none":

@@ -8,7 +8,7 @@ from typing import Final, Literal
 import numpy as np
 import pandas as pd
 
-from benchbook import datasets, formats
+from benchbook import formats
 from benchbook.datasets import players
 from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -166,7 +166,7 @@ def record_sets(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
 
 
 def _described(attributes: Literal[89, 6]) -> dict[str, str]:
-    data = datasets.wide(SAMPLE, SEED, attributes=attributes)
+    data = players.wide(SAMPLE, SEED, attributes=attributes)
     size = sum(len(formats.json_text(record).encode()) for record in data.records) / SAMPLE
     return {
         "number of records": f"{players.TABLE:,}",

@@ -22,6 +22,11 @@ NAMES: Final[dict[str, Literal["json", "xml"]]] = {
 _FACTORIES: Final = {name: (f"{name}_codec", "codec") for name in NAMES} | {"json": ("json_codecs", "stdlib")}
 
 
+def module(name: str) -> str:
+    """Return the module of a codec."""
+    return f"{__name__}.{_FACTORIES[name][0]}"
+
+
 @cache
 def codec(name: str) -> Codec:
     """Return the codec of that name.
@@ -33,8 +38,7 @@ def codec(name: str) -> Codec:
     """
     if name not in NAMES:
         raise LookupError(f"no codec {name!r}: there are {', '.join(NAMES)}")
-    module, factory = _FACTORIES[name]
-    made: Codec = getattr(import_module(f"benchbook.formats.{module}"), factory)()
+    made: Codec = getattr(import_module(module(name)), _FACTORIES[name][1])()
     return made
 
 

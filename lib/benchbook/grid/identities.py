@@ -9,9 +9,9 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from benchbook import datasets, measure, paths, processes
+from benchbook import datasets, measure, paths, processes, studies
 from benchbook.grid.errors import GridError
-from benchbook.grid.sources import closure, normal
+from benchbook.grid.sources import Closure, closure, normal
 from benchbook.inputs import contents, text
 from benchbook.servers import Found
 
@@ -32,7 +32,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     Returns
     -------
     str
-        A digest of the parameters with their arm, the contents of the records it was given, the code (`code_hash`),
+        A digest of the parameters with their arm, the contents of the records it was given, its own code (`code_hash`),
         the versions of the libraries and of Python, the server's version, the host, and what children inherit that
         could change a measured value, where that is set. Never of the number of blocks.
 
@@ -49,8 +49,8 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
             "study": study,
             "parameters": parameters.model_dump(mode="json"),
             "records": records(parameters),
-            "code": code_hash(study),
-            "libraries": [*closure(_module(study)).libraries, ("python", platform.python_version())],
+            "code": code_hash(study, parameters),
+            "libraries": [*code(study, parameters).libraries, ("python", platform.python_version())],
             "server": server,
             "host": measure.host(),
             **({"inherited": inherited} if inherited else {}),
@@ -77,10 +77,14 @@ def server_version(found: Found) -> str:
     return f"{found.version} {_digest(digests)[:LENGTH]}"
 
 
-@cache
-def code_hash(study: str) -> str:
-    """Return the digest of a study's code: its notebook's without drawing, and the suite's modules that it imports."""
-    return _digest([_notebook_code(notebook(study)), closure(_module(study)).digest])
+def code(study: str, parameters: BaseModel) -> Closure:
+    """Return the suite's modules that a cell runs: its study's, what its parameters name, and what those import."""
+    return closure(frozenset({f"benchbook.studies.{study}", *studies.load(study).modules(parameters)}))
+
+
+def code_hash(study: str, parameters: BaseModel) -> str:
+    """Return the digest of a cell's code: its notebook's without drawing, and that of its modules."""
+    return _digest([_notebook_code(notebook(study)), code(study, parameters).digest])
 
 
 def notebook(study: str) -> Path:
@@ -101,6 +105,7 @@ NOTEBOOK_LIMIT: Final = 16 * 2**20
 """Bytes of the largest notebook that is read."""
 
 
+@cache
 def _notebook_code(path: Path) -> list[str]:
     name = f"{path.parent.name}/{path.name}"
     written = text(contents(path, NOTEBOOK_LIMIT, name), name)
@@ -120,10 +125,6 @@ def _normal(source: str, where: str) -> str:
         raise GridError(where, f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)") from error
     except (ValueError, RecursionError, MemoryError) as error:
         raise GridError(where, f"not Python that can be read: {error}") from error
-
-
-def _module(study: str) -> str:
-    return f"benchbook.studies.{study}"
 
 
 def _digest(what: Any) -> str:

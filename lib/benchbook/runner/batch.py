@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from benchbook import paths, results, studies
 from benchbook.deployment import Topology
-from benchbook.grid import Cell, notebook
+from benchbook.grid import Cell, code, notebook
 from benchbook.runner import outcome
 from benchbook.runner.cells import changed, columns, measured_on
 from benchbook.runner.failures import Failure
@@ -102,7 +102,8 @@ class Batch:
             self._progress.ended(cell, "skipped")
 
     def _visit(self, cells: Sequence[Cell], product: str, topology: Topology) -> None:
-        with Visit(product, topology, sorted({cell.study for cell in cells})) as visit:
+        modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in cells))
+        with Visit(product, topology, modules) as visit:
             for cell in cells:
                 self._progress.begun(cell)
                 try:

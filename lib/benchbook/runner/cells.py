@@ -25,7 +25,7 @@ def columns(cell: Cell, run_id: str, state: results.State, reason: str | None = 
         "topology": cell.topology,
         "dataset": studies.load(cell.study).dataset(cell.parameters),
         "parameters": cell.kind[1],
-        "code_hash": code_hash(cell.study),
+        "code_hash": code_hash(cell.study, cell.parameters),
         "state": state,
         "reason": reason,
     }

@@ -2,16 +2,15 @@
 
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from benchbook import engines, folders, measure, processes, servers
+from benchbook import databases, folders, measure, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder
-from benchbook.grid import closure
 from benchbook.runner import kernels
 from benchbook.runner.kernels import Nursery, nursery
 from benchbook.servers import Running, ServerError
@@ -25,13 +24,13 @@ class Visit(AbstractContextManager["Visit"]):
     ----------
     product, topology
         What to start; nothing for ``none``.
-    studies
-        Whose modules, and with them their libraries, the nursery imports.
+    modules
+        What the nursery imports, and with it the libraries: its cells' code.
     """
 
-    def __init__(self, product: str, topology: Topology, studies: Sequence[str]) -> None:
+    def __init__(self, product: str, topology: Topology, modules: Iterable[str]) -> None:
         self._place = (product, topology)
-        self._modules = sorted(set().union(*(closure(f"benchbook.studies.{study}").modules for study in studies)))
+        self._modules = sorted(modules)
         self._up = ExitStack()
         self._running: Running | None = None
         self.nursery: Nursery | None = None
@@ -118,8 +117,8 @@ class Visit(AbstractContextManager["Visit"]):
     def _reserve(self, up: ExitStack) -> None:
         """See to it that given servers take our data, and lose them at the end."""
         try:
-            engines.reserve(self.deployment)
-        except engines.EngineError as error:
+            databases.reserve(self.deployment)
+        except databases.EngineError as error:
             raise ServerError(str(error)) from error
         up.callback(_release, self.deployment)
 
@@ -133,6 +132,6 @@ class Visit(AbstractContextManager["Visit"]):
 def _release(deployment: Deployment) -> None:
     """Remove what cells made on given servers; what cannot be removed is marked, and the next run's to remove."""
     try:
-        engines.release(deployment)
-    except engines.EngineError as error:
+        databases.release(deployment)
+    except databases.EngineError as error:
         print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)

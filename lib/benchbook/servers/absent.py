@@ -2,67 +2,22 @@
 
 import hashlib
 import shutil
-from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Final
 
-from benchbook import paths
+from benchbook import paths, registry
 from benchbook.deployment import Topology
+from benchbook.registry import StandIn
 from benchbook.servers.address import variable
 from benchbook.servers.programs import Found, Missing, version_of
-
-
-@dataclass(frozen=True)
-class _StandIn:
-    """What stands in for a server: proof of the adapter, and nobody's speed."""
-
-    version: str
-    programs: tuple[str, ...]
-    lane: str  # its folder in harness, which holds its launcher and its package
-    launcher: str
-    package: str
-    get: str
-    sha256: str = ""  # of a package that npm, which checks its lock, does not install
-    pairs: bool = False
-
-
-STAND_INS: Final = {
-    "couchdb": _StandIn(
-        version="PouchDB 9.0.0 (stand-in)",
-        programs=("node",),
-        lane="node",
-        launcher="couchdb.js",
-        package="node_modules/pouchdb/package.json",
-        get="apt-get or conda install nodejs, then setup.sh",
-        pairs=True,
-    ),
-    "rethinkdb": _StandIn(
-        version="reqlite 2.3.0",
-        programs=("node",),
-        lane="reqlite",
-        launcher="server.js",
-        package="node_modules/reqlite/package.json",
-        get="apt-get or conda install nodejs, then npm ci --ignore-scripts --prefix harness/reqlite",
-    ),
-    "couchbase": _StandIn(
-        version="CouchbaseMock 1.5.27",
-        programs=("java", "javac"),  # its launcher is compiled when it starts
-        lane="couchbase-mock",
-        launcher="Loopback.java",
-        package="CouchbaseMock-1.5.27.jar",
-        get="get a JDK and maven from apt-get or conda, then python -m benchbook.artefacts harness/couchbase-mock",
-        sha256="69aad2c1b3e538120bc89425682f27facfb219094645906a63c411b2c46a8b9c",
-    ),
-}
-"""Products that have one, each with its own."""
 
 _OLDEST: Final = {"node": 18}
 
 
 def absent(product: str, topology: Topology) -> Found | Missing:
     """Return the product's stand-in, or in one line why there is none here and how to get it or a real server."""
-    stand_in = STAND_INS.get(product)
+    stand_in = registry.product(product).stand_in
     if stand_in is None:
         why = "nothing stands in for it"
     elif topology != "single" and not stand_in.pairs:
@@ -80,7 +35,7 @@ def absent(product: str, topology: Topology) -> Found | Missing:
     )
 
 
-def _programs(stand_in: _StandIn) -> dict[str, Path]:
+def _programs(stand_in: StandIn) -> dict[str, Path]:
     """Return what it takes to start a stand-in.
 
     Raises

@@ -1,21 +1,17 @@
 """Servers that run already: their addresses, and what they say of themselves."""
 
-import importlib
 import os
 import re
 from dataclasses import dataclass
 from ipaddress import IPv6Address
-from typing import Any, Final
+from typing import Any
 from urllib.parse import urlsplit
 
 import psutil
 
+from benchbook import registry
 from benchbook.deployment import Role, Topology
-from benchbook.registry import server
 from benchbook.servers.errors import ServerError
-
-_SEVERAL: Final = ("mongodb", "postgresql")
-"""Products whose drivers find the right one among several hosts."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +48,7 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         raise ServerError(
             f"{present} is set: a {topology} {product} also needs {' and '.join(absent)} (or set neither)"
         )
-    schemes = importlib.import_module(server(product)).SCHEMES
+    schemes = registry.product(product).schemes
     for role in wanted:
         if urls[role].partition("://")[0] not in schemes:  # not shown: it may hold a password
             raise ServerError(f"{variable(product, role)} must start with {schemes[0]}://")
@@ -69,7 +65,7 @@ def _fault(product: str, url: str) -> str | None:
     login, _, hosts = authority.rpartition("@")
     if "@" in rest or re.search(r"[@\[\]]|%(?![0-9A-Fa-f]{2})", login):
         return "holds signs that user and password must escape: write % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
-    if "," in hosts and product.partition("@")[0] not in _SEVERAL:
+    if "," in hosts and not registry.product(product).several_hosts:
         return f"names several hosts: {product} takes one"
     if not hosts and product.startswith("postgresql") and "host=" in rest:
         return None
@@ -102,7 +98,7 @@ def listener(product: str, url: str) -> int | None:
         sockets = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
         pids = [socket.pid for socket in sockets if socket.pid and socket.laddr and socket.laddr.port == port]
         processes = [psutil.Process(pid) for pid in pids]
-        programs = importlib.import_module(server(product)).PROGRAMS
+        programs = registry.product(product).processes
         oldest = min(processes, key=psutil.Process.create_time, default=None)
         return oldest.pid if oldest is not None and oldest.name() in programs else None  # else a container's proxy
     except (ValueError, psutil.Error):  # several hosts in one address; another user's process

@@ -3,29 +3,21 @@
 import importlib
 import re
 from functools import cache
-from typing import Final, Protocol, cast
+from typing import Protocol, cast
 
+from benchbook import registry
 from benchbook.deployment import Role, Topology
-from benchbook.registry import PRODUCTS, server
+from benchbook.registry import PRODUCTS
 from benchbook.scrubbing import shown
 from benchbook.servers.absent import absent
 from benchbook.servers.address import Answer, given, variable
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Fleet
-from benchbook.servers.programs import PACKAGES, Found, Missing, installed
-
-BIDIRECTIONAL: Final = ("couchdb",)
-"""Products whose two nodes can each replicate from the other."""
-
-_OLDEST: Final = {"mongodb": "4.4", "postgresql": "10", "mysql": "8.0.23", "mariadb": "10.5"}
-"""The version from which on a server knows all that we ask of it: other words for log positions, other functions."""
+from benchbook.servers.programs import Found, Missing, installed
 
 
-class Product(Protocol):
-    """What a product's module offers; by address alone, nothing but the first three."""
-
-    SCHEMES: tuple[str, ...]
-    PROGRAMS: tuple[str, ...]
+class Servers(Protocol):
+    """What the module of a product's servers offers; by address alone, nothing but `ask`."""
 
     def ask(self, url: str) -> Answer:
         """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
@@ -37,7 +29,7 @@ class Product(Protocol):
         """Start the servers of a topology, each ready and the replica following, and return their URLs."""
 
 
-def module(product: str) -> Product:
+def module(product: str) -> Servers:
     """Import a product's module, and its driver with it: only when used.
 
     Raises
@@ -47,7 +39,7 @@ def module(product: str) -> Product:
     """
     if product not in PRODUCTS:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
-    return cast(Product, importlib.import_module(server(product)))
+    return cast(Servers, importlib.import_module(registry.product(product).server))
 
 
 def product_of(engine: str) -> str:
@@ -66,7 +58,11 @@ def product_of(engine: str) -> str:
 
 def topologies(product: str) -> tuple[Topology, ...]:
     """Return the topologies that a product's servers can be run in."""
-    return ("single", "replicated", "bidirectional") if product in BIDIRECTIONAL else ("single", "replicated")
+    return (
+        ("single", "replicated", "bidirectional")
+        if registry.product(product).bidirectional
+        else ("single", "replicated")
+    )
 
 
 def find(product: str, topology: Topology = "single") -> Found | Missing:
@@ -85,7 +81,7 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
-    return installed(product) if product in PACKAGES else absent(product, topology)
+    return installed(product) if registry.product(product).package else absent(product, topology)
 
 
 def ask(product: str, role: Role, url: str) -> Answer:
@@ -112,7 +108,8 @@ def _misfit(product: str, answer: Answer) -> str | None:
     name, _, version = product.partition("@")
     if version:
         return None if f"{answer.version}.".startswith(f"{version}.") else f"{product} is {version}"
-    if (oldest := _OLDEST.get(product)) is None or answer.stand_in or _numbers(answer.version) >= _numbers(oldest):
+    oldest = registry.product(product).oldest
+    if not oldest or answer.stand_in or _numbers(answer.version) >= _numbers(oldest):
         return None
     old = [known for known in PRODUCTS if known.startswith(f"{name}@")]
     return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)

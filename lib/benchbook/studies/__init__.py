@@ -13,6 +13,8 @@ SLUGS: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
 def load(slug: str) -> ModuleType:
     """Return the module of a study: its ``Parameters``, ``run``, ``expected``, ``deployment`` and ``dataset``.
 
+    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter.
+
     Raises
     ------
     KeyError

@@ -85,6 +85,13 @@ def dataset(parameters: Parameters) -> str:
     return parameters.named(f"bookstore-{parameters.case}")
 
 
+def modules(parameters: Parameters) -> tuple[str, ...]:
+    """Return what the cell imports by name."""
+    codecs = {"json": parameters.json_codec, "xml": parameters.xml_codec}
+    chosen = codecs.values() if parameters.format == "both" else [codecs[parameters.format]]
+    return tuple(map(formats.module, chosen)) if parameters.lane == "python" else ()
+
+
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
     metrics = ("wall_time",) if parameters.process == "warm" else METRICS

@@ -22,9 +22,10 @@ import orjson
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import datasets, engines, formats
+from benchbook import databases, datasets, formats
+from benchbook.databases import Engine
+from benchbook.datasets import blog
 from benchbook.deployment import Topology
-from benchbook.engines import Engine
 from benchbook.measure import timed
 from benchbook.servers import product_of
 from benchbook.studies import contents
@@ -45,7 +46,7 @@ class Parameters(CellParameters):
     """
 
     lane: Literal["python", "node"] = "python"
-    engine: engines.Name = "mongodb"
+    engine: databases.Name = "mongodb"
     topology: Literal["single", "replicated"] = "single"
     n: Count = 1000
     comments_per_article: Literal[10, 100, "all"] = "all"
@@ -80,6 +81,12 @@ def deployment(parameters: Parameters) -> tuple[str, Topology]:
 def dataset(parameters: Parameters) -> str:
     """Return the name of the cell's records."""
     return parameters.named(f"comments-{parameters.comments_per_article}")
+
+
+def modules(parameters: Parameters) -> tuple[str, ...]:
+    """Return what the cell imports by name."""
+    handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
+    return *databases.modules(parameters.engine), *handing_over
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
@@ -157,7 +164,7 @@ def _fields(schema: datasets.Schema) -> list[tuple[str, str]]:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or datasets.comments(
+    return parameters.own_records() or blog.comments(
         parameters.n, parameters.seed, per_article=parameters.comments_per_article
     )
 

@@ -4,7 +4,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from benchbook.datasets import AnyBookstore, Dataset, Record, bookstore_builder
+from benchbook.datasets import AnyBookstore, Dataset, Record
+from benchbook.datasets.books import bookstore_builder
 from benchbook.formats import Codec
 
 T = TypeVar("T")

@@ -18,9 +18,10 @@ import orjson
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import datasets, formats
+from benchbook import databases, datasets, formats
+from benchbook.databases import Engine
+from benchbook.datasets import players
 from benchbook.deployment import Topology
-from benchbook.engines import Engine
 from benchbook.measure import client_meters, timed
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
@@ -72,6 +73,13 @@ def dataset(parameters: Parameters) -> str:
     return parameters.named(f"wide-{parameters.attributes}")
 
 
+def modules(parameters: Parameters) -> tuple[str, ...]:
+    """Return what the cell imports by name."""
+    if parameters.lane != "python":
+        return *databases.modules("mongodb"), formats.module("orjson")
+    return databases.modules(ENGINES[parameters.driver])
+
+
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver."""
     metrics = (*METRICS, "heap_change") if parameters.lane == "node" else METRICS
@@ -115,7 +123,7 @@ def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or datasets.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
+    return parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
 
 
 def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:

@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 from math import nan
 from typing import Any, Final
 
-from benchbook.engines import Engine
+from benchbook.databases import Engine
 from benchbook.measure import Reading, clock
 from benchbook.studies.cell import Rows
 

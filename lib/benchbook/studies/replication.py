@@ -24,9 +24,10 @@ from typing import Final, Literal, Self
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import datasets, engines, formats, servers
+from benchbook import databases, datasets, formats, servers
+from benchbook.databases import Engine
+from benchbook.datasets import phones
 from benchbook.deployment import Topology
-from benchbook.engines import Engine
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
@@ -46,7 +47,7 @@ EVERY: Final = {("insert", *one) for one in {*TIMES, *PROCESSES, BYTES}}
 class Parameters(CellParameters):
     """One cell: an engine, what a record is stored as, and a number of records."""
 
-    engine: engines.StoreName = "mongodb"
+    engine: databases.StoreName = "mongodb"
     topology: Literal["replicated", "bidirectional"] = "replicated"
     model: Literal["document", "json_text", "xml_text", "xml_fields"] = "document"
     n: Count = 2000
@@ -75,6 +76,12 @@ def dataset(parameters: Parameters) -> str:
     return parameters.named("smartphones")
 
 
+def modules(parameters: Parameters) -> tuple[str, ...]:
+    """Return what the cell imports by name."""
+    codec = {"json_text": "orjson", "xml_text": "lxml"}.get(parameters.model)
+    return *databases.modules(parameters.engine), *((formats.module(codec),) if codec else ())
+
+
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver.
 
@@ -86,7 +93,7 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     if not (isinstance(found, servers.Found) and found.source == "address"):
         owed |= PROCESSES
     counted = parameters.engine != "couchdb" or isinstance(found, servers.Missing) or found.stand_in
-    if counted and "bytes_received" not in engines.load(parameters.engine).lacks:
+    if counted and "bytes_received" not in databases.load(parameters.engine).lacks:
         owed.add(BYTES)
     return {("insert", *one) for one in owed}
 
@@ -140,7 +147,7 @@ def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
 
 
 def _source(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or datasets.smartphones(parameters.n, parameters.seed)
+    return parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
 
 
 def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:

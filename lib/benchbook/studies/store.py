@@ -5,7 +5,7 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from benchbook import engines, measure, servers
+from benchbook import databases, measure, servers
 from benchbook.datasets import Dataset, Schema
 from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.studies import contents
@@ -20,7 +20,7 @@ PATIENCE_S: Final = 60.0
 class Store:
     """An engine and the nodes it works on."""
 
-    engine: engines.Engine
+    engine: databases.Engine
     deployment: Deployment
 
     @property
@@ -74,8 +74,8 @@ def each(call: Callable[[T], object], items: Iterable[T]) -> None:
 
 @contextmanager
 def opened(engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
-    """Open an engine on the session's deployment (options as for `engines.open`), and close both at the end."""
-    with deployed(engine, topology) as deployment, engines.open(engine, deployment, **options) as adapter:
+    """Open an engine on the session's deployment (options as for `databases.open`), and close both at the end."""
+    with deployed(engine, topology) as deployment, databases.open(engine, deployment, **options) as adapter:
         yield Store(adapter, deployment)
 
 
@@ -89,17 +89,17 @@ def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
         if announced() is not None:
             yield deployment
             return
-        engines.reserve(deployment)
+        databases.reserve(deployment)
         try:
             yield deployment
         except BaseException:
-            with suppress(engines.EngineError):  # what the cell died of is what is to be told
-                engines.release(deployment)
+            with suppress(databases.EngineError):  # what the cell died of is what is to be told
+                databases.release(deployment)
             raise
-        engines.release(deployment)
+        databases.release(deployment)
 
 
 def handed_over(deployment: Deployment, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
     """Make a MongoDB store for a harness that empties it by itself: nothing of a user's goes by its names then."""
-    with engines.open("mongodb", deployment) as adapter:
+    with databases.open("mongodb", deployment) as adapter:
         adapter.create(schema, parents=parents)

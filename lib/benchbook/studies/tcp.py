@@ -22,6 +22,7 @@ import pandas as pd
 from pydantic import Field, model_validator
 
 from benchbook import datasets, formats, wire
+from benchbook.datasets import persons
 from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
 from benchbook.studies.cell import CellParameters, Count, Rows
@@ -80,6 +81,13 @@ def dataset(parameters: Parameters) -> str:
     return parameters.named(f"people-{parameters.fields}")
 
 
+def modules(parameters: Parameters) -> tuple[str, ...]:
+    """Return what the cell imports by name."""
+    if parameters.lane != "python":
+        return (formats.module("orjson"),)
+    return formats.module(parameters.codec), "benchbook.wire.server"
+
+
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver."""
     values = [("client", "wall_time"), *(("server", name) for name in SERVER), *(("machine", name) for name in MACHINE)]
@@ -120,7 +128,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
 
 def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or datasets.people(parameters.n, parameters.seed, parameters.fields)
+    return parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
 
 
 def _streams(parameters: Parameters, data: datasets.Dataset) -> list[Iterable[bytes]]:

@@ -1,0 +1,148 @@
+"""Databases by their engines' names; an adapter, and its driver with it, is imported only when used."""
+
+import importlib
+from difflib import get_close_matches
+from typing import TYPE_CHECKING, Final, Literal
+
+from benchbook import registry
+from benchbook.databases.engine import (
+    Counter,
+    DuplicateKeyError,
+    Durability,
+    Engine,
+    EngineError,
+    GapError,
+    MissingRecordError,
+    OccupiedError,
+    Options,
+    RefusedError,
+    UnreachableError,
+)
+from benchbook.deployment import Deployment
+
+NAMES: Final = tuple(registry.ENGINES)
+
+if TYPE_CHECKING:
+    Name = str
+    StoreName = str
+else:  # what pydantic checks, and names in its errors
+    Name = Literal[NAMES]
+    StoreName = Literal[registry.STORES]
+
+
+def load(name: str) -> type[Engine]:
+    """Import an adapter.
+
+    Raises
+    ------
+    EngineError
+        When there is none of that name, or its driver is not installed.
+    """
+    if name not in NAMES:
+        near = get_close_matches(name, NAMES, n=1)
+        hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
+        raise EngineError(f"there is no engine {name!r}: {hint}")
+    module, adapter = registry.adapter(name)
+    try:
+        found: type[Engine] = getattr(importlib.import_module(module), adapter)
+    except ModuleNotFoundError as error:
+        raise EngineError(f"{name} needs the package {error.name!r}, which is not installed here") from error
+    return found
+
+
+def modules(name: str) -> tuple[str, ...]:
+    """Return what using an engine imports: the modules of its adapter and of its product's servers."""
+    adapter, _ = registry.adapter(name)
+    product = name.partition("+")[0]
+    return (adapter, registry.product(product).server) if product in registry.PRODUCTS else (adapter,)
+
+
+def open(
+    name: str,
+    deployment: Deployment,
+    *,
+    durability: Durability = "default",
+    constraints: bool = True,
+    index: tuple[str, ...] = (),
+) -> Engine:
+    """Return an engine that is connected to the deployment's nodes; a context manager that closes it.
+
+    Parameters
+    ----------
+    name
+        One of `NAMES`.
+    deployment
+        Where it runs.
+    durability, constraints, index
+        As for `Options`.
+
+    Raises
+    ------
+    UnreachableError
+        When a server does not answer, or refuses the user.
+    GapError
+        When the engine cannot be had that way.
+    EngineError
+        When the deployment is another product's.
+    """
+    adapter = load(name)
+    if deployment.product != adapter.product:
+        raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
+    return adapter(deployment, Options(durability, constraints, index))
+
+
+def reserve(deployment: Deployment) -> None:
+    """Mark the namespace on servers given by their addresses as the suite's; our own servers are ours altogether.
+
+    Raises
+    ------
+    OccupiedError
+        When something is there that the suite did not make, which is not touched.
+    EngineError
+        When the user may not.
+    """
+    if deployment.given:
+        with _any(deployment) as engine:
+            engine.reserve()
+
+
+def release(deployment: Deployment) -> None:
+    """Remove what the suite made on servers given by their addresses; our own servers end with all on them.
+
+    Raises
+    ------
+    EngineError
+        When something of another's depends on it, or the server does not answer: what is left is marked.
+    """
+    if deployment.given:
+        with _any(deployment) as engine:
+            engine.release()
+
+
+def _any(deployment: Deployment) -> Engine:
+    """Return the first of a product's engines: they all share its namespace."""
+    product = deployment.product
+    return open(next(name for name in NAMES if name.partition("+")[0] == product), deployment)
+
+
+__all__ = [
+    "NAMES",
+    "Counter",
+    "DuplicateKeyError",
+    "Durability",
+    "Engine",
+    "EngineError",
+    "GapError",
+    "MissingRecordError",
+    "Name",
+    "OccupiedError",
+    "Options",
+    "RefusedError",
+    "StoreName",
+    "UnreachableError",
+    "load",
+    "modules",
+    "open",
+    "release",
+    "reserve",
+]

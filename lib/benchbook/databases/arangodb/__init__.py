@@ -1,0 +1,1 @@
+"""ArangoDB: its adapter, and what its servers say of themselves."""

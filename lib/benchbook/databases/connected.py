@@ -1,0 +1,268 @@
+"""What every engine that has servers does alike: connecting, `create`, counting, closing."""
+
+import json
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Mapping, Sequence
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field, replace
+from datetime import UTC, datetime
+from typing import Any, Final, Protocol, TypeVar
+
+from benchbook.databases.engine import (
+    CATCH_UP_S,
+    Counter,
+    Engine,
+    EngineError,
+    MissingRecordError,
+    OccupiedError,
+    Options,
+)
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role
+
+MARKER: Final = "benchbook_marker"
+"""What the marker is called."""
+
+_SHOWN: Final = 5
+
+
+@dataclass(frozen=True)
+class Marker:
+    """What the suite made in a namespace.
+
+    Parameters
+    ----------
+    since
+        When it was marked, in UTC.
+    made
+        Whether the namespace itself was made with it: one that was there, and empty, stays.
+    stores
+        All that was made, or is about to be; what refers to another comes after it.
+    before
+        What the server was set to before the suite set it otherwise.
+    """
+
+    since: str
+    made: bool
+    stores: tuple[str, ...] = ()
+    before: Mapping[str, Any] = field(default_factory=dict)
+
+    def to_json(self) -> str:
+        """Return it as a JSON object, with whose it is."""
+        return json.dumps({"suite": "benchbook", **asdict(self)})
+
+    @classmethod
+    def from_json(cls, text: str) -> "Marker":
+        """Return the marker that `to_json` wrote."""
+        told = json.loads(text)
+        return cls(told["since"], told["made"], tuple(told["stores"]), told["before"])
+
+
+class Namespace(ABC):
+    """A namespace on one node; what the driver raises passes through.
+
+    Attributes
+    ----------
+    title
+        What it is to a reader: ``the database benchbook``.
+    """
+
+    title: str
+
+    @abstractmethod
+    def marker(self) -> Marker | None:
+        """Return its marker, if it has one."""
+
+    @abstractmethod
+    def exists(self) -> bool:
+        """Return whether it is there, marked or not."""
+
+    @abstractmethod
+    def contents(self) -> Collection[str]:
+        """Return the names of all in it but the marker."""
+
+    @abstractmethod
+    def mark(self, marker: Marker) -> None:
+        """Write the marker, in the place of an older one; make the namespace where ``marker.made`` says so."""
+
+    @abstractmethod
+    def drop(self, stores: Sequence[str]) -> None:
+        """Drop those of the stores that are there, and nothing that is not theirs."""
+
+    @abstractmethod
+    def unmark(self, marker: Marker) -> None:
+        """Remove the marker; where ``marker.made`` says so and nothing else is there, the namespace too."""
+
+    def before(self) -> dict[str, Any]:
+        """Return what the server is set to that the suite will set otherwise."""
+        return {}
+
+    def restore(self, before: Mapping[str, Any]) -> None:
+        """Set the server to what `before` returned."""
+        assert not before
+
+    def check(self, where: str) -> None:
+        """Raise `OccupiedError` where something is there and no marker."""
+        if self.marker() is None and (found := sorted(self.contents())):
+            listed = ", ".join(found[:_SHOWN]) + ", …" * (len(found) > _SHOWN)
+            raise OccupiedError(
+                f"{where}: {self.title} holds what this suite did not make ({listed}); it is left as it is: drop it"
+                " yourself, or give the address of another server or database"
+            )
+
+    def take(self, marker: Marker | None, stores: Sequence[str], where: str) -> Marker:
+        """Return the marker, a new one where there is none yet, with these stores in it: they may be dropped, and made.
+
+        Raises
+        ------
+        OccupiedError
+            When something goes by such a name already that the suite did not make.
+        """
+        if marker is None:
+            now = datetime.now(UTC).isoformat(timespec="seconds")
+            marker = Marker(now, made=not self.exists(), before=self.before())
+            self.mark(marker)
+        if new := tuple(store for store in stores if store not in marker.stores):
+            there = {name.casefold() for name in (MARKER, *self.contents())}
+            if foreign := [store for store in new if store.casefold() in there]:
+                raise OccupiedError(
+                    f"{where}: in {self.title}, which is this suite's, {', '.join(foreign)} is not: drop or rename it"
+                )
+            others = [store for store in marker.stores if store not in stores]
+            marker = replace(marker, stores=(*others, *stores))
+            self.mark(marker)
+        return marker
+
+    def release(self) -> None:
+        """Remove all that the suite made, the marker at last; a namespace without one is left alone."""
+        if (marker := self.marker()) is not None:
+            self.drop(tuple(reversed(marker.stores)))
+            self.restore(marker.before)
+            self.unmark(marker)
+
+
+class Session(Protocol):
+    """What a driver calls a client, a connection or a bucket."""
+
+    def close(self) -> object:
+        """Close it."""
+
+
+S = TypeVar("S", bound=Session)
+
+
+class Connected(Engine):
+    """Connects when it is made; an adapter adds its sessions, its namespace and its verbs."""
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        super().__init__(deployment, options)
+        self._closing = ExitStack()
+        try:
+            self._connect()
+        except BaseException:
+            self.close()
+            raise
+
+    def reserve(self) -> None:
+        """Mark the primary's namespace, or every node's where they are separate."""
+        self._take([])
+
+    def release(self) -> None:
+        """Remove what the marker names, and the marker; the replica follows."""
+        for namespace in self._own():
+            namespace.release()
+        self._follow_release()
+
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Create the store after its parents', whose records are inserted in bulk; then index, follow, checkpoint."""
+        schemas = [schema, *(parent.schema for parent in parents)]
+        self._prepare(schemas, self._take([self._store(one) for one in reversed(schemas)]))
+        for parent in parents:
+            self._fill(parent)
+        self._begin(schema)
+        for name in (one.name for one in schema.fields if one.name in self.options.index):
+            self._index(name)
+        self._follow()
+        self._checkpoint()
+
+    def counters(self, role: Role) -> list[Counter]:
+        """Return the bytes that the replica has received, where the engine counts them."""
+        return self._received() if self.replicated and role == "replica" else []
+
+    def close(self) -> None:
+        """Close all connections, the last opened first."""
+        self._closing.close()
+
+    @abstractmethod
+    def _connect(self) -> None:
+        """Open a session with each node; `_kept` sees to it that they are closed."""
+
+    @abstractmethod
+    def _namespaces(self) -> Mapping[Role, Namespace]:
+        """Return each node's namespace."""
+
+    @abstractmethod
+    def _begin(self, schema: Schema) -> None:
+        """Make a schema's store, new and empty, the current one."""
+
+    @abstractmethod
+    def _index(self, field: str) -> None:
+        """Index a field of the current store."""
+
+    def _store(self, schema: Schema) -> str:
+        """Return what a schema's store is called in the namespace."""
+        return schema.name
+
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Prepare for the stores of these schemas, which refer to those behind them: drop what would be in the way.
+
+        All that `marker` names is the suite's, and may be dropped.
+        """
+
+    def _fill(self, parent: Dataset) -> None:
+        """Create a parent's store with its records."""
+        self._begin(parent.schema)
+        self.insert_many(parent.records)
+
+    def _checkpoint(self) -> None:
+        """Let the servers write to the disk what is still to be written, where they can be told to."""
+
+    def _received(self) -> list[Counter]:
+        """Return the counter of the bytes that the replica has received, if there is one."""
+        return []
+
+    def _kept(self, session: S) -> S:
+        """Return a session, which `close` will close."""
+        self._closing.callback(session.close)
+        return session
+
+    def _own(self) -> Sequence[Namespace]:
+        """Return the namespaces that hold markers, the primary's first: alone, where the replica has it from there."""
+        return [self._namespaces()["primary"]]
+
+    def _take(self, stores: Sequence[str]) -> Marker:
+        """Return the primary's marker, with these stores in it; where none is yet, no node may hold anything."""
+        own = self._own()
+        markers = [namespace.marker() for namespace in own]
+        if None in markers:
+            for namespace in self._namespaces().values():
+                namespace.check(self.where)
+        try:
+            taken = [each.take(marker, stores, self.where) for each, marker in zip(own, markers, strict=True)]
+        except self.raises as error:
+            why = f"{own[0].title} takes no marker of this suite's, without which nothing is written there"
+            said = self.raised(error, why)
+            raise said from said.__cause__
+        return taken[0]
+
+    def _follow_release(self) -> None:
+        """Wait until the replica has followed, where a log can tell that without a store."""
+        self._follow()
+
+    def _follow(self) -> None:
+        if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
+            raise EngineError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
+
+    def _one(self, count: int, key: str) -> None:
+        if count != 1:
+            raise MissingRecordError(f"{self.where}: there is no record {key!r}")

@@ -1,0 +1,1 @@
+"""Couchbase: its adapter, and its stand-in's server."""

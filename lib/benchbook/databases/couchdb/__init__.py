@@ -1,0 +1,1 @@
+"""CouchDB: its adapter, and its stand-in's servers."""

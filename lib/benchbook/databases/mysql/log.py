@@ -1,0 +1,189 @@
+"""The binary log of MySQL and MariaDB: where it stands, how far a replica has applied it, and how much it received."""
+
+import datetime
+import math
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import pymysql
+from pymysql.constants import CLIENT, FIELD_TYPE
+from pymysql.converters import conversions
+from pymysql.cursors import DictCursor
+
+from benchbook.databases.engine import PATIENCE_S
+from benchbook.deployment import login
+
+Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
+
+KEY: Final = "VARCHAR(191)"
+"""The longest text that every version indexes."""
+
+_MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
+"""The default of today's versions; MySQL 5.5 would cut what does not fit, and say nothing."""
+
+
+def _moment(text: str) -> datetime.datetime:
+    return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
+
+
+_CONVERSIONS: Final[dict[Any, Any]] = {
+    **conversions,
+    FIELD_TYPE.TINY: "0".__ne__,
+    FIELD_TYPE.DATE: datetime.date.fromisoformat,
+    FIELD_TYPE.DATETIME: _moment,
+}
+
+
+def connect(url: str, patience_s: float = PATIENCE_S) -> Connection:
+    """Return a connection in autocommit, without TLS, whose updates count the rows they match, changed or not.
+
+    Parameters
+    ----------
+    url
+        The node's.
+    patience_s
+        How long the server may take to let us in; afterwards an answer may take for ever (see `limit`).
+    """
+    connection = pymysql.connect(
+        **login(url, 3306),
+        charset="utf8mb4",
+        sql_mode=_MODE,
+        autocommit=True,
+        ssl_disabled=True,
+        client_flag=CLIENT.FOUND_ROWS,
+        conv=_CONVERSIONS,
+        connect_timeout=patience_s,
+        read_timeout=patience_s,
+    )
+    limit(connection, None)
+    return connection
+
+
+def limit(connection: Connection, timeout_s: float | None) -> None:
+    """Say how long the next answers may take, which PyMySQL lets one say of a whole connection only, before it opens.
+
+    When the time runs out the connection is closed.
+    """
+    connection._read_timeout = timeout_s  # type: ignore[attr-defined]
+
+
+def disconnect(connection: Connection) -> None:
+    """Close a connection, if PyMySQL has not closed it itself: it refuses to do that twice."""
+    if connection.open:
+        connection.close()
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
+    return f"`{name.replace('`', '``').replace('%', '%%')}`"
+
+
+@contextmanager
+def transaction(connection: Connection) -> Iterator[None]:
+    """Commit at the end, or take everything back."""
+    connection.begin()
+    try:
+        yield
+        connection.commit()
+    except BaseException:
+        if connection.open:
+            connection.rollback()
+        raise
+
+
+Position = tuple[Any, ...]
+"""A set of GTIDs, or a log file's name and an offset."""
+
+_POLL_S: Final = 0.01
+
+
+@dataclass(frozen=True)
+class Log:
+    """What a version of the server calls its log.
+
+    Parameters
+    ----------
+    end
+        Asks the primary where its log ends: the position is the first `width` columns.
+    wait
+        Waits on the replica for a position, for so many seconds at most: 1 when it was reached, 0 when the time ran
+        out, NULL when the replica does not replicate at all.
+    status, file, offset
+        Asks the replica how far it received the log, and the columns that say so.
+    """
+
+    end: str
+    width: int
+    wait: str
+    status: str = "SHOW SLAVE STATUS"
+    file: str = "Master_Log_File"
+    offset: str = "Read_Master_Log_Pos"
+
+
+MYSQL: Final = Log(
+    "SELECT @@GLOBAL.gtid_executed", 1, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0",
+    "SHOW REPLICA STATUS", "Source_Log_File", "Read_Source_Log_Pos",
+)  # fmt: skip
+MARIADB: Final = Log("SELECT @@GLOBAL.gtid_binlog_pos", 1, "SELECT MASTER_GTID_WAIT(%s, %s) = 0")
+MYSQL_5_5: Final = Log("SHOW MASTER STATUS", 2, "SELECT MASTER_POS_WAIT(%s, %s, %s) >= 0")
+
+
+def received(log: Log, primary: Connection, replica: Connection) -> float:
+    """Return how many bytes of the primary's log the replica has received, since the log's first file."""
+    with replica.cursor(DictCursor) as cursor:
+        cursor.execute(log.status)
+        (status,) = cursor.fetchall()
+    with primary.cursor() as plain:
+        plain.execute("SHOW BINARY LOGS")
+        before = sum(size for name, size, *_ in plain.fetchall() if name < status[log.file])
+    return float(before + status[log.offset])
+
+
+class Replay:
+    """Watches how far a replica has applied the log, on a connection of its own, and gives up when it must.
+
+    The server waits; a server that does not answer in time is left alone with its answer, and asked on a new
+    connection the next time.
+
+    Parameters
+    ----------
+    log
+        The server's words.
+    connect
+        Returns a new connection to the replica, within so many seconds.
+    """
+
+    def __init__(self, log: Log, connect: Callable[[float], Connection]) -> None:
+        self._log = log
+        self._connect = connect
+        self._connection: Connection | None = None
+
+    def reaches(self, position: Position, deadline_s: float) -> bool:
+        """Wait until the replica has applied the log up to `position`; False when the time ran out."""
+        deadline = time.monotonic() + deadline_s
+        while (left := deadline - time.monotonic()) > 0:
+            try:
+                if self._waited(position, left):
+                    return True
+            except pymysql.OperationalError:
+                self.close()
+                if time.monotonic() < deadline - _POLL_S:
+                    raise
+            time.sleep(_POLL_S)
+        return False
+
+    def close(self) -> None:
+        """Close the connection."""
+        if self._connection is not None:
+            disconnect(self._connection)
+        self._connection = None
+
+    def _waited(self, position: Position, left_s: float) -> bool:
+        connection = self._connection = self._connection or self._connect(left_s)
+        limit(connection, left_s)
+        with connection.cursor() as cursor:
+            cursor.execute(self._log.wait, (*position, math.ceil(left_s)))
+            return cursor.fetchone() == (1,)

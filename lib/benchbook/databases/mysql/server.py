@@ -1,0 +1,176 @@
+"""MySQL from 8.0.23 on: one server, or a primary and a replica that follows its row-based binary log by GTID.
+
+Asynchronous: a commit on the primary waits for nobody. Both nodes begin as copies of one data folder, with their
+accounts made outside the binary log, so that the log begins with the user's first write. What resembles MySQL
+(MariaDB, MySQL 5.5) differs in the class attributes and methods below.
+"""
+
+import os
+import secrets
+import signal
+import time
+from collections.abc import Sequence
+from contextlib import closing
+from pathlib import Path
+from typing import Any, ClassVar, Final
+
+import pymysql
+from pymysql.cursors import DictCursor
+
+from benchbook.deployment import Role, Topology, login
+from benchbook.servers.address import Answer
+from benchbook.servers.errors import ServerError
+from benchbook.servers.fleet import Fleet, Server
+from benchbook.servers.programs import Found
+from benchbook.servers.reachable import reachable
+from benchbook.servers.users import substitute
+
+_USER: Final = "benchbook"
+_READY: Final = "ready for connections"
+_WAITS: Final = "Waiting for someone to free space"
+_PATIENCE_S: Final = 30.0
+_ANSWER_S: Final = 5
+_SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
+_REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
+    "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, PROCESS, REPLICATION CLIENT"
+)
+_SETTINGS: Final = (
+    *("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_flush_method"),
+    *("innodb_log_file_size", "innodb_redo_log_capacity", "innodb_doublewrite", "innodb_file_per_table"),
+    *("log_bin", "binlog_format", "binlog_row_image", "gtid_mode", "tls_version", "have_ssl", "performance_schema"),
+    *("max_allowed_packet", "version_comment", "version_compile_machine"),
+)
+
+
+class MySQL:
+    """Starts servers of one kind; its methods are what `products.Product` asks for."""
+
+    product: ClassVar[str] = "mysql"
+    server: ClassVar[str] = "mysqld"
+    accounts: ClassVar[str] = "mysql.user"
+    monitor: ClassVar[str] = ""
+    status: ClassVar[str] = "SHOW REPLICA STATUS"
+    runs: ClassVar[tuple[str, str]] = ("Replica_IO_Running", "Replica_SQL_Running")
+    flags: ClassVar[tuple[str, ...]] = (
+        *("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL"),
+    )
+    pair_flags: ClassVar[tuple[str, ...]] = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
+    follow: ClassVar[tuple[str, ...]] = (
+        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='{user}', "
+        "SOURCE_PASSWORD='{password}', SOURCE_CONNECT_RETRY=1, SOURCE_AUTO_POSITION=1, SOURCE_SSL=0, "
+        "GET_SOURCE_PUBLIC_KEY=1",
+        "START REPLICA",
+    )
+
+    def fleet(self) -> Fleet:
+        """Return an empty fleet for its servers; root's run as ``mysql`` or, without that user, as ``nobody``."""
+        user = substitute(self.product, "mysql") if os.geteuid() == 0 else None
+        stop = signal.SIGKILL  # SIGTERM takes up to 10 s, to keep the data
+        return Fleet(self.product, user=user, stop_signal=stop, waits=_WAITS)
+
+    def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+        """Start the servers of `topology` and return their URLs."""
+        programs = reachable(found, fleet.user)
+        password = secrets.token_urlsafe(24)
+        roles: tuple[Role, ...] = ("primary", "replica") if topology == "replicated" else ("primary",)
+        folders = self._folders(fleet, programs, roles)
+        flags = self._pair_flags() if topology == "replicated" else ()
+        make = [f"GRANT ALL ON *.* TO '{_USER}'@'127.0.0.1'"]
+        urls: dict[Role, str] = {}
+        for number, role in enumerate(roles, 1):
+            start = self._init_file(fleet, role, password, make)
+            of_role = ("--read-only=ON",) if role == "replica" else ()
+            identity = (f"--server-id={number}", f"--init-file={start}", *flags, *of_role)
+            server = self._serve(fleet, programs, role, folders[role], identity)
+            urls[role] = f"{self.product.partition('@')[0]}://{_USER}:{password}@127.0.0.1:{server.port}/"
+            rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO '{_USER}'@'127.0.0.1'"
+            follow = [text.format(port=server.port, user=_USER, password=password) for text in self.follow]
+            make = [rights, *follow]
+        if topology == "replicated":
+            self._await_following(urls["replica"])
+        return urls
+
+    def ask(self, url: str) -> Answer:
+        """Return what the server at `url` says of itself; who is read-only is a replica.
+
+        Raises
+        ------
+        ConnectionError
+            When it cannot be reached, refuses the user, or is MariaDB in MySQL's place (or the reverse).
+        """
+        query = "SHOW GLOBAL VARIABLES WHERE Variable_name IN %s"
+        try:
+            with closing(_connect(url)) as connection, connection.cursor() as cursor:
+                cursor.execute(query, (("version", "read_only", *_SETTINGS),))
+                settings: dict[str, Any] = dict(cursor.fetchall())
+        except pymysql.Error as error:
+            raise ConnectionError(" ".join(str(part) for part in reversed(error.args))) from None
+        version, read_only = settings.pop("version"), settings.pop("read_only") != "OFF"
+        if ("MariaDB" in version) != (self.product == "mariadb"):
+            raise ConnectionError(f"it is {'MariaDB' if 'MariaDB' in version else 'MySQL'} {version}")
+        return Answer(version.partition("-")[0], "replica" if read_only else "primary", settings)
+
+    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
+        """Fill an empty data folder, in haste: what a crash of the system would lose is made anew."""
+        flags = ("--no-defaults", "--initialize-insecure", "--innodb-flush-method=nosync", *self.flags)
+        fleet.run([programs[self.server], *flags, f"--datadir={data}", f"--tmpdir={scratch}"])
+
+    def _pair_flags(self) -> tuple[str, ...]:
+        return ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
+
+    def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
+        return self.flags
+
+    def _folders(self, fleet: Fleet, programs: dict[str, Path], roles: Sequence[Role]) -> dict[Role, Path]:
+        """Return a data folder for each role, all copies of the first (which their server's own id is not part of)."""
+        first, *others = roles
+        folders = {first: fleet.subfolder(first)}
+        self._initialise(fleet, programs, folders[first], fleet.subfolder("scratch"))
+        for role in others:
+            folders[role] = fleet.subfolder(role)
+            fleet.run(["cp", "-R", f"{folders[first]}/.", folders[role]])
+            (folders[role] / "auto.cnf").unlink(missing_ok=True)
+        return folders
+
+    def _serve(
+        self, fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, identity: Sequence[str]
+    ) -> Server:
+        scratch = fleet.folder.path / "scratch"
+        here = ("--no-defaults", f"--datadir={data}", f"--tmpdir={scratch}", "--socket=", "--skip-name-resolve")
+        own = (*here, "--bind-address=127.0.0.1", *self._serve_flags(programs), *identity)
+        server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
+        server.await_line(_READY)
+        return server
+
+    def _init_file(self, fleet: Fleet, role: Role, password: str, make: Sequence[str]) -> Path:
+        """Return a file of statements that the server executes before it is ready: ours is the only account."""
+        statements = (
+            "SET SESSION sql_log_bin = 0",
+            f"DELETE FROM {self.accounts} WHERE User NOT IN ({_SYSTEM_USERS})",
+            "FLUSH PRIVILEGES",
+            f"CREATE USER '{_USER}'@'127.0.0.1' IDENTIFIED BY '{password}'",
+            *make,
+        )
+        return fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in statements))
+
+    def _await_following(self, url: str) -> None:
+        deadline = time.monotonic() + _PATIENCE_S
+        with closing(_connect(url)) as connection, connection.cursor(DictCursor) as cursor:
+            while True:
+                cursor.execute(self.status)
+                status: dict[str, Any] = cursor.fetchone() or {}
+                if all(status.get(thread) == "Yes" for thread in self.runs):
+                    return
+                if time.monotonic() > deadline:
+                    why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
+                    raise ServerError(f"{self.product}'s replica does not follow after {_PATIENCE_S:.0f} s: {why}")
+                time.sleep(0.01)
+
+
+def _connect(url: str) -> "pymysql.Connection[Any]":
+    options: dict[str, Any] = {"connect_timeout": _ANSWER_S, "read_timeout": _ANSWER_S, "ssl_disabled": True}
+    return pymysql.connect(**login(url, 3306), charset="utf8mb4", **options)
+
+
+_MYSQL: Final = MySQL()
+fleet, launch, ask = _MYSQL.fleet, _MYSQL.launch, _MYSQL.ask

@@ -1,0 +1,70 @@
+"""An engine that does nothing: what is timed on it is the study's own loop."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any, ClassVar, Final
+
+from benchbook.databases.engine import Engine, Record
+from benchbook.datasets import Dataset, Schema
+from benchbook.deployment import Role
+
+_KEEPS: Final = "it keeps nothing"
+
+
+class NoOp(Engine, has_driver=False):
+    """Takes everything, keeps nothing, needs no server."""
+
+    name = "noop"
+    product = "none"
+    model = "none"
+    driver = "none"
+    lacks: ClassVar[Mapping[str, str]] = {"contents": _KEEPS, "constraints": _KEEPS}
+
+    def reserve(self) -> None:
+        """Do nothing."""
+
+    def release(self) -> None:
+        """Do nothing."""
+
+    def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
+        """Do nothing."""
+
+    def insert(self, record: Record) -> None:
+        """Do nothing."""
+
+    def insert_many(self, records: Sequence[Record]) -> None:
+        """Do nothing."""
+
+    def find(self, field: str, value: Any) -> list[Record]:
+        """Return nothing."""
+        return []
+
+    def read_all(self, role: Role = "primary") -> list[Record]:
+        """Return nothing."""
+        return []
+
+    def update(self, key: str, changes: Record) -> None:
+        """Do nothing."""
+
+    def update_all(self, changes: Record) -> int:
+        """Change nothing."""
+        return 0
+
+    def delete(self, key: str) -> None:
+        """Do nothing."""
+
+    def delete_all(self) -> int:
+        """Delete nothing."""
+        return 0
+
+    def ids(self) -> list[str]:
+        """Return nothing."""
+        return []
+
+    def position(self) -> None:
+        """Return nothing: it has no log."""
+
+    def close(self) -> None:
+        """Do nothing."""
+
+    def _reached(self, position: Any, deadline_s: float) -> bool:
+        return True

@@ -1,0 +1,1 @@
+"""PostgreSQL: its adapters and its servers, today's and 9.6."""

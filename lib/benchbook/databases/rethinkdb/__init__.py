@@ -1,0 +1,1 @@
+"""RethinkDB: its adapter, and its stand-in's server."""

@@ -1,0 +1,22 @@
+"""What is known of RethinkDB before a server of it runs."""
+
+from typing import Final
+
+from benchbook.registry import Product, StandIn
+
+PRODUCTS: Final = {
+    "rethinkdb": Product(
+        server="benchbook.databases.rethinkdb.server",
+        schemes=("rethinkdb",),
+        processes=("rethinkdb", "node"),
+        stand_in=StandIn(
+            version="reqlite 2.3.0",
+            programs=("node",),
+            lane="reqlite",
+            launcher="server.js",
+            package="node_modules/reqlite/package.json",
+            get="apt-get or conda install nodejs, then npm ci --ignore-scripts --prefix harness/reqlite",
+        ),
+        untested="replication (what ran here was a stand-in without it)",
+    ),
+}

@@ -1,0 +1,1 @@
+"""SQL Server: its adapter, and what its servers say of themselves."""
