@@ -32,7 +32,7 @@ REPORTS: Final = 4
 
 KINDS: Final = {
     "run": ("fork server", "kernel", "mongod", "postgres", "java", "node", "benchbook.wire.server"),
-    "report": ("fork server", "kernel", "worker"),
+    "report": ("fork server", "kernel", "benchbook.workers"),
 }
 """What is hurt beside the command itself, each as likely, however many there are of it: the first that comes up."""
 
@@ -148,8 +148,6 @@ def _name(process: psutil.Process) -> str:
         if "benchbook.runner.nursery" in words:
             of_kernel = parent is not None and "benchbook.runner.nursery" in parent.cmdline()
             return "kernel" if of_kernel else "fork server"
-        if any("multiprocessing" in word for word in words):
-            return "worker"
         modules = [word for word in words if word.startswith("benchbook.")]
         return modules[0] if modules else process.name()
     except psutil.Error:

@@ -116,11 +116,15 @@ def test_a_notebook_that_draws_nothing_is_no_report(house: Path, monkeypatch: py
 
 
 DRAWS = """
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context, resource_tracker
-from benchbook.figures import registry
-pool = ProcessPoolExecutor(2, get_context("spawn"), registry._share, (None, None, None, "", frozenset()))
-drawing = [resource_tracker._resource_tracker._pid, *{pool.submit(os.getpid).result() for _ in range(2)}]
+from benchbook import workers
+ways = [workers.worker() for _ in range(2)]
+channels = [way.__enter__() for way in ways]
+drawing = []
+for channel in channels:
+    channel.send(os.getsid)
+    channel.send(0)
+    drawing.append(channel.recv()[1])
+os.kill(drawing[0], signal.SIGSTOP)
 """
 WAITS = """
 pids = pathlib.Path(os.environ["BENCHBOOK_FIGURES"], "pids")
@@ -137,7 +141,7 @@ def test_a_report_that_is_ended_leaves_no_process(
     home: Path, house: Path, temporary: Path, signum: int, status: int, does: str
 ):
     notebook = nbformat.read(home / "notebooks" / builder.NOTEBOOK, 4)
-    notebook.cells.insert(1, nbformat.v4.new_code_cell(f"import os, pathlib, time\n{does}\n{WAITS}"))
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(f"import os, pathlib, signal, time\n{does}\n{WAITS}"))
     nbformat.write(notebook, home / "notebooks" / builder.NOTEBOOK)
     command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

@@ -1,13 +1,13 @@
 """All figures and tables by name, and drawing them all."""
 
-from concurrent.futures import ProcessPoolExecutor
-from multiprocessing import get_context, parent_process
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from benchbook import evidence, processes
+from benchbook import evidence, workers
 from benchbook.figures import (
     bookstore,
     bookstore_ratios,
@@ -59,7 +59,17 @@ TABLES: Final[dict[str, Maker]] = {
 
 _ORDER: Final = ("study", "cell_id", "block", "repetition", "operation", "role", "metric", "format", "codec")
 _WORKERS: Final = 2
-_shared: dict[str, Any] = {}
+
+
+@dataclass(frozen=True)
+class _Sources:
+    """What every exhibit is made of, and where it goes."""
+
+    observations: pd.DataFrame
+    published: pd.DataFrame
+    folder: Path
+    profile: str
+    untrusted: frozenset[str]
 
 
 def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Path]:
@@ -83,25 +93,16 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
     order = [name for name in _ORDER if name in observations]
     ordered = observations.sort_values(order, ignore_index=True)  # so that equal data gives equal bytes
     untrusted = frozenset(study for study, _ in evidence.untrusted(evidence.measures(ordered)))
-    sources = (ordered, evidence.published(), folder, profile, untrusted)
-    with ProcessPoolExecutor(_WORKERS, get_context("spawn"), _share, sources) as pool:
-        return [path for paths in pool.map(_write, [*FIGURES, *TABLES]) for path in paths]
+    sources = _Sources(ordered, evidence.published(), folder, profile, untrusted)
+    written = workers.each(partial(_write, sources), [*FIGURES, *TABLES], _WORKERS)
+    return [path for paths in written for path in paths]
 
 
-def _share(
-    observations: pd.DataFrame, published: pd.DataFrame, folder: Path, profile: str, untrusted: frozenset[str]
-) -> None:
-    if parent := parent_process():  # a kernel that is killed tells its workers nothing
-        processes.die_with(parent.pid or 0)
-    _shared.update(observations=observations, published=published, folder=folder, profile=profile, untrusted=untrusted)
-
-
-def _write(name: str) -> list[Path]:
-    observations: pd.DataFrame = _shared["observations"]
+def _write(sources: _Sources, name: str) -> list[Path]:
     make = FIGURES.get(name) or TABLES[name]
-    mine = observations[observations["study"] == name.partition("_")[0]]
-    about = provenance(mine if "_" in name else observations, _shared["profile"])
-    exhibit = make(observations, _shared["published"])
-    if _shared["untrusted"] & ({name.partition("_")[0]} if "_" in name else set(evidence.STUDIES)):
+    observations, study = sources.observations, name.partition("_")[0]
+    about = provenance(observations[observations["study"] == study] if "_" in name else observations, sources.profile)
+    exhibit = make(observations, sources.published)
+    if sources.untrusted & ({study} if "_" in name else set(evidence.STUDIES)):
         exhibit = doubted(exhibit)
-    return save(exhibit, _shared["folder"] / name, about)
+    return save(exhibit, sources.folder / name, about)

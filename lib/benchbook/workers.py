@@ -1,0 +1,97 @@
+"""Work for several processes, which end with the one that asked for it, even when they were stopped.
+
+Those of `concurrent.futures` do not: a pool starts a tracker, which stays for ever when it was stopped before its owner
+was killed.
+"""
+
+import os
+import signal
+import socket
+import traceback
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection, wait
+from typing import Any, TypeVar, cast
+
+from benchbook import processes
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
+    """Return what `work` makes of each item, in their order, made by so many processes.
+
+    Parameters
+    ----------
+    work, items
+        Are pickled, and so is what is returned: `work` once a process, what it knows with it.
+    count
+        How many processes.
+
+    Raises
+    ------
+    RuntimeError
+        When a process ends; outside the main thread.
+    Exception
+        What `work` raises.
+    """
+    found: dict[int, R] = {}
+    left = iter(range(len(items)))
+    busy: dict[Any, int] = {}
+
+    def give(channel: "Connection[Any, Any]") -> None:
+        if (number := next(left, None)) is not None:
+            busy[channel] = number
+            channel.send(items[number])
+
+    with ExitStack() as up:
+        channels = [up.enter_context(worker()) for _ in range(count)]
+        for channel in channels:
+            channel.send(work)
+            give(channel)
+        while busy:
+            for channel in cast("list[Connection[Any, Any]]", wait([*busy])):
+                number = busy.pop(channel)
+                try:
+                    done, answer = channel.recv()
+                except (EOFError, OSError) as error:
+                    raise RuntimeError(f"the process that worked on {items[number]!r} has ended") from error
+                if not done:
+                    raise answer
+                found[number] = answer
+                give(channel)
+    return [found[number] for number in range(len(items))]
+
+
+@contextmanager
+def worker() -> Iterator["Connection[Any, Any]"]:
+    """Yield the way to a new process: it takes what it is to do, then items, and answers each."""
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = processes.spawn([*processes.PYTHON, "-m", __name__], env=os.environ, stdin=theirs.fileno())
+    try:
+        with Connection(ours.detach()) as channel:
+            yield channel
+    finally:
+        processes.stop(process, signal.SIGKILL)
+
+
+def main() -> None:
+    """Be a worker, at the socket on standard input."""
+    with Connection(os.dup(0)) as channel, suppress(EOFError):
+        work = channel.recv()
+        while True:
+            channel.send(_answer(work, channel.recv()))
+
+
+def _answer(work: Callable[[Any], Any], item: Any) -> tuple[bool, Any]:
+    try:
+        return True, work(item)
+    except Exception as error:
+        error.add_note(traceback.format_exc())
+        return False, error
+
+
+if __name__ == "__main__":
+    main()

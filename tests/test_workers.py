@@ -1,0 +1,25 @@
+"""Work for several processes: in order, with its errors, and without one that has ended."""
+
+import math
+import signal
+from functools import partial
+
+import pytest
+
+from benchbook import workers
+
+
+def test_answers_come_in_the_items_order() -> None:
+    assert workers.each(partial(pow, 2), [*range(20)], 2) == [2**number for number in range(20)]
+    assert workers.each(math.sqrt, [], 2) == []
+
+
+def test_what_work_raises_is_raised_with_where_it_was() -> None:
+    with pytest.raises(ValueError, match="math domain error") as raised:
+        workers.each(math.sqrt, [4, -1, 9], 2)
+    assert "in _answer" in raised.value.__notes__[0]
+
+
+def test_a_process_that_ends_is_told_with_what_it_worked_on() -> None:
+    with pytest.raises(RuntimeError, match=r"SIGKILL.* has ended"):
+        workers.each(signal.raise_signal, [signal.SIGKILL], 1)
