@@ -1,5 +1,6 @@
 """What runs write, and how it is read back."""
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from benchbook.results.files import typed, write_table
@@ -40,7 +41,5 @@ __all__ = [
 def __getattr__(name: str) -> Any:
     """Import what reads back only when asked: a cell's kernel writes and never reads."""
     if name in ("connect", "finished", "frame", "observations", "seconds"):
-        from benchbook.results import merge
-
-        return getattr(merge, name)
+        return getattr(import_module("benchbook.results.merge"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

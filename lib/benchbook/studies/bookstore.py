@@ -86,10 +86,10 @@ def dataset(parameters: Parameters) -> str:
 
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
-    """Return what the cell imports by name."""
+    """Return what the cell imports by name: its codecs, and the one that its object's digest is made with."""
     codecs = {"json": parameters.json_codec, "xml": parameters.xml_codec}
-    chosen = codecs.values() if parameters.format == "both" else [codecs[parameters.format]]
-    return tuple(map(formats.module, chosen)) if parameters.lane == "python" else ()
+    chosen = [codec for kind, codec in codecs.items() if parameters.format in (kind, "both")]
+    return tuple(map(formats.module, ["orjson", *(chosen if parameters.lane == "python" else ())]))
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
