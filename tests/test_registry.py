@@ -27,7 +27,7 @@ from benchbook.registry import Product
 
 PRODUCTS = {
     "newcomer": Product(
-        server="benchbook.databases.newcomer.server", schemes=("newcomer",), processes=("newcomerd",)
+        title="Newcomer", server="benchbook.databases.newcomer.server", schemes=("newcomer",), processes=("newcomerd",)
     )
 }
 """
@@ -129,6 +129,21 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
     append(library, "databases/engine.py")
     last = identities()
     assert last["bookstore"] == after["bookstore"] and not last["drivers"] & after["drivers"]
+
+
+@pytest.mark.usefixtures("newcomer")
+def test_it_is_compared_with_every_other_store_and_named_in_figures() -> None:
+    code = """
+import json, os, sys
+sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
+from benchbook.evidence import contrasts
+from benchbook.figures import names
+pairs = {a for one in contrasts.CONTRASTS for a, b in one.pairs if b == "newcomer"}
+print(json.dumps([sorted(pairs), names.engine("newcomer")]))
+"""
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)
+    today = sorted(name for name in registry.STORES if "@" not in name)
+    assert json.loads(ran.stdout) == [today, "Newcomer"]
 
 
 def test_stores_are_databases_by_themselves() -> None:

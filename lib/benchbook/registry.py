@@ -7,8 +7,8 @@ changes what a cell measures: what a line leads to belongs to its cells' identit
 
 import importlib
 import zipfile
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
@@ -35,9 +35,10 @@ ENGINES: Final[dict[str, str]] = {
 }
 """An engine's module in `benchbook.databases` and its class there. A name is its product, after ``+`` its mode."""
 
-_MODES: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
+_CLIENTS: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
+_MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
 
-STORES: Final = tuple(name for name in ENGINES if name not in (*_MODES, "noop"))
+STORES: Final = tuple(name for name in ENGINES if name not in (*_CLIENTS, "noop"))
 """Engines that are a database by itself: no mapper over one or second client of one, nor none."""
 
 PRODUCTS: Final = tuple(dict.fromkeys(name.partition("+")[0] for name in ENGINES if name != "noop"))
@@ -124,6 +125,8 @@ class Product:
 
     Parameters
     ----------
+    title
+        Its name in print.
     server
         The module that asks and starts its servers (see `benchbook.servers.products.Servers`).
     schemes, processes
@@ -132,6 +135,8 @@ class Product:
         How a server is had here: itself, or what stands in for it; with neither, by its address alone.
     oldest
         The version from which on a server knows all that we ask of it: other words for log positions, other functions.
+    lacks
+        What all of its adapters lack (see `Engine.lacks`) that must be known before its driver is imported.
     bidirectional
         Whether each of two nodes can replicate from the other.
     several_hosts
@@ -140,12 +145,14 @@ class Product:
         What of its adapters never met a real server while they were written: told wherever results are read.
     """
 
+    title: str
     server: str
     schemes: tuple[str, ...]
     processes: tuple[str, ...]
     package: Package | None = None
     stand_in: StandIn | None = None
     oldest: str = ""
+    lacks: Mapping[str, str] = field(default_factory=dict)
     bidirectional: bool = False
     several_hosts: bool = False
     untested: str = ""
@@ -169,3 +176,17 @@ def untested(engine: str) -> str:
     """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
     name = engine.partition("+")[0]
     return product(name).untested if name in PRODUCTS else ""
+
+
+def lacks(engine: str, capability: str) -> bool:
+    """Return whether a product is known to lack something in every way that it is used."""
+    name = engine.partition("+")[0]
+    return name in PRODUCTS and capability in product(name).lacks
+
+
+def title(engine: str) -> str:
+    """Return an engine's name in print: ``MySQL (tables)``; ``CouchDB``, which keeps data in one way only."""
+    name, _, mode = engine.partition("+")
+    plain = name.partition("@")[0]
+    others = [one for one in STORES if one.partition("+")[0] == plain]
+    return product(name).title + (f" ({_MODES.get(mode, mode)})" if mode and len(others) > 1 else "")

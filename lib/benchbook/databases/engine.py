@@ -131,6 +131,8 @@ class Engine(ABC):
         caught up already, or what was measured at the last wait.
     wait_proof_ns
         By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
+    lacks, stand_in_lacks, server_lacks
+        What every server of the engine lacks, what its stand-in alone lacks, and what the product itself does.
     raises
         The driver's exceptions that stand for a fault of server or data.
     """
@@ -142,6 +144,7 @@ class Engine(ABC):
     raises: ClassVar[tuple[type[Exception], ...]] = ()
     lacks: ClassVar[Mapping[str, str]] = {}
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}
+    server_lacks: ClassVar[Mapping[str, str]] = {}
     wait_resolution_ns: float = 0.0
     wait_proof_ns: int = 0
 
@@ -157,7 +160,7 @@ class Engine(ABC):
         self.options = options
         self.replicated = any(node.role == "replica" for node in deployment.nodes)
         alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
-        stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else {}
+        stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else self.server_lacks
         self.gaps: Mapping[str, str] = {**self.lacks, **alone, **stood_in}
         if not options.constraints:
             self._has("constraints")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any, Final
 
 from benchbook.evidence import ratios
+from benchbook.registry import STORES, title
 
 Settings = Mapping[str, Any]
 
@@ -98,27 +99,15 @@ _MODELS: Final = {
     "xml_text": "XML (text)",
     "xml_fields": "XML (fields)",
 }
-_ENGINES: Final = {
-    "sqlserver+relational": "SQL Server",
-    "mysql+relational": "MySQL (tables)",
-    "mariadb+relational": "MariaDB (tables)",
-    "postgresql+relational": "PostgreSQL (tables)",
-    "mysql+json": "MySQL (JSON)",
-    "mariadb+json": "MariaDB (JSON)",
-    "postgresql+jsonb": "PostgreSQL (JSONB)",
-    "mongodb": "MongoDB",
-    "couchdb": "CouchDB",
-    "couchbase": "Couchbase",
-    "rethinkdb": "RethinkDB",
-    "arangodb": "ArangoDB",
-}
-"""Engines that hold data, relational ones first: a stands before b."""
+_RELATIONAL: Final = ("sqlserver+relational", "mysql+relational", "mariadb+relational", "postgresql+relational")
+_OTHERS: Final = (
+    *("mysql+json", "mariadb+json", "postgresql+jsonb"),
+    *("mongodb", "couchdb", "couchbase", "rethinkdb", "arangodb"),
+)
+_ENGINES: Final = {name: title(name) for name in dict.fromkeys((*_RELATIONAL, *_OTHERS, *STORES)) if "@" not in name}
+"""Engines that hold data, relational ones first, new ones last: a stands before b."""
 
-_OLD: Final = {
-    "mysql@5.5+relational": "MySQL 5.5 (tables)",
-    "postgresql@9.6+relational": "PostgreSQL 9.6 (tables)",
-    "postgresql@9.6+jsonb": "PostgreSQL 9.6 (JSONB)",
-}
+_OLD: Final = {name: title(name) for name in sorted(STORES, key=lambda name: "+relational" not in name) if "@" in name}
 """Old versions, each compared with today's, whose name is the same without the version."""
 
 _PROGRESS: Final = (

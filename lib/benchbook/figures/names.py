@@ -2,6 +2,8 @@
 
 from typing import Final
 
+from benchbook import registry
+
 ENGINES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
     "mysql+relational": "MySQL",  # the papers' MySQL and PostgreSQL are relational
@@ -37,7 +39,7 @@ MODELS: Final = {
 
 def engine(name: str) -> str:
     """Return the engine's name in print."""
-    return ENGINES.get(name, name)
+    return ENGINES.get(name) or (registry.title(name) if name in registry.ENGINES else name)
 
 
 def ordered(labels: set[str]) -> list[str]:

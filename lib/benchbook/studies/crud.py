@@ -27,6 +27,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import blog
 from benchbook.deployment import Topology
 from benchbook.measure import timed
+from benchbook.registry import lacks
 from benchbook.servers import product_of
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
@@ -61,8 +62,8 @@ class Parameters(CellParameters):
     def _makes_sense(self) -> Self:
         if self.constraints == "off" and not self.engine.endswith("+relational"):
             raise ValueError(f"constraints: off is for relational engines; {self.engine} has no constraints to drop")
-        if self.engine == "couchdb" and self.durability != "default":
-            raise ValueError("engine: couchdb has no durability to choose; it takes durability: default")
+        if self.durability != "default" and lacks(self.engine, "durability"):
+            raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
         if self.engine == "noop" and (self.topology != "single" or self.durability != "default" or self.article_index):
             raise ValueError(
                 "engine: noop stores nothing; it takes topology: single and no durability or article_index"

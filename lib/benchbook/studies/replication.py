@@ -29,6 +29,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import phones
 from benchbook.deployment import Topology
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
+from benchbook.registry import PRODUCTS, lacks, product
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
@@ -59,10 +60,12 @@ class Parameters(CellParameters):
     def _makes_sense(self) -> Self:
         if self.engine.endswith("+relational") and self.model == "document":
             raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
-        if self.engine == "couchdb" and self.durability != "default":
-            raise ValueError("engine: couchdb has no durability to choose; it takes durability: default")
-        if self.engine != "couchdb" and self.topology == "bidirectional":
-            raise ValueError(f"topology: bidirectional is for engine: couchdb; {self.engine} replicates one way")
+        if self.durability != "default" and lacks(self.engine, "durability"):
+            raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
+        both_ways = [name for name in PRODUCTS if product(name).bidirectional]
+        if self.topology == "bidirectional" and servers.product_of(self.engine) not in both_ways:
+            fit = " or ".join(both_ways)
+            raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
         return self
 
 
@@ -86,14 +89,15 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver.
 
     Of nodes that are given by their address the processes are not known: then what belongs to a process is not owed;
-    nor are bytes that the engine declares it cannot count. CouchDB does not count them; its stand-in does.
+    nor are bytes that the engine declares it cannot count on that server.
     """
     owed = set(TIMES)
     found = servers.find(servers.product_of(parameters.engine), parameters.topology)
     if not (isinstance(found, servers.Found) and found.source == "address"):
         owed |= PROCESSES
-    counted = parameters.engine != "couchdb" or isinstance(found, servers.Missing) or found.stand_in
-    if counted and "bytes_received" not in databases.load(parameters.engine).lacks:
+    engine = databases.load(parameters.engine)
+    real = isinstance(found, servers.Found) and not found.stand_in
+    if "bytes_received" not in {**engine.lacks, **(engine.server_lacks if real else {})}:
         owed.add(BYTES)
     return {("insert", *one) for one in owed}
 

@@ -6,6 +6,7 @@ from benchbook.registry import Product
 
 PRODUCTS: Final = {
     "arangodb": Product(
+        title="ArangoDB",
         server="benchbook.databases.arangodb.server",
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),

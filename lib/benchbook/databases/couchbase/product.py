@@ -6,6 +6,7 @@ from benchbook.registry import Product, StandIn
 
 PRODUCTS: Final = {
     "couchbase": Product(
+        title="Couchbase",
         server="benchbook.databases.couchbase.server",
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),

@@ -20,6 +20,7 @@ from urllib3.exceptions import HTTPError
 
 from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.http import AnswerError, Database, Document, Node
+from benchbook.databases.couchdb.product import PRODUCTS
 from benchbook.databases.couchdb.replication import PREFIX, Databases, Position, Replication
 from benchbook.databases.engine import (
     PATIENCE_S,
@@ -63,11 +64,12 @@ class CouchDB(Connected):
     driver = f"urllib3 {urllib3_version}"
     raises: ClassVar[tuple[type[Exception], ...]] = RAISES
     lacks: ClassVar[Mapping[str, str]] = {
+        **PRODUCTS["couchdb"].lacks,
         "constraints": "CouchDB knows neither foreign key nor NOT NULL",
-        "durability": "CouchDB syncs every commit and its stand-in none: there is no choice",
         "large_integers": "JavaScript, in CouchDB's views and its stand-in, rounds integers beyond 2^53",
         "read_only_replica": "every CouchDB node takes writes, whichever it follows",
     }
+    server_lacks: ClassVar[Mapping[str, str]] = {"bytes_received": "CouchDB counts no bytes; its stand-in does"}
 
     def insert(self, record: Record) -> None:
         """Insert one document."""
@@ -160,11 +162,11 @@ class CouchDB(Connected):
         self._follow()  # each database has a replication of its own
 
     def _received(self) -> list[Counter]:
-        """Return what the stand-in's pulls received; CouchDB counts nothing."""
+        """Return what the stand-in's pulls received."""
         node = self._nodes["replica"]
         source = "the stand-in's replication sockets (HTTP, headers too)"
         counter = Counter("bytes_received", lambda: float(node.ask("GET", "/_received")["bytes"]), source, 1.0)
-        return [counter] if self.deployment.node("replica").stand_in else []
+        return [] if "bytes_received" in self.gaps else [counter]
 
     def _write(self, documents: Sequence[Record]) -> int:
         self._wrote(*self._database.write(documents))

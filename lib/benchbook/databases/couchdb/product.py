@@ -6,6 +6,7 @@ from benchbook.registry import Product, StandIn
 
 PRODUCTS: Final = {
     "couchdb": Product(
+        title="CouchDB",
         server="benchbook.databases.couchdb.server",
         schemes=("http", "https"),
         processes=("beam.smp", "node"),
@@ -19,6 +20,7 @@ PRODUCTS: Final = {
             pairs=True,
         ),
         bidirectional=True,
+        lacks={"durability": "CouchDB syncs every commit and its stand-in none: there is no choice"},
         untested="CouchDB itself (what ran here was PouchDB's server, its stand-in)",
     ),
 }

@@ -6,6 +6,7 @@ from benchbook.registry import Package, Product
 
 PRODUCTS: Final = {
     "mongodb": Product(
+        title="MongoDB",
         server="benchbook.databases.mongodb.server",
         schemes=("mongodb", "mongodb+srv"),
         processes=("mongod", "mongos"),

@@ -18,6 +18,7 @@ def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
 
 PRODUCTS: Final = {
     "mysql": Product(
+        title="MySQL",
         server="benchbook.databases.mysql.server",
         schemes=("mysql",),
         processes=("mysqld",),
@@ -30,6 +31,7 @@ PRODUCTS: Final = {
         oldest="8.0.23",
     ),
     "mariadb": Product(
+        title="MariaDB",
         server="benchbook.databases.mysql.server_mariadb",
         schemes=("mariadb", "mysql"),
         processes=("mariadbd", "mysqld"),
@@ -41,6 +43,7 @@ PRODUCTS: Final = {
         oldest="10.5",
     ),
     "mysql@5.5": Product(
+        title="MySQL 5.5",
         server="benchbook.databases.mysql.server_5_5",
         schemes=("mysql",),
         processes=("mysqld",),

@@ -15,6 +15,7 @@ def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
 
 PRODUCTS: Final = {
     "postgresql": Product(
+        title="PostgreSQL",
         server="benchbook.databases.postgresql.server",
         schemes=("postgresql", "postgres"),
         processes=("postgres",),
@@ -29,6 +30,7 @@ PRODUCTS: Final = {
         several_hosts=True,
     ),
     "postgresql@9.6": Product(
+        title="PostgreSQL 9.6",
         server="benchbook.databases.postgresql.server_9_6",
         schemes=("postgresql", "postgres"),
         processes=("postgres",),

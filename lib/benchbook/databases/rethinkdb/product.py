@@ -6,6 +6,7 @@ from benchbook.registry import Product, StandIn
 
 PRODUCTS: Final = {
     "rethinkdb": Product(
+        title="RethinkDB",
         server="benchbook.databases.rethinkdb.server",
         schemes=("rethinkdb",),
         processes=("rethinkdb", "node"),

@@ -6,6 +6,7 @@ from benchbook.registry import Product
 
 PRODUCTS: Final = {
     "sqlserver": Product(
+        title="SQL Server",
         server="benchbook.databases.sqlserver.server",
         schemes=("sqlserver",),
         processes=("sqlservr",),
