@@ -119,14 +119,13 @@ def test_a_constant_factor_is_found_exactly_and_has_no_interval():
     assert sizes.estimate == pytest.approx(1.5)
     assert np.isnan(sizes.low)
     assert sizes.reason == "cannot test: the values do not vary"
-    assert not sizes.excludes(1)
 
 
 def test_pairing_takes_out_what_both_sides_share():
     drift = np.array([1.0, 4.0, 9.0, 16.0])
     a, b = 2 * drift * [1.01, 0.99, 1.0, 1.01], drift
-    assert stats.ratio_interval(a, b, pairs=True).excludes(1)
-    assert not stats.ratio_interval(a, b).excludes(1)
+    assert stats.ratio_interval(a, b, pairs=True).low > 1
+    assert stats.ratio_interval(a, b).low < 1
 
 
 def test_zero_and_negative_values_have_no_ratio():
@@ -141,7 +140,8 @@ def test_the_interval_of_a_ratio_covers_the_truth_in_95_percent_of_samples(pairs
     shared = generator.normal(0, 0.5 if pairs else 0, (samples, 4))
     a = truth * np.exp(shared + generator.normal(0, 0.2, (samples, 4)))
     b = np.exp(shared + generator.normal(0, 0.2, (samples, 4)))
-    covered = [not stats.ratio_interval(*sides, pairs=pairs).excludes(truth) for sides in zip(a, b, strict=True)]
+    found = [stats.ratio_interval(*sides, pairs=pairs) for sides in zip(a, b, strict=True)]
+    covered = [one.low <= truth <= one.high for one in found]
     assert np.mean(covered) == pytest.approx(0.95, abs=0.015)
 
 
@@ -180,9 +180,7 @@ def test_more_blocks_see_smaller_ratios():
 
 def test_outliers_are_beyond_tukey_s_fences_and_few_values_have_none():
     assert stats.outliers([10, 11, 10, 11, 10, 100]).tolist() == [False] * 5 + [True]
-    assert stats.outlier_share([10, 11, 10, 11, 100]) == 0.2
     assert not stats.outliers([1, 1, 1000]).any()
-    assert np.isnan(stats.outlier_share([]))
 
 
 def test_importing_stats_does_not_import_scipy():

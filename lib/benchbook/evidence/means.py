@@ -4,7 +4,7 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook.stats import fences
+from benchbook.stats.outliers import ENOUGH, REACH_IQR
 
 UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec"]
 """What one block's mean covers: all its repetitions of one quantity."""
@@ -101,6 +101,6 @@ def _flags(values: "pd.Series[float]", unit: "pd.Series[int]") -> "pd.Series[boo
     """Return `stats.outliers` of each unit, for a million rows at once."""
     grouped = values.groupby(unit)
     low, high = (unit.map(grouped.quantile(q)) for q in (0.25, 0.75))
-    reach = fences.FENCE * (high - low)
-    enough = unit.map(grouped.size()) >= fences.ENOUGH
+    reach = REACH_IQR * (high - low)
+    enough = unit.map(grouped.size()) >= ENOUGH
     return enough & ((values < low - reach) | (values > high + reach))

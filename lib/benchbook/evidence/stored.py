@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from benchbook import results
 from benchbook.evidence.means import EARLIEST, FINISHED, LATEST, NOT_CARRIED, ROWS, UNIT, block_means
-from benchbook.stats import fences
+from benchbook.stats.outliers import ENOUGH, REACH_IQR
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -119,8 +119,8 @@ WITH found AS (
         list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), fenced AS (
-    SELECT *, CASE WHEN {ROWS} < {fences.ENOUGH} THEN 'infinity'::DOUBLE
-        ELSE {fences.FENCE} * (quartiles[2] - quartiles[1]) END AS reach
+    SELECT *, CASE WHEN {ROWS} < {ENOUGH} THEN 'infinity'::DOUBLE
+        ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
 SELECT {_COLUMNS}, {ROWS}, {EARLIEST}, {LATEST}, at_least, censored, "count", measured, known,

@@ -31,10 +31,6 @@ class Interval:
     high: float = NAN
     reason: str = ""
 
-    def excludes(self, value: float) -> bool:
-        """Return whether there is an interval and the value lies outside."""
-        return value < self.low or value > self.high
-
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the mean and its interval from Student's t.

@@ -5,15 +5,15 @@ from typing import Final
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-FENCE: Final = 1.5
-"""Tukey's fence, in interquartile ranges beyond the quartiles."""
+REACH_IQR: Final = 1.5
+"""How far beyond the quartiles the limits lie, in interquartile ranges."""
 
 ENOUGH: Final = 5
-"""Fewer values than this have no quartiles worth a fence: none is flagged."""
+"""Fewer values than this have no quartiles worth a limit: none is flagged."""
 
 
 def outliers(values: ArrayLike) -> NDArray[np.bool_]:
-    """Return True for each value beyond Tukey's fences.
+    """Return True for each value beyond Tukey's limits (his fences).
 
     Parameters
     ----------
@@ -33,12 +33,6 @@ def outliers(values: ArrayLike) -> NDArray[np.bool_]:
     if array.size < ENOUGH:
         return np.zeros(array.shape, dtype=bool)
     low, high = np.quantile(array, (0.25, 0.75))
-    reach = FENCE * (high - low)
+    reach = REACH_IQR * (high - low)
     flagged: NDArray[np.bool_] = (array < low - reach) | (array > high + reach)
     return flagged
-
-
-def outlier_share(values: ArrayLike) -> float:
-    """Return the share of the values that `outliers` flags, 0 to 1; NaN for no values."""
-    flagged = outliers(values)
-    return float(flagged.mean()) if flagged.size else float("nan")
