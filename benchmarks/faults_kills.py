@@ -145,8 +145,8 @@ def _name(process: psutil.Process) -> str:
     """Return what a process is, in a word or two."""
     try:
         words, parent = process.cmdline(), process.parent()
-        if "benchbook.runner.nursery" in words:
-            of_kernel = parent is not None and "benchbook.runner.nursery" in parent.cmdline()
+        if "benchbook.runner.fork_server" in words:
+            of_kernel = parent is not None and "benchbook.runner.fork_server" in parent.cmdline()
             return "kernel" if of_kernel else "fork server"
         modules = [word for word in words if word.startswith("benchbook.")]
         return modules[0] if modules else process.name()

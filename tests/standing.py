@@ -80,7 +80,7 @@ def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) ->
             change(engine)
             yield engine
 
-    monkeypatch.setattr(store.engines, "open", opened)
+    monkeypatch.setattr(store.databases, "open", opened)
 
 
 def outputs(frame: pd.DataFrame, repetition: int) -> Outputs:

@@ -56,7 +56,7 @@ def test_a_set_never_changes(name):
 
 
 def test_another_process_with_another_hash_seed_makes_the_same_set():
-    code = f"from benchbook import datasets; print(players.wide(50, {SEED}).sha256)"
+    code = f"from benchbook.datasets import players; print(players.wide(50, {SEED}).sha256)"
     env = {**os.environ, "PYTHONHASHSEED": "7"}
     made = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=env)
     assert made.stdout.strip() == players.wide(50, SEED).sha256

@@ -20,10 +20,10 @@ import psutil
 import pytest
 
 from benchbook import grid, processes, results, servers
-from benchbook.runner import outcome
+from benchbook.runner import cells
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import Asked, again
-from benchbook.runner.kernels import Nursery
+from benchbook.runner.kernels import ForkServer
 from waiting import PATIENCE_S, comes_true
 
 PASSWORD = "p%41ss \"w/rd@'漢\\n"
@@ -167,7 +167,7 @@ def test_an_unchanged_run_starts_nothing(suite: Suite):
 SET_FORTH = """
 import datetime, sys
 from benchbook import cli
-from benchbook.runner import stopwatch
+from benchbook.runner import durations
 
 class Set(datetime.datetime):  # the machine's time, set forth by 297 years after it is first read
     readings = 0
@@ -177,7 +177,7 @@ class Set(datetime.datetime):  # the machine's time, set forth by 297 years afte
         cls.readings += 1
         return datetime.datetime.now(zone) + datetime.timedelta(0 if cls.readings == 1 else 108_405)
 
-stopwatch.datetime = Set
+durations.datetime = Set
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -421,18 +421,18 @@ def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: 
     assert "BENCHBOOK_MONGODB_URL" in reasons()[0] and reasons()[0] in printed
 
 
-def test_a_nursery_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
+def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):
     modules = sorted(
         {name for cell in grid.plan((), "smoke") for name in grid.code(cell.study, cell.parameters).modules}
     )
-    with Nursery(modules, tmp_path / "log", processes.environment()) as nursery:
+    with ForkServer(modules, tmp_path / "log", processes.environment()) as fork_server:
         kernels = []
         for _ in range(2):
-            kernels.append(nursery.fork(["--version"], {}, tmp_path, tmp_path / "kernel.log"))
+            kernels.append(fork_server.fork(["--version"], {}, tmp_path, tmp_path / "kernel.log"))
             assert kernels[-1].wait() == 0
-        assert len([*Path(f"/proc/{nursery.process.pid}/task").iterdir()]) == 1
-        assert len({nursery.process.pid, *(kernel.pid for kernel in kernels)}) == 3
-    assert gone(nursery.process.pid)
+        assert len([*Path(f"/proc/{fork_server.process.pid}/task").iterdir()]) == 1
+        assert len({fork_server.process.pid, *(kernel.pid for kernel in kernels)}) == 3
+    assert gone(fork_server.process.pid)
 
 
 def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False) -> pd.DataFrame:
@@ -446,27 +446,25 @@ EXPECTED = {("insert", "client", "wall_time")}
 
 
 def test_complete_is_every_value_of_every_repetition():
-    assert (
-        outcome.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
-    )
-    one = outcome.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
+    assert cells.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
+    one = cells.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
     assert one == "1 of 2 values, first wall_time of the client in insert 1"
-    assert outcome.missing(rows(), 1, EXPECTED) == "all values"
-    assert outcome.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
-    assert outcome.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
+    assert cells.missing(rows(), 1, EXPECTED) == "all values"
+    assert cells.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
+    assert cells.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
 
 
 def test_a_cell_of_both_formats_owes_both():
     json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json")
-    assert outcome.missing(json, 1, EXPECTED, "both") == "all values of xml"
+    assert cells.missing(json, 1, EXPECTED, "both") == "all values of xml"
     both = pd.concat([json, json.assign(format="xml")])
-    assert outcome.missing(both, 1, EXPECTED, "both") is None
+    assert cells.missing(both, 1, EXPECTED, "both") is None
 
 
 def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():
-    assert outcome.ran_out(rows((0, "insert", "catch_up_time", 5, 0), censored=True))
-    assert not outcome.ran_out(rows((0, "select", "wall_time", None, 0), censored=True))
-    assert not outcome.ran_out(rows((0, "insert", "catch_up_time", 5, 0)))
+    assert cells.ran_out(rows((0, "insert", "catch_up_time", 5, 0), censored=True))
+    assert not cells.ran_out(rows((0, "select", "wall_time", None, 0), censored=True))
+    assert not cells.ran_out(rows((0, "insert", "catch_up_time", 5, 0)))
 
 
 def test_measured_work_counts_each_moment_once():
@@ -478,7 +476,7 @@ def test_measured_work_counts_each_moment_once():
         (0, "unmarshal", "cpu_user", 99 * seconds, 2),
         (1, "marshal", "wall_time", 1 * seconds, 10),
     )
-    assert outcome.measured_s(frame) == pytest.approx(6.0)
+    assert cells.measured_s(frame) == pytest.approx(6.0)
 
 
 def test_time_left_is_told_only_as_far_as_it_is_known():

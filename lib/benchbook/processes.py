@@ -184,7 +184,7 @@ def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGT
 
 def _force(process: subprocess.Popen[bytes], patience_s: float) -> int:
     """End a child that did not stop, and its own children: one of them may be what it waits for, stopped (SIGSTOP)."""
-    import psutil  # only then: a nursery has no use for it
+    import psutil  # only then: a fork server has no use for it
 
     family = psutil.Process(process.pid).children(recursive=True)
     if stopped := [each for each in family if each.is_running() and each.status() == psutil.STATUS_STOPPED]:

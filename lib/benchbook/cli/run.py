@@ -39,13 +39,12 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
     from benchbook import results
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
-    from benchbook.runner.slot import BusyError, slot
-    from benchbook.runner.storing import UnwritableError
+    from benchbook.runner.run_lock import BusyError, UnwritableError, run_lock
 
     stopped: int | None = None
     why = "stopped"
     try:
-        with slot(), _terminable(), Progress(cells, results.seconds()) as progress:
+        with run_lock(), _terminable(), Progress(cells, results.seconds()) as progress:
             batch = Batch(cells, progress, asked.timeout or TIMEOUT_S)
             try:
                 batch.run()

@@ -87,8 +87,8 @@ def _execute(profile: str, folder: Path) -> Path:
     target = folder / NOTEBOOK
     for name in figures.FIGURES:
         (folder / f"{name}.svg").unlink(missing_ok=True)
-    with kernels.folder() as own, kernels.nursery([], own) as nursery:
-        kernel = kernels.Kernel(nursery, own, paths.notebooks(), own / "kernel.log")
+    with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
+        kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
         why = execute(
             paths.notebooks() / NOTEBOOK, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None
         )

@@ -15,14 +15,13 @@ import pyarrow as pa
 from benchbook import paths, results, studies
 from benchbook.deployment import Topology
 from benchbook.grid import Cell, code, notebook
-from benchbook.runner import outcome
-from benchbook.runner.cells import changed, columns, measured_on
+from benchbook.runner.cells import changed, columns, frame, measured_on, measured_s, missing, ran_out
+from benchbook.runner.durations import Stopwatch
 from benchbook.runner.failures import Failure
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
-from benchbook.runner.stopwatch import Stopwatch
-from benchbook.runner.storing import storing
+from benchbook.runner.run_lock import writing
 from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
@@ -133,22 +132,22 @@ class Batch:
             return False
         self._write({**columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1
-        rows = outcome.frame(table)
-        self.summary.measured_s += outcome.measured_s(rows)
+        rows = frame(table)
+        self.summary.measured_s += measured_s(rows)
         self._progress.ended(cell, "done", took.seconds)
-        if ran_out := outcome.ran_out(rows):
+        if late := ran_out(rows):
             self.summary.ran_out.append(cell)
-        return not ran_out
+        return not late
 
     def _execute(self, cell: Cell, visit: Visit, target: Path) -> str | None:
         kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
         log = kept.with_suffix(".log")
-        with storing():
+        with writing():
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(target), **({RECORDS: cell.records} if cell.records else {})}
-        kernel = Kernel(visit.nursery, visit.folder, paths.notebooks(), log, env)
+        kernel = Kernel(visit.fork_server, visit.folder, paths.notebooks(), log, env)
         parameters = cell.parameters.model_dump()
         try:
             return execute(
@@ -161,7 +160,7 @@ class Batch:
                 timeout_s=self._timeout_s,
             )
         finally:
-            with storing(), suppress(FileNotFoundError):
+            with writing(), suppress(FileNotFoundError):
                 if said := log.read_text(errors="replace"):
                     log.write_text(scrub(said))
                 else:
@@ -175,7 +174,7 @@ class Batch:
 
     @staticmethod
     def _write(cell: dict[str, object], values: pa.Table | None = None) -> None:
-        with storing():
+        with writing():
             results.write(cell, values)
 
 
@@ -193,4 +192,4 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
         return None, f"what it delivered is damaged: {error}"
     asked = cell.parameters.model_dump()
     expected = studies.load(cell.study).expected(cell.parameters)
-    return table, outcome.missing(outcome.frame(table), asked["repetitions"], expected, asked.get("format"))
+    return table, missing(frame(table), asked["repetitions"], expected, asked.get("format"))

@@ -1,4 +1,4 @@
-"""Fresh kernels: forked from a nursery where the system gives parent-death signals, else started anew.
+"""Fresh kernels: forked from a fork server where the system gives parent-death signals, else started anew.
 
 A kernel finds nothing of the user's: its environment is `environment`'s, its home an empty folder in the run's, and it
 reads no configuration of IPython's or Jupyter's, wherever that lies.
@@ -28,11 +28,11 @@ _LONGEST: Final = 66
 """Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
 _NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-"""What keeps numpy and pyarrow from starting threads in a nursery: a thread does not survive a fork."""
+"""What keeps numpy and pyarrow from starting threads in a fork server: a thread does not survive a fork."""
 
 
-_ALONE: Final = "import sys; from benchbook.runner.nursery import launch; launch(sys.argv[1:])"
-"""A kernel that no nursery forks."""
+_ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
+"""A kernel that no fork server forks."""
 
 
 def folder() -> Folder:
@@ -55,7 +55,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 class Child:
-    """A kernel that a nursery forked, as `subprocess.Popen` would show it."""
+    """A kernel that a fork server forked, as `subprocess.Popen` would show it."""
 
     stdin = stdout = stderr = None
 
@@ -69,7 +69,7 @@ class Child:
         self.pid: int = told["pid"]
 
     def poll(self) -> int | None:
-        """Return the exit status; None while it runs. A nursery that is gone has taken it along."""
+        """Return the exit status; None while it runs. A fork server that is gone has taken it along."""
         if self.returncode is None and (told := self._next(block=False)) is not None:
             self.returncode = told.get("status", -signal.SIGKILL)
         return self.returncode
@@ -94,7 +94,7 @@ class Child:
         self.send_signal(signal.SIGKILL)
 
     def _next(self, *, block: bool) -> Any:
-        """Return what the nursery says next; None when it says nothing yet, nothing in it when it is gone."""
+        """Return what the fork server says next; None when it says nothing yet, nothing in it when it is gone."""
         while b"\n" not in self._lines:
             try:
                 part = self._channel.recv(4096, 0 if block else socket.MSG_DONTWAIT)
@@ -107,13 +107,13 @@ class Child:
         return json.loads(line)
 
 
-class Nursery:
-    """The runner's end of `benchbook.runner.nursery`; a context manager that ends it, and its kernel with it."""
+class ForkServer:
+    """The runner's end of `benchbook.runner.fork_server`; a context manager that ends it, and its kernel with it."""
 
     def __init__(self, modules: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
         self._channel, theirs = socket.socketpair()
         with log.open("ab") as file, theirs:
-            command = [*processes.PYTHON, "-m", "benchbook.runner.nursery", *modules]
+            command = [*processes.PYTHON, "-m", "benchbook.runner.fork_server", *modules]
             self.process = processes.spawn(
                 command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
@@ -131,9 +131,11 @@ class Nursery:
         processes.stop(self.process, signal.SIGKILL)
 
 
-def nursery(modules: Sequence[str], folder: Path) -> AbstractContextManager[Nursery | None]:
-    """Return a nursery where forked kernels are safe (Linux), else a context with None; its log lies in the folder."""
-    return Nursery(modules, folder / "nursery.log", environment(folder)) if sys.platform == "linux" else nullcontext()
+def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[ForkServer | None]:
+    """Return a fork server, its log in the folder; a context with None where forked kernels are not safe (no Linux)."""
+    if sys.platform != "linux":
+        return nullcontext()
+    return ForkServer(modules, folder / "fork_server.log", environment(folder))
 
 
 _SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
@@ -146,7 +148,7 @@ class Kernel:
 
     Parameters
     ----------
-    nursery
+    fork_server
         What forks it; None starts it anew.
     folder
         Where its sockets lie: `folder`'s.
@@ -156,7 +158,7 @@ class Kernel:
         Added to its `environment`.
     """
 
-    nursery: Nursery | None
+    fork_server: ForkServer | None
     folder: Path
     cwd: Path
     log: Path
@@ -187,18 +189,18 @@ class Kernel:
 
 
 class _Provisioner(LocalProvisioner):
-    """Starts the kernel it is given: forked where there is a nursery."""
+    """Starts the kernel it is given: forked where there is a fork server."""
 
     kernel: Kernel
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> Any:
         kernel, env = self.kernel, {**environment(self.kernel.folder), **self.kernel.env}
-        if kernel.nursery is None:
+        if kernel.fork_server is None:
             with kernel.log.open("ab") as log:
                 streams = {"stdout": log, "stderr": subprocess.STDOUT, "cwd": str(kernel.cwd)}
                 await super().launch_kernel([*processes.PYTHON, "-c", _ALONE, *cmd], **kwargs | streams | {"env": env})
         else:
-            child = kernel.nursery.fork(cmd, env, kernel.cwd, kernel.log)
+            child = kernel.fork_server.fork(cmd, env, kernel.cwd, kernel.log)
             self.process, self.pid, self.pgid = child, child.pid, child.pid  # type: ignore[assignment]
         kernel.pid = self.pid
         return self.connection_info

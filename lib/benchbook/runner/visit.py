@@ -1,4 +1,4 @@
-"""One deployment in one block: its servers freshly started, its kernels' nursery, and what both are written down as."""
+"""One deployment in one block: its servers and its fork server, freshly started, and what both are written down as."""
 
 import os
 import sys
@@ -12,7 +12,7 @@ from benchbook import databases, folders, measure, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder
 from benchbook.runner import kernels
-from benchbook.runner.kernels import Nursery, nursery
+from benchbook.runner.kernels import ForkServer, fork_server
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
@@ -25,7 +25,7 @@ class Visit(AbstractContextManager["Visit"]):
     product, topology
         What to start; nothing for ``none``.
     modules
-        What the nursery imports, and with it the libraries: its cells' code.
+        What the fork server imports, and with it the libraries: its cells' code.
     """
 
     def __init__(self, product: str, topology: Topology, modules: Iterable[str]) -> None:
@@ -33,7 +33,7 @@ class Visit(AbstractContextManager["Visit"]):
         self._modules = sorted(modules)
         self._up = ExitStack()
         self._running: Running | None = None
-        self.nursery: Nursery | None = None
+        self.fork_server: ForkServer | None = None
 
     def __enter__(self) -> Self:
         return self
@@ -54,7 +54,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     def down(self) -> None:
         """Stop all that was started; the next `ready` starts it anew."""
-        self._running, self.nursery = None, None
+        self._running, self.fork_server = None, None
         self._up.close()
 
     def ready(self) -> None:
@@ -70,7 +70,7 @@ class Visit(AbstractContextManager["Visit"]):
         self.down()
         try:
             with ExitStack() as up:
-                self.nursery = up.enter_context(nursery(self._modules, self.folder))
+                self.fork_server = up.enter_context(fork_server(self._modules, self.folder))
                 self._running = up.enter_context(self._servers())
                 self._reserve(up)
                 self._announce()
@@ -80,8 +80,8 @@ class Visit(AbstractContextManager["Visit"]):
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
-        if self.nursery is not None and self.nursery.process.poll() is not None:
-            return f"what forks the kernels has ended: {(self.folder / 'nursery.log').read_text()[-500:]}"
+        if self.fork_server is not None and self.fork_server.process.poll() is not None:
+            return f"what forks the kernels has ended: {(self.folder / 'fork_server.log').read_text()[-500:]}"
         return self._running.alive() if self._running else None
 
     def died(self) -> str | None:

@@ -1,8 +1,8 @@
 """A process that has imported what cells import, and forks a fresh kernel for each: half a second less a cell.
 
 It runs one kernel at a time, opens nothing and has no threads of its own, so that a kernel starts clean: its own
-process, session, environment and log. A kernel dies with its nursery, and a nursery with the runner. Each visit to a
-deployment gets a nursery of its own, so that no two blocks share a memory layout or a hash seed.
+process, session, environment and log. A kernel dies with its fork server, and that with the runner. Each visit to a
+deployment gets one of its own, so that no two blocks share a memory layout or a hash seed.
 """
 
 import gc
@@ -27,11 +27,11 @@ def main(modules: list[str]) -> None:
     gc.collect()
     gc.freeze()
     channel = socket.socket(fileno=0)
-    nursery = os.getpid()
+    fork_server = os.getpid()
     for line in channel.makefile("rb"):
         child = os.fork()
         if not child:
-            processes.die_with(nursery)
+            processes.die_with(fork_server)
             _kernel(json.loads(line), channel)
         _tell(channel, pid=child)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)

@@ -1,4 +1,4 @@
-"""One timing slot: two runs on the same results never overlap."""
+"""The results' folder during a run: held by one run at a time, and the one fault after which a run cannot go on."""
 
 import os
 from collections.abc import Iterator
@@ -6,18 +6,23 @@ from contextlib import ExitStack, contextmanager
 from datetime import datetime
 from typing import Final
 
+from benchbook import paths
 from benchbook.results import lock
 from benchbook.results.lock import BusyError
-from benchbook.runner.storing import storing
+from benchbook.servers.errors import advised
 
-__all__ = ["BusyError", "slot"]
+__all__ = ["BusyError", "UnwritableError", "run_lock", "writing"]
 
 _PATIENCE_S: Final = 1.0
 """Another command that sets a damaged file aside has the folder for a moment."""
 
 
+class UnwritableError(RuntimeError):
+    """What was measured cannot be kept."""
+
+
 @contextmanager
-def slot() -> Iterator[None]:
+def run_lock() -> Iterator[None]:
     """Hold the results' folder for one run; the system lets go of it however the run ends.
 
     Raises
@@ -28,10 +33,26 @@ def slot() -> Iterator[None]:
         When the folder takes nothing.
     """
     with ExitStack() as up:
-        with storing():
+        with writing():
             file = up.enter_context(lock.held(_PATIENCE_S))
             file.truncate(0)
             file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
             file.flush()
         yield
         file.truncate(0)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Write to the results' folder.
+
+    Raises
+    ------
+    UnwritableError
+        In place of what the system says when it refuses: with where, why and what to do.
+    """
+    try:
+        yield
+    except OSError as error:
+        why = advised(str(error)).replace("TMPDIR", "BENCHBOOK_RESULTS")
+        raise UnwritableError(f"{paths.results()} cannot be written: {why}") from error
