@@ -1,4 +1,4 @@
-"""What a cell's file says of it beside its values; and whether those are complete, and how much of its time they are."""
+"""What a cell's file says of it beside its values; whether those are complete, and how long its clocks ran."""
 
 import json
 from collections.abc import Iterable
