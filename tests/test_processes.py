@@ -51,6 +51,29 @@ def test_a_child_that_was_stopped_dies_with_its_owner_of_the_signal_that_it_woul
 
 
 @LINUX
+@pytest.mark.parametrize("watch_is_stopped", [False, True])
+def test_what_a_child_started_dies_with_the_childs_owner_even_when_all_of_it_is_stopped(watch_is_stopped: bool) -> None:
+    started = """
+import os
+leader = processes.spawn(["sh", "-c", "sleep 600 & kill -s STOP $!; echo $!; wait"], stdout=subprocess.PIPE)
+class child: pid = int(leader.stdout.readline())
+group = processes.group_ended(leader.pid)
+group.__enter__()
+os.kill(leader.pid, signal.SIGSTOP)
+"""
+    stopped = "os.kill([*processes._LIFELINES][-1], signal.SIGSTOP)" if watch_is_stopped else ""
+    assert ends(child_of_killed_owner(f"{started}\n{stopped}"))
+
+
+def test_a_group_that_ends_by_itself_is_left_alone_afterwards() -> None:
+    with subprocess.Popen(["sleep", "600"], process_group=0) as other:
+        with processes.group_ended(other.pid):
+            pass
+        assert other.poll() is None
+        other.kill()
+
+
+@LINUX
 def test_a_command_that_is_only_asked_dies_with_its_owner_even_when_it_was_stopped() -> None:
     asking = "from benchbook import processes; processes.answer(['sleep', '600'])"
     with subprocess.Popen([sys.executable, "-c", asking]) as owner:

@@ -14,8 +14,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import IO, Final
 
@@ -29,6 +29,9 @@ if child.is_running():
     child.send_signal(int(sys.argv[2]))
     child.resume()
 """
+
+_WATCH: Final = 'read -r _; kill -s KILL -- "-$1"'
+"""A shell's: its standard input, of which nothing is ever read, ends with the owner."""
 
 LIBRARIES: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "DYLD_FALLBACK_LIBRARY_PATH")
 """Where the dynamic linker looks: programs may not start without, and what it finds there is measured."""
@@ -180,6 +183,22 @@ def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGT
             os.close(end)
         if keeper := _KEEPERS.pop(process.pid, None):
             keeper.communicate()
+
+
+@contextmanager
+def group_ended(leader: int) -> Iterator[None]:
+    """Have all of a child's process group end with this process: what the child alone knows of, even if it is stopped.
+
+    A parent-death signal reaches the child alone, and of what it starts only what has asked for one already. What waits
+    for our end is woken by it, too, should it have been stopped.
+    """
+    watch = spawn(["/bin/sh", "-c", _WATCH, "sh", str(leader)], stdin=subprocess.PIPE, death_signal=signal.SIGCONT)
+    try:
+        yield
+    finally:
+        stop(watch, signal.SIGKILL)  # before its standard input ends
+        if watch.stdin is not None:
+            watch.stdin.close()
 
 
 def _force(process: subprocess.Popen[bytes], patience_s: float) -> int:

@@ -117,6 +117,8 @@ class ForkServer:
             self.process = processes.spawn(
                 command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
+        self._group = processes.group_ended(self.process.pid)  # a kernel just forked belongs to it, until it is alone
+        self._group.__enter__()
 
     def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
         """Return a new kernel."""
@@ -128,7 +130,10 @@ class ForkServer:
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._channel.close()
+        with suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
         processes.stop(self.process, signal.SIGKILL)
+        self._group.__exit__(None, None, None)
 
 
 def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[ForkServer | None]:

@@ -135,17 +135,21 @@ class Fleet:
         name = Path(command[0]).name
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)
-        deadline = time.monotonic() + _RUN_S
         try:
-            while process.poll() != 0:
-                why = self.trouble(name, process, log)
-                if why and process.returncode != 0:  # it may have ended well since it was looked at
-                    raise ServerError(why)
-                if time.monotonic() > deadline:
-                    raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
-                time.sleep(_POLL_S)
+            with processes.group_ended(process.pid):  # initdb would wait for a server of its own that is stopped
+                self._await(name, process, log)
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
+
+    def _await(self, name: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
+        deadline = time.monotonic() + _RUN_S
+        while process.poll() != 0:
+            why = self.trouble(name, process, log)
+            if why and process.returncode != 0:  # it may have ended well since it was looked at
+                raise ServerError(why)
+            if time.monotonic() > deadline:
+                raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
+            time.sleep(_POLL_S)
 
     def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
         """Start a program that prints into a new `log`."""
