@@ -1,4 +1,10 @@
-"""What every engine that has servers does alike: connecting, `create`, counting, closing."""
+"""What every engine that has servers does alike: connecting, `create`, counting, closing; and what is its own there.
+
+A server that is given by its address is its user's, and so is all on it. The suite keeps to one namespace (a database,
+a schema, a bucket, or the databases whose names begin alike) and marks it, which it does only where nothing is there.
+In a marked namespace it drops what the marker names and nothing else. What a killed run left is marked: the next takes
+it over.
+"""
 
 import json
 from abc import ABC, abstractmethod

@@ -1,4 +1,7 @@
-"""Engines whose replica is asked how far it is, again and again, for it cannot be told to wait."""
+"""Engines whose replica is asked how far it is, again and again, for it cannot be told to wait.
+
+`Question` asks a node that may never answer, through a driver whose calls know no deadline.
+"""
 
 import threading
 import time

@@ -1,4 +1,7 @@
-"""CouchbaseMock's bucket: it knows no queries, but lists its keys in a view."""
+"""Couchbase's bucket: connecting to it, its JSON, and all that concerns many documents, by keys that begin alike.
+
+CouchbaseMock's, which stands in for it, knows no queries, but lists its keys in a view.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress

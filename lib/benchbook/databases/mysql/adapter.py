@@ -1,4 +1,14 @@
-"""MySQL as a relational store. Texts are LONGTEXT, but for keys."""
+"""MySQL from 8.0.23 on through PyMySQL, documents and tables: the database ``benchbook``, one autocommit a statement.
+
+PyMySQL is Python throughout and prepares nothing on the server: values are written into the statement. Durability is
+set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
+commit; the binary log too since MySQL 5.7, not in 5.5 and MariaDB), ``relaxed`` writes the redo log at each commit and
+flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
+when the engine is closed. The user needs the right to set that, and to read the replication's status.
+
+Texts compare by code point, blanks at the end included. A key has 191 characters at most, the most that every version
+indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
+"""
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress

@@ -1,4 +1,4 @@
-"""The binary log of MySQL and MariaDB: where it stands, how far a replica has applied it, and how much it received."""
+"""A session with a MySQL or MariaDB node, and the binary log: its end, and what a replica received and applied of it."""
 
 import datetime
 import math

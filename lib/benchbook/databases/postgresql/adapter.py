@@ -1,4 +1,12 @@
-"""PostgreSQL 9.6, nearest to the crud paper's 9.1: as today's, but its log goes by other names."""
+"""PostgreSQL through psycopg 3, documents and tables, in the schema ``benchbook``: one autocommit a statement.
+
+Statements are prepared as psycopg does by itself: on the server, from a statement's sixth execution on. Durability
+is ``synchronous_commit``: ``default`` leaves the server's (normally on: a commit waits for the disk), ``relaxed`` turns
+it off, ``strict`` turns it on.
+
+Its log ends where the primary's last write does, and a replica on a connection of its own is asked how far it is.
+Version 9.6, nearest to the crud paper's 9.1, differs in its log's words alone.
+"""
 
 import time
 from collections.abc import Mapping, Sequence
