@@ -129,10 +129,14 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
         (("quick: {n: [5]", "quick: {nn: [5]"), 9, "no parameter 'nn': did you mean 'n'?"),
         (("aa: [{engine: mongodb", "aa: [{engine: postgresql"), 11, "cannot get a second arm"),
         (("aa: [{engine", "aa: [{engin"), 11, "did you mean 'engine'?"),
-        (("overrides:\n", "cuts: [{when: {n: 1}}]\noverrides:\n"), 6, "a cut has when and why: why is missing"),
-        (("overrides:\n", "cuts: [{when: {stand_inn: true}, why: w}]\noverrides:\n"), 6, "did you mean 'stand_in'?"),
+        (
+            ("overrides:\n", "exclude: [{when: {n: 1}}]\noverrides:\n"),
+            6,
+            "an exclusion has when and why: why is missing",
+        ),
+        (("overrides:\n", "exclude: [{when: {stand_inn: true}, why: w}]\noverrides:\n"), 6, "did you mean 'stand_in'?"),
         (("overrides:\n", "aa: [{m: 1}]\noverrides:\n"), 6, "no parameter 'm'"),
-        (("all: {}", "all: {where_found: [{engin: [noop]}]}"), 10, "did you mean 'engine'?"),
+        (("all: {}", "all: {if_available: [{engin: [noop]}]}"), 10, "did you mean 'engine'?"),
         (("profiles:", "profiles: ["), 10, "expected"),
         (("seed: 1,", "seed: !!int 1,"), 2, "tags"),
         (("seed: 1,", "seed: &s 1, n: *s,"), 2, "aliases are not allowed"),
@@ -304,7 +308,20 @@ def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: s
     assert {cell.n for cell in cells if cell.engine == "noop"} == stored
 
 
-FOUND = GRID + "  found: {where_found: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"
+FOUND = GRID + "  found: {if_available: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"
+
+
+def test_former_names_of_sections_are_read_and_told(write: Writer, capsys: pytest.CaptureFixture[str]):
+    write(
+        FOUND.replace("if_available", "where_found").replace("profiles:", "cuts: [{when: {n: 10}, why: no}]\nprofiles:")
+    )
+    told = {cell.missing for cell in grid.plan(["crud"], "found") if cell.product == "none"}
+    assert "no" in told
+    said = capsys.readouterr().err.splitlines()
+    assert [line.partition(": ")[2] for line in said] == [
+        "cuts is called exclude by now",
+        "where_found is called if_available by now",
+    ]
 
 
 def test_products_that_are_wanted_where_found_are_cells_there_and_left_out_elsewhere(
@@ -334,7 +351,7 @@ def test_set_and_where_reach_what_is_wanted_where_found(
     assert asked == [("couchdb", "single", 7, 3, "a")]
 
 
-CUT = GRID.replace("profiles:", 'cuts: [{when: {stand_in: true, n: 20}, why: "too long"}]\nprofiles:').replace(
+CUT = GRID.replace("profiles:", 'exclude: [{when: {stand_in: true, n: 20}, why: "too long"}]\nprofiles:').replace(
     "engine: [noop], n", "engine: [couchdb], n"
 )
 

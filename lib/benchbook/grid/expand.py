@@ -1,4 +1,4 @@
-"""From a profile's selection to valid parameters: products, overrides, second arms, cuts, the study's own checks."""
+"""From a profile's selection to valid parameters: products, overrides, second arms, exclusions, the study's checks."""
 
 import itertools
 import math
@@ -63,7 +63,7 @@ def _check_count(products: Sequence[Mapping[str, Place]]) -> None:
 def optional(grid: Grid, wanted: Sequence[Point]) -> list[Point]:
     """Return the points that are cells only where their server is found, without those that are `wanted` anyway."""
     known = {key(point) for point in wanted}
-    return [point for point in points(grid, grid.where_found) if key(point) not in known]
+    return [point for point in points(grid, grid.if_available) if key(point) not in known]
 
 
 def twins(grid: Grid, found: Sequence[Point]) -> list[Point]:
@@ -82,10 +82,10 @@ def check_twins(grid: Grid, found: Sequence[Point]) -> None:
             raise GridError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
 
 
-def cut(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
+def excluded(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
     """Return why the grid does not run a point, on a stand-in or on the product; None when it does."""
     asked = {**point, STAND_IN: Place(stand_in, "")}
-    return next((one.why for one in grid.cuts if matches(asked, one.when)), None)
+    return next((one.why for one in grid.exclude if matches(asked, one.when)), None)
 
 
 def matches(point: Mapping[str, Place], condition: Mapping[str, Place]) -> bool:

@@ -8,11 +8,22 @@ from pydantic import BaseModel
 
 from benchbook import paths, studies
 from benchbook.grid.errors import GridError, nearest
-from benchbook.grid.sections import READ, Cut, Override, conditions, cuts, fixed, known, overrides, products
+from benchbook.grid.sections import (
+    READ,
+    Exclusion,
+    Override,
+    conditions,
+    exclusions,
+    fixed,
+    known,
+    overrides,
+    products,
+    today,
+)
 from benchbook.strict import Place, load
 
-SECTIONS: Final = ("study", "parameters", "grid", "overrides", "cuts", "aa", "profiles")
-PROFILE: Final = ("grid", "where_found", "overrides", "cuts", "aa", "blocks")
+SECTIONS: Final = ("study", "parameters", "grid", "overrides", "exclude", "aa", "profiles")
+PROFILE: Final = ("grid", "if_available", "overrides", "exclude", "aa", "blocks")
 
 
 @dataclass(frozen=True)
@@ -27,11 +38,11 @@ class Grid:
         Parameters that are the same for every cell, and ``blocks``.
     products
         For each product the values of each parameter.
-    where_found
+    if_available
         Products whose points are cells only where their server is found; elsewhere they are left out, not skipped.
     overrides
         Applied to what the products give, in their order.
-    cuts
+    exclude
         What of it is not run.
     aa
         Points that get an identical second arm.
@@ -43,9 +54,9 @@ class Grid:
     model: type[BaseModel]
     fixed: Mapping[str, Place]
     products: tuple[Mapping[str, Place], ...]
-    where_found: tuple[Mapping[str, Place], ...] = ()
+    if_available: tuple[Mapping[str, Place], ...] = ()
     overrides: tuple[Override, ...] = ()
-    cuts: tuple[Cut, ...] = ()
+    exclude: tuple[Exclusion, ...] = ()
     aa: tuple[Mapping[str, Place], ...] = ()
     profiles: Mapping[str, Place] = ()  # type: ignore[assignment]
 
@@ -59,7 +70,7 @@ class Grid:
         """
         if name not in self.profiles:
             raise GridError(f"--profile {name}", f"the grid of {self.study} has no such profile: {self._near(name)}")
-        parts = self.profiles[name].mapping(f"profile {name}")
+        parts = today(self.profiles[name].mapping(f"profile {name}"))
         read = {
             "products" if name == "grid" else name: how(parts[name], self.model)
             for name, how in READ.items()
@@ -73,12 +84,12 @@ class Grid:
 
     def put(self, parameter: str, place: Place) -> "Grid":
         """Return the grid with other values of a parameter: in each product that varies it, else for every cell."""
-        if parameter == "blocks" or not any(parameter in product for product in (*self.products, *self.where_found)):
+        if parameter == "blocks" or not any(parameter in product for product in (*self.products, *self.if_available)):
             return replace(self, fixed={**self.fixed, parameter: place})
         return replace(
             self,
             products=_varied(self.products, parameter, place),
-            where_found=_varied(self.where_found, parameter, place),
+            if_available=_varied(self.if_available, parameter, place),
         )
 
     def set_free(self, parameter: str) -> "Grid":
@@ -108,12 +119,12 @@ def read(study: str) -> Grid:
         fixed(parts["parameters"], model),
         products(parts["grid"], model),
         overrides=overrides(parts["overrides"], model),
-        cuts=cuts(parts["cuts"], model),
+        exclude=exclusions(parts["exclude"], model),
         aa=conditions(parts["aa"], model),
         profiles=parts["profiles"].mapping("profiles"),
     )
     for name, profile in grid.profiles.items():
-        known(profile.mapping(f"profile {name}"), (*PROFILE, *model.model_fields), "parameter")
+        known(today(profile.mapping(f"profile {name}")), (*PROFILE, *model.model_fields), "parameter")
         grid.profile(name)
     return grid
 
@@ -122,14 +133,14 @@ def _sections(study: str) -> dict[str, Place]:
     if study not in studies.SLUGS:
         raise GridError(study, f"no such study: {nearest(study, studies.SLUGS)}")
     whole = load(paths.grids() / f"{study}.yaml")
-    parts = whole.mapping("a grid")
+    parts = today(whole.mapping("a grid"))
     known(parts, SECTIONS, "section")
     for section in ("study", "grid"):
         if section not in parts:
             raise GridError(whole.where, f"the section {section!r} is missing")
     if parts["study"].plain() != study:
         raise GridError(parts["study"].where, f"this file is the grid of {study}, not of {parts['study'].plain()}")
-    names, lists = ("parameters", "profiles"), ("overrides", "cuts", "aa")
+    names, lists = ("parameters", "profiles"), ("overrides", "exclude", "aa")
     empty = {name: Place({}, whole.where) for name in names} | {name: Place([], whole.where) for name in lists}
     return {**empty, **parts}
 

@@ -15,7 +15,7 @@ from benchbook import lanes, results, servers, studies
 from benchbook.datasets import OwnDataError
 from benchbook.deployment import Topology
 from benchbook.grid.errors import GridError
-from benchbook.grid.expand import blocks, cut
+from benchbook.grid.expand import blocks, excluded
 from benchbook.grid.identities import identity, records, server_version
 from benchbook.grid.selection import Choice, choose
 
@@ -38,7 +38,7 @@ class Cell:
     product, topology
         The deployment that it needs; ``none`` is one too.
     missing
-        Why it does not run here, for want of a server or because the grid cuts it; None when it does.
+        Why it does not run here, for want of a server or because the grid excludes it; None when it does.
     state
         ``todo`` when nothing is written of it.
     stand_in
@@ -206,7 +206,7 @@ def _cell(
 ) -> Cell:
     stack, study = _stack(one.parameters, place), one.grid.study
     key = identity(study, one.parameters, stack.version)
-    missing = stack.missing or cut(one.grid, one.point, stand_in=stack.stand_in)
+    missing = stack.missing or excluded(one.grid, one.point, stand_in=stack.stand_in)
     state: CellState = written.get(f"{key}.{block}", "todo")
     given = records(one.parameters)
     return Cell(study, one.parameters, key, block, position, *place, missing, state, stack.stand_in, given)

@@ -1,7 +1,9 @@
 """The sections of a grid file: each read from its places, every name in it checked."""
 
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
+from functools import cache
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -14,7 +16,7 @@ Point = dict[str, Place]
 
 
 STAND_IN: Final = "stand_in"
-"""What a cut may ask beside parameters: whether the server that was found only stands in for the product."""
+"""What an exclusion may ask beside parameters: whether the server that was found only stands in for the product."""
 
 
 @dataclass(frozen=True)
@@ -26,11 +28,27 @@ class Override:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Exclusion:
     """Points that are not run although the grid has them, and why; `when` may ask for a stand-in."""
 
     when: Mapping[str, Place]
     why: str
+
+
+_FORMER: Final = {"cuts": "exclude", "where_found": "if_available"}
+"""What sections were called once."""
+
+
+def today(parts: Mapping[str, Place]) -> dict[str, Place]:
+    """Return sections by today's names; of one that goes by its former name a line is said."""
+    for former in [name for name in _FORMER if name in parts]:
+        _say(f"{parts[former].where}: {former} is called {_FORMER[former]} by now")
+    return {_FORMER.get(name, name): place for name, place in parts.items()}
+
+
+@cache
+def _say(note: str) -> None:
+    print(note, file=sys.stderr)
 
 
 def fixed(place: Place, model: type[BaseModel]) -> Mapping[str, Place]:
@@ -68,14 +86,14 @@ def overrides(place: Place, model: type[BaseModel]) -> tuple[Override, ...]:
     return tuple(found)
 
 
-def cuts(place: Place, model: type[BaseModel]) -> tuple[Cut, ...]:
+def exclusions(place: Place, model: type[BaseModel]) -> tuple[Exclusion, ...]:
     """Return what is not run, and why."""
     found = []
-    for item in place.sequence("cuts"):
-        parts = _complete(item, "a cut", ("when", "why"))
+    for item in place.sequence("exclude"):
+        parts = _complete(item, "an exclusion", ("when", "why"))
         when = parts["when"].mapping("when")
         known(when, (STAND_IN, *model.model_fields), "parameter")
-        found.append(Cut(when, str(parts["why"].plain())))
+        found.append(Exclusion(when, str(parts["why"].plain())))
     return tuple(found)
 
 
@@ -107,9 +125,9 @@ def known(found: Mapping[str, Place], right: Iterable[Any], kind: str) -> None:
 
 READ: Final[Mapping[str, Callable[[Place, type[BaseModel]], Any]]] = {
     "grid": products,
-    "where_found": products,
+    "if_available": products,
     "overrides": overrides,
-    "cuts": cuts,
+    "exclude": exclusions,
     "aa": conditions,
 }
 """How each section of a profile is read; ``grid`` gives the products."""

@@ -1,4 +1,4 @@
-"""A session with a MySQL or MariaDB node, and the binary log: its end, and what a replica received and applied of it."""
+"""A session with a MySQL or MariaDB node, and its binary log: its end, and what a replica received and applied."""
 
 import datetime
 import math
