@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext, suppress
+from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -117,8 +117,8 @@ class ForkServer:
             self.process = processes.spawn(
                 command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
-        self._group = processes.group_ended(self.process.pid)  # a kernel just forked belongs to it, until it is alone
-        self._group.__enter__()
+        self._group = ExitStack()  # a kernel that has just been forked is in it, until it is on its own
+        self._group.enter_context(processes.group_ended(self.process.pid))
 
     def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
         """Return a new kernel."""
@@ -133,7 +133,7 @@ class ForkServer:
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
         processes.stop(self.process, signal.SIGKILL)
-        self._group.__exit__(None, None, None)
+        self._group.close()
 
 
 def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[ForkServer | None]:
