@@ -119,6 +119,15 @@ def test_published_values_are_drawn_as_printed(observed, published):
     assert (couch["source"], couch["value"], couch["printed"]) == ("published", 1.39, "1.39 *")
 
 
+def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed, published):
+    crud = observed[(observed["study"] == "crud") & (observed["n"] == 1000)]
+    text = crud["parameters"].str.replace('"n": 1000', '"n": 5000')
+    added = pd.concat([observed, crud.assign(n=5000, parameters=text, cell_id=crud["cell_id"] + "5")])
+    exhibit = figures.FIGURES["crud_fig2_insert_single"](added, published)
+    titles = [axes.get_title(loc="left") for axes in exhibit.figure.axes]
+    assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
+
+
 def test_one_block_has_no_interval_and_says_so(published):
     exhibit = figures.FIGURES["crud_fig2_insert_single"](constructed.observations(("crud",), blocks=1), published)
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()

@@ -9,8 +9,9 @@ from typing import Final
 import pandas as pd
 
 from benchbook import paths
+from benchbook.studies import SLUGS
 
-STUDIES: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
+STUDIES: Final = SLUGS
 _KEY: Final = ["study", "source", "row", "column"]
 _COLUMNS: Final = [*_KEY, "printed", "value", "unit", "note"]
 

@@ -13,7 +13,6 @@ from benchbook.figures.points import chosen, here, joined, printed, remarks, wid
 from benchbook.figures.provenance import versions
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, table
 
-PANELS: Final = tuple(f"n = {n:,}" for n in (1000, 10000, 100000))
 PAPERS_WAY: Final[dict[str, Any]] = {
     "calls": "single",
     "constraints": "on",
@@ -53,7 +52,12 @@ def drawn(observations: pd.DataFrame, published: pd.DataFrame, number: str) -> t
         printed(paper, unit="ms", panel=_panels(paper["column"].astype(int)), level=paper["row"]),
         here(mine, time, unit="ms", panel=_panels(mine.get("n")), level=mine.get("label", "")),
     )
-    return points, [*remarks(points, {panel: panel for panel in PANELS}), *notes]
+    return points, [*remarks(points, {panel: panel for panel in sizes(points)}), *notes]
+
+
+def sizes(points: pd.DataFrame) -> tuple[str, ...]:
+    """Return the panels that there are, one a number of records: the paper's, and what a grid adds."""
+    return tuple(sorted(set(points["panel"]), key=lambda panel: int(panel.removeprefix("n = ").replace(",", ""))))
 
 
 def _rows(published: pd.DataFrame, number: str) -> pd.DataFrame:
@@ -87,7 +91,7 @@ def times_figure(observations: pd.DataFrame, published: pd.DataFrame, *, number:
     points, notes = drawn(observations, published, number)
     title = _title("Fig.", figure, operation, topology)
     rows = names.ordered(set(points["level"]))
-    drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=PANELS, notes=notes)
+    drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
@@ -99,7 +103,7 @@ def times_table(observations: pd.DataFrame, published: pd.DataFrame, *, number: 
         points,
         corner="Database",
         rows=names.ordered(set(points["level"])),
-        columns=PANELS,
+        columns=sizes(points),
     )
     title = _title("Table", number, operation, topology) + ", ms"
     return Exhibit(title, frame, (*notes, *misprints(_rows(published, number))))
