@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from benchbook import datasets, formats, grid, lanes
+from benchbook import formats, grid, lanes
 from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
 from benchbook.lanes import contract, harness, toolchains
@@ -241,7 +241,7 @@ def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytes
     announce(monkeypatch, "mongodb", "single")
     data = players.wide(3, 7, attributes=6)
     data.records[1]["Age"] = None
-    monkeypatch.setattr(datasets, "wide", lambda *_, **__: data)
+    monkeypatch.setattr(players, "wide", lambda *_, **__: data)
     parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
     with pytest.raises(lanes.LaneError, match=r"node: ValidationError: .*Age"):
         drivers.run(parameters)
@@ -282,7 +282,7 @@ def test_a_record_that_mongodb_refuses_fails_the_node_cell(monkeypatch: pytest.M
     announce(monkeypatch, "mongodb", "single")
     data = blog.comments(3, 7)
     data.records[2]["_id"] = data.records[0]["_id"]
-    monkeypatch.setattr(datasets, "comments", lambda *_, **__: data)
+    monkeypatch.setattr(blog, "comments", lambda *_, **__: data)
     with pytest.raises(lanes.LaneError, match=r"node: MongoServerError: E11000 duplicate key"):
         crud.run(crud.Parameters(lane="node", n=3, repetitions=1))
 
