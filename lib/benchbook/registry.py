@@ -172,16 +172,22 @@ def product(name: str) -> Product:
     return found
 
 
+def product_of(engine: str) -> Product | None:
+    """Return what is known of an engine's product; None when it has none, or there is no such engine."""
+    name = engine.partition("+")[0]
+    return product(name) if name in PRODUCTS else None
+
+
 def untested(engine: str) -> str:
     """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
-    name = engine.partition("+")[0]
-    return product(name).untested if name in PRODUCTS else ""
+    known = product_of(engine)
+    return known.untested if known else ""
 
 
 def lacks(engine: str, capability: str) -> bool:
     """Return whether a product is known to lack something in every way that it is used."""
-    name = engine.partition("+")[0]
-    return name in PRODUCTS and capability in product(name).lacks
+    known = product_of(engine)
+    return known is not None and capability in known.lacks
 
 
 def title(engine: str) -> str:

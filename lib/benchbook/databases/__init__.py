@@ -53,8 +53,8 @@ def load(name: str) -> type[Engine]:
 def modules(name: str) -> tuple[str, ...]:
     """Return what using an engine imports: the modules of its adapter and of its product's servers."""
     adapter, _ = registry.adapter(name)
-    product = name.partition("+")[0]
-    return (adapter, registry.product(product).server) if product in registry.PRODUCTS else (adapter,)
+    product = registry.product_of(name)
+    return (adapter, product.server) if product else (adapter,)
 
 
 def open(

@@ -29,7 +29,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import phones
 from benchbook.deployment import Topology
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
-from benchbook.registry import PRODUCTS, lacks, product
+from benchbook.registry import PRODUCTS, lacks, product, product_of
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
@@ -62,9 +62,9 @@ class Parameters(CellParameters):
             raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
-        both_ways = [name for name in PRODUCTS if product(name).bidirectional]
-        if self.topology == "bidirectional" and servers.product_of(self.engine) not in both_ways:
-            fit = " or ".join(both_ways)
+        known = product_of(self.engine)
+        if self.topology == "bidirectional" and not (known and known.bidirectional):
+            fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
             raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
         return self
 
