@@ -5,6 +5,7 @@ from benchbook.evidence.claims import Claim
 from benchbook.evidence.comparisons import comparisons, controls
 from benchbook.evidence.derived import DERIVED, Derived, derive, measures
 from benchbook.evidence.drift import drift, drift_words
+from benchbook.evidence.evidence import Evidence
 from benchbook.evidence.harness import harness_cost, harness_words
 from benchbook.evidence.means import block_means
 from benchbook.evidence.published import STUDIES, number, published
@@ -21,6 +22,7 @@ __all__ = [
     "STUDIES",
     "Claim",
     "Derived",
+    "Evidence",
     "Sentence",
     "block_means",
     "claims",

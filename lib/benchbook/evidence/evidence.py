@@ -1,0 +1,61 @@
+"""All that a run's observations say, judged once and handed to figures, report and notebook."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import pandas as pd
+
+from benchbook.evidence.comparisons import arms_apart, comparisons
+from benchbook.evidence.derived import measures
+from benchbook.evidence.published import published
+from benchbook.evidence.trust import untrusted
+from benchbook.evidence.verdicts import judged, verdicts
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured and what follows from it; each part is computed when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    means
+        Block means of all quantities, stored and derived, of both arms, as `benchbook.evidence.measures` returns them.
+    """
+
+    means: pd.DataFrame
+
+    @classmethod
+    def of(cls, observations: pd.DataFrame) -> Self:
+        """Return the evidence of observations, or of their block means."""
+        return cls(measures(observations))
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Every number that the papers print, as `benchbook.evidence.published` returns them."""
+        return published()
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """Every comparison of the five papers, as `benchbook.evidence.comparisons` returns them."""
+        return comparisons(self.means)
+
+    @cached_property
+    def controls(self) -> pd.DataFrame:
+        """Every pair of identical arms, as `benchbook.evidence.controls` returns them."""
+        return arms_apart(self.means)
+
+    @cached_property
+    def untrusted(self) -> frozenset[tuple[str, str]]:
+        """The studies and hosts whose identical arms differ."""
+        return untrusted(self.means, self.controls)
+
+    @cached_property
+    def contrasts(self) -> pd.DataFrame:
+        """Every contrast of every claim, as `benchbook.evidence.judged` returns them."""
+        return judged(self.means, controls=self.controls)
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """Every claim with its verdict, as `benchbook.evidence.verdicts` returns them."""
+        return verdicts(self.means, controls=self.controls)
