@@ -1,0 +1,1 @@
+"""Bookstore: JSON and XML marshalled and unmarshalled in Java (study `bookstore`)."""

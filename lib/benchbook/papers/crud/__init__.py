@@ -1,0 +1,1 @@
+"""Document and relational databases, single and replicated (study `crud`)."""

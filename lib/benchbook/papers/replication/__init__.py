@@ -1,0 +1,1 @@
+"""JSON and XML documents replicated one way (study `replication`)."""

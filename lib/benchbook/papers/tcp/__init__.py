@@ -1,0 +1,1 @@
+"""JSON and XML sent to a multi-threaded TCP server (study `tcp`)."""
