@@ -1,6 +1,6 @@
 """Every engine on every topology that can run here, and what they are asked with: the compliance suite's cases."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
 from typing import Any
@@ -9,12 +9,11 @@ import pytest
 
 from benchbook import databases, servers
 from benchbook.databases import Engine
-from benchbook.datasets import Dataset, Field, Schema, blog, persons, phones, players
+from benchbook.datasets import Dataset, Field, Record, Schema, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
 from standing import here
 from waiting import PATIENCE_S
 
-Record = Mapping[str, Any]
 Deployed = Callable[[str, Topology], Deployment]
 Opened = Callable[..., Engine]
 

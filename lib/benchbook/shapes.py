@@ -1,8 +1,12 @@
 """What data looks like: schemas of flat records, and the bookstore's classes; no generating, no encoding."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar
+
+Record = Mapping[str, Any]
+"""One flat record by its fields' names: what is read here is never changed."""
 
 FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
 

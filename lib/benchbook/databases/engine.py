@@ -13,11 +13,10 @@ from traceback import format_exception
 from types import TracebackType
 from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
 
-from benchbook.datasets import Dataset, Schema
+from benchbook.datasets import Dataset, Record, Schema
 from benchbook.deployment import Deployment, Role
 from benchbook.scrubbing import scrubbed, shown
 
-Record = Mapping[str, Any]
 Durability = Literal["default", "relaxed", "strict"]
 
 PATIENCE_S: Final = 5

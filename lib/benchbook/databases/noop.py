@@ -3,8 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-from benchbook.databases.engine import Engine, Record
-from benchbook.datasets import Dataset, Schema
+from benchbook.databases.engine import Engine
+from benchbook.datasets import Dataset, Record, Schema
 from benchbook.deployment import Role
 
 _KEEPS: Final = "it keeps nothing"

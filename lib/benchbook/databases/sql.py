@@ -14,8 +14,8 @@ from typing import Any, ClassVar
 import orjson
 
 from benchbook.databases.connected import Connected
-from benchbook.databases.engine import Decoders, Options, Record, TypeDecoder
-from benchbook.datasets import Field, Schema
+from benchbook.databases.engine import Decoders, Options, TypeDecoder
+from benchbook.datasets import Field, Record, Schema
 from benchbook.deployment import Role
 
 Row = tuple[Any, ...]

@@ -5,9 +5,9 @@ own, which is imported where it is used: another set changes no study's code but
 in their place.
 """
 
-from benchbook.datasets.dataset import Dataset, Record
+from benchbook.datasets.dataset import Dataset
 from benchbook.datasets.files import CHANGED, OwnDataError, checked, digest, own
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Field, Parent, Schema
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Field, Parent, Record, Schema
 
 __all__ = [
     "CHANGED",

@@ -7,9 +7,7 @@ from typing import Any
 
 import orjson
 
-from benchbook.shapes import Schema
-
-Record = dict[str, Any]
+from benchbook.shapes import Record, Schema
 
 _CHUNK = 1000
 
@@ -34,7 +32,7 @@ class Dataset:
 
     name: str
     schema: Schema
-    records: list[Record]
+    records: list[dict[str, Any]]
     sha256: str
     parents: "tuple[Dataset, ...]" = ()
 

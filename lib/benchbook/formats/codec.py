@@ -1,15 +1,14 @@
 """What every codec does, how a value is written as text, and what is refused."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
-from benchbook.shapes import AnyBookstore, FieldType, Schema
+from benchbook.shapes import AnyBookstore, FieldType, Record, Schema
 
 LIMIT: Final = 64 * 2**20
 """Bytes of the largest document that is decoded."""
 
-Record = Mapping[str, Any]
 Decoder = Callable[[bytes], dict[str, Any]]
 
 EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)

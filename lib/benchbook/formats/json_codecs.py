@@ -5,8 +5,8 @@ from collections.abc import Callable
 from datetime import date, datetime
 from typing import Any, Literal
 
-from benchbook.formats.codec import READ, Decoder, FormatError, Record, bounded, milliseconds, moment, refusal
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+from benchbook.formats.codec import READ, Decoder, FormatError, bounded, milliseconds, moment, refusal
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 
 class JsonCodec:

@@ -9,7 +9,7 @@ from pydantic_xml import BaseXmlModel, attr, create_model, element
 from pydantic_xml.element.element import SearchMode
 from pydantic_xml.errors import BaseError
 
-from benchbook.formats.codec import Decoder, FormatError, Record, refusal, to_text
+from benchbook.formats.codec import Decoder, FormatError, refusal, to_text
 from benchbook.formats.lxml_codec import parse
 from benchbook.formats.tree import (
     DECLARATION,
@@ -24,7 +24,7 @@ from benchbook.formats.tree import (
     typed,
     written,
 )
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 _LONGEST: Final = 400
 """Characters of a reason: one that names each of 2,000 attributes says no more."""

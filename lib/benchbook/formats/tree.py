@@ -11,8 +11,8 @@ from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from benchbook.formats.codec import READ, Decoder, FormatError, Record, bounded, refusal, to_text
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+from benchbook.formats.codec import READ, Decoder, FormatError, bounded, refusal, to_text
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 NAMESPACE: Final = "org.example"

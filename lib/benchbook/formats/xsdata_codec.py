@@ -11,7 +11,7 @@ from xsdata.formats.dataclass.parsers.handlers import LxmlEventHandler
 from xsdata.formats.dataclass.serializers import XmlSerializer
 from xsdata.formats.dataclass.serializers.config import SerializerConfig
 
-from benchbook.formats.codec import Decoder, FormatError, Record, refusal, to_text
+from benchbook.formats.codec import Decoder, FormatError, refusal, to_text
 from benchbook.formats.lxml_codec import parse
 from benchbook.formats.tree import (
     DECLARATION,
@@ -25,7 +25,7 @@ from benchbook.formats.tree import (
     typed,
     written,
 )
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Schema
+from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 _ATTRIBUTE = {"type": "Attribute"}
 _ELEMENT = {"type": "Element", "namespace": ""}

@@ -1,11 +1,10 @@
 """Does a store hold exactly what it should? Read and compared outside every timed section."""
 
 from collections.abc import Iterable, Mapping
-from typing import Any, Final
+from typing import Final
 
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 
-Record = Mapping[str, Any]
 UNCHANGED: Final[Record] = {}
 
 

@@ -24,7 +24,7 @@ from pydantic import model_validator
 
 from benchbook import databases, datasets, formats
 from benchbook.databases import Engine
-from benchbook.datasets import blog
+from benchbook.datasets import Record, blog
 from benchbook.deployment import Topology
 from benchbook.measure import timed
 from benchbook.registry import lacks
@@ -201,7 +201,7 @@ class _Batch:
             self._select(changed)
         self._write("delete", engine.delete_all, {})
 
-    def _changes(self, wanted: Mapping[str, contents.Record]) -> dict[str, dict[str, Any]]:
+    def _changes(self, wanted: Mapping[str, Record]) -> dict[str, dict[str, Any]]:
         """Return each record's new data by its id, in the order in which the store gave the ids."""
         field = contents.text_field(self.data.schema)
         if self.parameters.calls == "bulk":
@@ -210,7 +210,7 @@ class _Batch:
         ids = self.store.engine.ids() if self.store.roles else wanted
         return {one: {field: f"*{wanted[one][field][::-1]}"} for one in ids}
 
-    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, contents.Record]) -> None:
+    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
         if self.parameters.topology == "single":
             self.add(operation, timed(action)[1], count, started_at=started_at)
@@ -221,7 +221,7 @@ class _Batch:
                 resume(self.store.engine, self.parameters.timeout_s)
         self.store.check(wanted, operation)
 
-    def _select(self, wanted: Mapping[str, contents.Record]) -> None:
+    def _select(self, wanted: Mapping[str, Record]) -> None:
         field, find = _group(self.data.schema), self.store.engine.find
         groups = list(dict.fromkeys(record[field] for record in self.data.records))
         started_at = datetime.now(UTC)

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from benchbook import databases, measure, servers
-from benchbook.datasets import Dataset, Schema
+from benchbook.datasets import Dataset, Record, Schema
 from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.studies import contents
 
@@ -44,9 +44,7 @@ class Store:
         self.engine.create(schema, parents=parents)
         measure.idle(self.pids.values(), patience_s=PATIENCE_S)
 
-    def check(
-        self, wanted: Mapping[str, contents.Record], after: str, change: contents.Record = contents.UNCHANGED
-    ) -> None:
+    def check(self, wanted: Mapping[str, Record], after: str, change: Record = contents.UNCHANGED) -> None:
         """Raise `contents.WrongContentsError` unless every node holds exactly the wanted records."""
         for role in self.roles:
             found = self.engine.read_all(role)

@@ -26,13 +26,12 @@ from benchbook.databases.engine import (
     DuplicateKeyError,
     EngineError,
     MissingRecordError,
-    Record,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Polled
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role, location
 
 RAISES: Final = (ArangoError, RequestException, orjson.JSONEncodeError, OSError)

@@ -30,13 +30,12 @@ from benchbook.databases.engine import (
     DuplicateKeyError,
     EngineError,
     MissingRecordError,
-    Record,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
 
 RAISES: Final = (CouchbaseException, orjson.JSONEncodeError)

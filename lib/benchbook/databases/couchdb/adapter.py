@@ -28,12 +28,11 @@ from benchbook.databases.engine import (
     DuplicateKeyError,
     EngineError,
     MissingRecordError,
-    Record,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.datasets import Dataset, Schema
+from benchbook.datasets import Dataset, Record, Schema
 from benchbook.deployment import Role
 
 RAISES: Final = (AnswerError, HTTPError, orjson.JSONEncodeError)

@@ -35,12 +35,11 @@ from benchbook.databases.engine import (
     DuplicateKeyError,
     Durability,
     EngineError,
-    Record,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.datasets import Dataset, Schema
+from benchbook.datasets import Dataset, Record, Schema
 from benchbook.deployment import Role
 
 Client = pymongo.MongoClient[dict[str, Any]]

@@ -11,9 +11,8 @@ from typing import Any, TypeVar
 
 import pymongo
 
-from benchbook.databases.engine import Record
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB, async_client
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
 
 T = TypeVar("T")

@@ -11,10 +11,10 @@ from typing import Any, ClassVar, Final
 import beanie
 from pydantic import ConfigDict, Field, ValidationError, create_model
 
-from benchbook.databases.engine import EngineError, Record, RefusedError
+from benchbook.databases.engine import EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
 from benchbook.databases.mongodb.asynchronous import AsyncMongoDB
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
 
 _TYPES: Final = {"string": str, "integer": int, "float": float, "date": date, "datetime": datetime, "boolean": bool}

@@ -14,9 +14,9 @@ from mongoengine.errors import FieldDoesNotExist, MongoEngineException, NotUniqu
 from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 
-from benchbook.databases.engine import DuplicateKeyError, EngineError, Record, RefusedError
+from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
 
 _FIELDS: Final = {

@@ -23,13 +23,12 @@ from benchbook.databases.engine import (
     Decoders,
     DuplicateKeyError,
     EngineError,
-    Record,
     RefusedError,
     TypeDecoder,
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.datasets import Schema
+from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
 
 RAISES: Final = (ReqlError, OSError, OverflowError)
