@@ -9,8 +9,9 @@ import pytest
 
 from benchbook import databases, servers
 from benchbook.databases import Engine
-from benchbook.datasets import Dataset, Field, Record, Schema, blog, persons, phones, players
+from benchbook.datasets import Dataset, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
+from benchbook.schemas import Field, Record, Schema
 from standing import here
 from waiting import PATIENCE_S
 

@@ -16,8 +16,8 @@ from benchbook import databases, servers
 from benchbook.cli import capabilities as table
 from benchbook.cli.capabilities import CAPABILITIES
 from benchbook.databases import Engine
-from benchbook.datasets import Field, Schema
 from benchbook.deployment import Topology
+from benchbook.schemas import Field, Schema
 from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, awkward
 from standing import needed
 from waiting import PATIENCE_S

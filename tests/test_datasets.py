@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from benchbook import datasets
 from benchbook.datasets import blog, books, persons, phones, players
+from benchbook.schemas import Parent
 
 SEED = 20150501
 MAKE = {
@@ -122,7 +123,7 @@ def test_comments_are_1_kb_documents_of_existing_articles():
     made = blog.comments(1000, SEED, per_article=10)
     assert mean(len(as_json(record)) for record in made.records) == pytest.approx(1012, rel=0.02)
     (articles,) = made.parents
-    assert made.schema.parent == datasets.Parent(articles.schema, "article_id")
+    assert made.schema.parent == Parent(articles.schema, "article_id")
     assert len(articles.records) == 100
     assert [made.records[i]["article_id"] for i in range(1000)] == [
         articles.records[i // 10]["_id"] for i in range(1000)

@@ -30,9 +30,10 @@ from benchbook.databases import Engine
 from benchbook.databases.couchdb.http import Node as CouchDBNode
 from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
-from benchbook.datasets import Dataset, Field, Schema, blog, phones
+from benchbook.datasets import Dataset, blog, phones
 from benchbook.deployment import Deployment, Node, Topology, login
 from benchbook.registry import untested
+from benchbook.schemas import Field, Schema
 from cases import (
     CASES,
     COMMENTS,

@@ -10,9 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook import datasets, formats
+from benchbook import formats
 from benchbook.datasets import blog, books, persons, phones, players
 from benchbook.formats.tree import field_name, tag
+from benchbook.schemas import Author, Book1, Book2, Bookstore, Field, Schema
 
 SEED = 20150501
 JSON = [name for name, kind in formats.NAMES.items() if kind == "json"]
@@ -36,10 +37,10 @@ characters = st.characters(
 )
 legal = st.lists(characters | st.sampled_from(["]]>", "<![CDATA[", "&amp;", "\r\n"])).map("".join)
 instants = st.integers(-(10**13), 10**13).map(lambda ms: datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=ms))
-SCHEMA = datasets.Schema(
+SCHEMA = Schema(
     "anything",
     tuple(
-        datasets.Field(name, kind)
+        Field(name, kind)
         for name, kind in [
             ("_id", "string"),
             ("a string & more", "string"),
@@ -61,14 +62,14 @@ VALUES = {
 }
 records = st.fixed_dictionaries({field.name: VALUES[field.type] for field in SCHEMA.fields})
 stores = {
-    1: st.builds(datasets.Book1, legal, legal, legal),
+    1: st.builds(Book1, legal, legal, legal),
     2: st.builds(
-        datasets.Book2,
+        Book2,
         legal,
         st.integers(-(2**63), 2**63 - 1),
         instants,
         legal,
-        st.builds(datasets.Author, legal, legal, st.integers(-(2**63), 2**63 - 1), instants),
+        st.builds(Author, legal, legal, st.integers(-(2**63), 2**63 - 1), instants),
     ),
 }
 
@@ -98,7 +99,7 @@ def test_any_record_comes_back_equal_with_its_types(name, record):
 @given(data=st.data())
 def test_any_bookstore_comes_back_equal(name, case, data):
     codec = formats.codec(name)
-    store = datasets.Bookstore(data.draw(st.lists(stores[case], max_size=4)))
+    store = Bookstore(data.draw(st.lists(stores[case], max_size=4)))
     assert codec.decode_bookstore(codec.encode_bookstore(store), case) == store
 
 
@@ -172,9 +173,9 @@ def test_what_xml_cannot_hold_is_refused_by_field(name, character):
     codec = formats.codec(name)
     with pytest.raises(formats.FormatError, match="'title'"):
         codec.encode_record({"_id": "1", "title": f"a{character}b", "n": 1})
-    book = datasets.Book1("1", f"a{character}b", "")
+    book = Book1("1", f"a{character}b", "")
     with pytest.raises(formats.FormatError):
-        codec.encode_bookstore(datasets.Bookstore([book]))
+        codec.encode_bookstore(Bookstore([book]))
     with pytest.raises(formats.FormatError, match="'title'"):
         formats.xml_fields({"title": character})
 
@@ -328,7 +329,7 @@ def test_a_book_of_the_other_case_is_refused(name):
 @every_codec
 def test_a_typed_field_that_does_not_parse_is_named(name):
     codec = formats.codec(name)
-    schema = datasets.Schema("s", (datasets.Field("_id", "string"), datasets.Field("day", "date")))
+    schema = Schema("s", (Field("_id", "string"), Field("day", "date")))
     with pytest.raises(formats.FormatError, match="day"):
         codec.decoder(schema)(codec.encode_record({"_id": "1", "day": "yesterday"}))
 

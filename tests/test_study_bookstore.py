@@ -8,8 +8,9 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchbook import datasets, formats
+from benchbook import formats
 from benchbook.formats import FormatError
+from benchbook.schemas import AnyBookstore
 from benchbook.studies import bookstore
 
 
@@ -74,7 +75,7 @@ def test_a_codec_that_reads_back_something_else_fails_the_cell(sink, monkeypatch
     codec = formats.codec("lxml")
     decode = codec.decode_bookstore
 
-    def lie(data: bytes, case: int) -> datasets.AnyBookstore:
+    def lie(data: bytes, case: int) -> AnyBookstore:
         store = decode(data, case)
         store.books[-1].title += "!"
         return store
@@ -88,7 +89,7 @@ def test_a_lie_in_the_last_repetition_is_found_too(monkeypatch):
     codec = formats.codec("orjson")
     decode, calls = codec.decode_bookstore, []
 
-    def lie(data: bytes, case: int) -> datasets.AnyBookstore:
+    def lie(data: bytes, case: int) -> AnyBookstore:
         calls.append(case)
         store = decode(data, case)
         if len(calls) == 3:

@@ -23,8 +23,9 @@ from benchbook.databases.engine import (
     OccupiedError,
     Options,
 )
-from benchbook.datasets import Dataset, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role
+from benchbook.schemas import Schema
 
 MARKER: Final = "benchbook_marker"
 """What the marker is called."""

@@ -13,8 +13,9 @@ from traceback import format_exception
 from types import TracebackType
 from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
 
-from benchbook.datasets import Dataset, Record, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role
+from benchbook.schemas import Record, Schema
 from benchbook.scrubbing import scrubbed, shown
 
 Durability = Literal["default", "relaxed", "strict"]

@@ -4,8 +4,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
 from benchbook.databases.engine import Engine
-from benchbook.datasets import Dataset, Record, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 _KEEPS: Final = "it keeps nothing"
 

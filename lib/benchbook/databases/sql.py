@@ -15,8 +15,8 @@ import orjson
 
 from benchbook.databases.connected import Connected
 from benchbook.databases.engine import Decoders, Options, TypeDecoder
-from benchbook.datasets import Field, Record, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Field, Record, Schema
 
 Row = tuple[Any, ...]
 

@@ -7,21 +7,11 @@ in their place.
 
 from benchbook.datasets.dataset import Dataset
 from benchbook.datasets.files import CHANGED, OwnDataError, checked, digest, own
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Field, Parent, Record, Schema
 
 __all__ = [
     "CHANGED",
-    "AnyBookstore",
-    "Author",
-    "Book1",
-    "Book2",
-    "Bookstore",
     "Dataset",
-    "Field",
     "OwnDataError",
-    "Parent",
-    "Record",
-    "Schema",
     "checked",
     "digest",
     "own",

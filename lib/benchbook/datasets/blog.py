@@ -5,7 +5,7 @@ from typing import Literal
 from benchbook.datasets.dataset import Dataset, assemble
 from benchbook.datasets.prose import texts
 from benchbook.datasets.streams import ids, integers, moments
-from benchbook.shapes import Field, Parent, Schema
+from benchbook.schemas import Field, Parent, Schema
 
 ARTICLES = Schema(
     "articles",

@@ -19,7 +19,7 @@ import numpy as np
 
 from benchbook.datasets.prose import texts
 from benchbook.datasets.streams import Integers, integers, moments
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore
 
 _SMALL = 100
 _DAY = 86_400_000

@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 
-from benchbook.shapes import Record, Schema
+from benchbook.schemas import Record, Schema
 
 _CHUNK = 1000
 
@@ -32,7 +32,7 @@ class Dataset:
 
     name: str
     schema: Schema
-    records: list[dict[str, Any]]
+    records: Sequence[Record]
     sha256: str
     parents: "tuple[Dataset, ...]" = ()
 

@@ -16,12 +16,12 @@ from typing import Any, Final
 from benchbook.datasets.dataset import Dataset, fingerprint
 from benchbook.datasets.streams import ids
 from benchbook.inputs import InputError, contents, text
-from benchbook.shapes import Field, FieldType, Schema
+from benchbook.schemas import Field, FieldType, Record, Schema
 
 LIMIT: Final = 256 * 2**20
 """Bytes of the largest file that is read."""
 
-Rows = Iterable[tuple[int, dict[str, Any]]]
+Rows = Iterable[tuple[int, Record]]
 """Records with their line in the file."""
 
 
@@ -104,7 +104,7 @@ def _contents(file: Path) -> bytes:
         raise OwnDataError(error.where, error.message) from error
 
 
-def _rows(file: Path, data: bytes) -> Iterator[tuple[int, dict[str, Any]]]:
+def _rows(file: Path, data: bytes) -> Iterator[tuple[int, Record]]:
     """Yield the records of a file's bytes, each looked at."""
     newline = "" if file.suffix.lower() == ".csv" else None
     lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
@@ -153,7 +153,7 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
         yield number, record
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _distinct(pairs: list[tuple[str, Any]]) -> Record:
     """Return an object of a JSON document, whose names are given once each."""
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -251,7 +251,7 @@ def _column(values: list[Any], *, quoted: bool) -> tuple[FieldType, list[Any]]:
     return "string", [value if isinstance(value, str) else json.dumps(value) for value in values]
 
 
-def _typed(file: Path, records: list[dict[str, Any]]) -> tuple[Schema, list[dict[str, Any]]]:
+def _typed(file: Path, records: list[Record]) -> tuple[Schema, list[Record]]:
     """Return the inferred schema and the records with typed values, ``_id`` first."""
     keys = [str(record["_id"]) for record in records] if "_id" in records[0] else ids(0, file.stem, len(records))
     names = [name for name in records[0] if name != "_id"]
@@ -263,7 +263,7 @@ def _typed(file: Path, records: list[dict[str, Any]]) -> tuple[Schema, list[dict
     return Schema(file.stem, fields), [dict(zip(("_id", *names), row, strict=True)) for row in values]
 
 
-def _repeated(records: list[dict[str, Any]], n: int) -> list[dict[str, Any]]:
+def _repeated(records: list[Record], n: int) -> list[Record]:
     """Return `n` records: the first ones, then the same again with the round's number after the id."""
     rounds = -(-n // len(records))
     later = [{**record, "_id": f"{record['_id']}-{turn}"} for turn in range(1, rounds) for record in records]

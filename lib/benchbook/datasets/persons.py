@@ -8,7 +8,7 @@ import numpy as np
 from benchbook.datasets.dataset import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
 from benchbook.datasets.vocabulary import CITIES, FAMILY, GIVEN, NATIONS, WORDS
-from benchbook.shapes import Field, FieldType, Schema
+from benchbook.schemas import Field, FieldType, Schema
 
 _TWELVE: tuple[tuple[str, FieldType], ...] = (
     ("_id", "string"),

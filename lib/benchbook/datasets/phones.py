@@ -2,7 +2,7 @@
 
 from benchbook.datasets.dataset import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
-from benchbook.shapes import Field, Schema
+from benchbook.schemas import Field, Schema
 
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
 SCHEMA = Schema("smartphones", tuple(Field(name, "string") for name in _NAMES))

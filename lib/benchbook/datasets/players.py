@@ -8,7 +8,7 @@ import numpy.typing as npt
 from benchbook.datasets.dataset import Dataset, assemble
 from benchbook.datasets.streams import Integers, bell, choices, ids, integers, pick
 from benchbook.datasets.vocabulary import CITIES, FAMILY, NATIONS, names
-from benchbook.shapes import Field, FieldType, Schema
+from benchbook.schemas import Field, FieldType, Schema
 
 TABLE: Final = 18_000
 """Distinct records; a longer set repeats them with new ids, as the study must have done."""

@@ -1,11 +1,11 @@
 """Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for."""
 
-from collections.abc import Mapping
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 from benchbook.formats.codec import LIMIT, Codec, FormatError
+from benchbook.schemas import Record
 
 NAMES: Final[dict[str, Literal["json", "xml"]]] = {
     "orjson": "json",
@@ -42,17 +42,17 @@ def codec(name: str) -> Codec:
     return made
 
 
-def json_text(record: Mapping[str, Any]) -> str:
+def json_text(record: Record) -> str:
     """Return the record as the main JSON codec writes it; raises `FormatError`."""
     return codec("orjson").encode_record(record).decode()
 
 
-def xml_text(record: Mapping[str, Any]) -> str:
+def xml_text(record: Record) -> str:
     """Return the record as the main XML codec writes it; raises `FormatError`."""
     return codec("lxml").encode_record(record).decode()
 
 
-def xml_fields(record: Mapping[str, Any]) -> dict[str, str]:
+def xml_fields(record: Record) -> dict[str, str]:
     """Return each field's value as an XML element of its own, ``<name>value</name>``; raises `FormatError`."""
     from benchbook.formats.fragments import fragment
 

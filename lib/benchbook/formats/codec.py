@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, Final, Literal, Protocol
 
-from benchbook.shapes import AnyBookstore, FieldType, Record, Schema
+from benchbook.schemas import AnyBookstore, FieldType, Record, Schema
 
 LIMIT: Final = 64 * 2**20
 """Bytes of the largest document that is decoded."""

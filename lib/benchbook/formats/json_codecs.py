@@ -6,7 +6,7 @@ from datetime import date, datetime
 from typing import Any, Literal
 
 from benchbook.formats.codec import READ, Decoder, FormatError, bounded, milliseconds, moment, refusal
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 
 class JsonCodec:

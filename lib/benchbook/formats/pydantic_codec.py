@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from benchbook.formats.codec import Decoder, FormatError, bounded, milliseconds, moment
 from benchbook.formats.json_codecs import JsonCodec
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Schema
 
 _TYPES: Final[dict[FieldType, type]] = {
     "string": str,

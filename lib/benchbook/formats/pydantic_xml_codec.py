@@ -24,7 +24,7 @@ from benchbook.formats.tree import (
     typed,
     written,
 )
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 _LONGEST: Final = 400
 """Characters of a reason: one that names each of 2,000 attributes says no more."""

@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 
 from benchbook.formats.codec import READ, Decoder, FormatError, bounded, refusal, to_text
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 NAMESPACE: Final = "org.example"

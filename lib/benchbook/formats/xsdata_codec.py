@@ -25,7 +25,7 @@ from benchbook.formats.tree import (
     typed,
     written,
 )
-from benchbook.shapes import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 _ATTRIBUTE = {"type": "Attribute"}
 _ELEMENT = {"type": "Element", "namespace": ""}

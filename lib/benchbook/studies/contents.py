@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from typing import Final
 
-from benchbook.datasets import Record, Schema
+from benchbook.schemas import Record, Schema
 
 UNCHANGED: Final[Record] = {}
 

@@ -11,7 +11,7 @@ MySQL's and MariaDB's tables index the comments' article by themselves, for it i
 ``article_index: false`` means nothing unless constraints are off.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,10 +24,11 @@ from pydantic import model_validator
 
 from benchbook import databases, datasets, formats
 from benchbook.databases import Engine
-from benchbook.datasets import Record, blog
+from benchbook.datasets import blog
 from benchbook.deployment import Topology
 from benchbook.measure import timed
 from benchbook.registry import lacks
+from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
@@ -160,7 +161,7 @@ def _handed_over(data: datasets.Dataset) -> bytes:
     return b"\n".join([orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)])
 
 
-def _fields(schema: datasets.Schema) -> list[tuple[str, str]]:
+def _fields(schema: Schema) -> list[tuple[str, str]]:
     return [(field.name, field.type) for field in schema.fields]
 
 
@@ -170,7 +171,7 @@ def _data(parameters: Parameters) -> datasets.Dataset:
     )
 
 
-def _opened(parameters: Parameters, schema: datasets.Schema) -> AbstractContextManager[Store]:
+def _opened(parameters: Parameters, schema: Schema) -> AbstractContextManager[Store]:
     return opened(
         parameters.engine,
         parameters.topology,
@@ -231,7 +232,7 @@ class _Batch:
             contents.check(found, wanted, f"{self.store.engine.name}, select")
 
 
-def _inserting(engine: Engine, records: list[dict[str, Any]], calls: str) -> Callable[[], object]:
+def _inserting(engine: Engine, records: Sequence[Record], calls: str) -> Callable[[], object]:
     return partial(engine.insert_many, records) if calls == "bulk" else partial(each, engine.insert, records)
 
 
@@ -247,6 +248,6 @@ def _updating(engine: Engine, changes: dict[str, dict[str, Any]], calls: str) ->
     return one_by_one
 
 
-def _group(schema: datasets.Schema) -> str:
+def _group(schema: Schema) -> str:
     """Return the field that select asks for: the comments' article, or own records' key."""
     return schema.parent.field if schema.parent else schema.key

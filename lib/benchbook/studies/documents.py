@@ -4,9 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final, Generic, TypeVar
 
-from benchbook.datasets import AnyBookstore, Dataset
+from benchbook.datasets import Dataset
 from benchbook.datasets.books import bookstore_builder
 from benchbook.formats import Codec
+from benchbook.schemas import AnyBookstore, Record
 
 T = TypeVar("T")
 
@@ -31,18 +32,18 @@ def bookstore(n: int, seed: int, case: int) -> Document[AnyBookstore]:
     )
 
 
-def own_records(data: Dataset) -> Document[list[dict[str, Any]]]:
+def own_records(data: Dataset) -> Document[list[Record]]:
     """Return flat records as one document: each encoded by itself, one after the other, a newline between them."""
 
-    def decoder(codec: Codec) -> Callable[[bytes], list[dict[str, Any]]]:
+    def decoder(codec: Codec) -> Callable[[bytes], list[Record]]:
         decode, split = codec.decoder(data.schema), _json_lines if codec.format == "json" else _xml_records
         return lambda document: [decode(part) for part in split(document)]
 
     return Document(lambda: [dict(record) for record in data.records], _joined, decoder)
 
 
-def _joined(codec: Codec) -> Callable[[list[dict[str, Any]]], bytes]:
-    encode: Callable[[dict[str, Any]], Any] = codec.encode_record
+def _joined(codec: Codec) -> Callable[[list[Record]], bytes]:
+    encode: Callable[[Record], Any] = codec.encode_record
     return lambda records: b"\n".join(map(encode, records))
 
 

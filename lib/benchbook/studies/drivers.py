@@ -8,7 +8,7 @@ reaches all records.
 """
 
 import gc
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -23,6 +23,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import players
 from benchbook.deployment import Topology
 from benchbook.measure import client_meters, timed
+from benchbook.schemas import Record
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
 from benchbook.studies.lane import elsewhere
@@ -146,7 +147,7 @@ def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, ad
         del result
 
 
-def _bulk(engine: Engine, records: list[dict[str, Any]], change: dict[str, Any]) -> Operations:
+def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any]) -> Operations:
     return {
         "insert": lambda: engine.insert_many(records),
         "find": engine.read_all,
@@ -155,7 +156,7 @@ def _bulk(engine: Engine, records: list[dict[str, Any]], change: dict[str, Any])
     }
 
 
-def _single(engine: Engine, records: list[dict[str, Any]], change: dict[str, Any]) -> Operations:
+def _single(engine: Engine, records: Sequence[Record], change: dict[str, Any]) -> Operations:
     ids = [record["_id"] for record in records]
     update, find = engine.update, engine.find
     return {

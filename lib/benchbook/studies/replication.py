@@ -30,6 +30,7 @@ from benchbook.datasets import phones
 from benchbook.deployment import Topology
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, lacks, product, product_of
+from benchbook.schemas import Field
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
@@ -145,7 +146,7 @@ def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
         records = [{**formats.xml_fields(record), key: record[key]} for record in data.records]
     else:
         text = formats.json_text if model == "json_text" else formats.xml_text
-        fields = (datasets.Field(key, "string"), datasets.Field("body", "string"))
+        fields = (Field(key, "string"), Field("body", "string"))
         records = [{key: record[key], "body": text(record)} for record in data.records]
     return replace(data, schema=replace(data.schema, fields=fields), records=records)
 

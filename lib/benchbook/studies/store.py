@@ -6,8 +6,9 @@ from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
 from benchbook import databases, measure, servers
-from benchbook.datasets import Dataset, Record, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
+from benchbook.schemas import Record, Schema
 from benchbook.studies import contents
 
 T = TypeVar("T")

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import IO, Final
 
 from benchbook import processes
-from benchbook.shapes import Schema
+from benchbook.schemas import Schema
 from benchbook.wire.framing import LIMIT, WireError, greeting
 
 PATIENCE_S: Final = 30.0

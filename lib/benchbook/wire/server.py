@@ -19,7 +19,7 @@ from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
 from benchbook import formats
-from benchbook.shapes import Field, Schema
+from benchbook.schemas import Field, Schema
 from benchbook.wire.framing import (
     ACK,
     BUFFER,

@@ -31,8 +31,8 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Polled
-from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role, location
+from benchbook.schemas import Record, Schema
 
 RAISES: Final = (ArangoError, RequestException, orjson.JSONEncodeError, OSError)
 

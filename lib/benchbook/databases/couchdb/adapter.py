@@ -32,8 +32,9 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.datasets import Dataset, Record, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 RAISES: Final = (AnswerError, HTTPError, orjson.JSONEncodeError)
 

@@ -39,8 +39,9 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.datasets import Dataset, Record, Schema
+from benchbook.datasets import Dataset
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 Client = pymongo.MongoClient[dict[str, Any]]
 

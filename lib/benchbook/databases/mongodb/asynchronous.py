@@ -12,8 +12,8 @@ from typing import Any, TypeVar
 import pymongo
 
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB, async_client
-from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 T = TypeVar("T")
 

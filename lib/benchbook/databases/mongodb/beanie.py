@@ -14,8 +14,8 @@ from pydantic import ConfigDict, Field, ValidationError, create_model
 from benchbook.databases.engine import EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
 from benchbook.databases.mongodb.asynchronous import AsyncMongoDB
-from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 _TYPES: Final = {"string": str, "integer": int, "float": float, "date": date, "datetime": datetime, "boolean": bool}
 

@@ -16,8 +16,8 @@ from pymongo.errors import PyMongoError
 
 from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
-from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 _FIELDS: Final = {
     "string": fields.StringField,

@@ -44,8 +44,8 @@ from benchbook.databases.mysql.log import (
     transaction,
 )
 from benchbook.databases.sql import SQL, Documents, Rows
-from benchbook.datasets import Field, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Field, Schema
 
 _DUPLICATE: Final = 1062
 _UNREACHABLE: Final = {1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013}

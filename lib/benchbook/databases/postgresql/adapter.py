@@ -33,8 +33,8 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.sql import SQL, Documents, Row, Rows
-from benchbook.datasets import Schema
 from benchbook.deployment import Deployment, Role, as_addressed
+from benchbook.schemas import Schema
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 

@@ -28,8 +28,8 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.datasets import Record, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Record, Schema
 
 RAISES: Final = (ReqlError, OSError, OverflowError)
 

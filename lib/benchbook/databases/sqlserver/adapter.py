@@ -30,8 +30,8 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.replica_polling import Polled
 from benchbook.databases.sql import SQL, Rows
-from benchbook.datasets import Field, Schema
 from benchbook.deployment import Role
+from benchbook.schemas import Field, Schema
 
 _KINDS: Final[dict[type[EngineError], tuple[int, ...]]] = {
     DuplicateKeyError: (2601, 2627),

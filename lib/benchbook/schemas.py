@@ -1,12 +1,12 @@
-"""What data looks like: schemas of flat records, and the bookstore's classes; no generating, no encoding."""
+"""What data looks like: flat records and their schemas, and the bookstore's classes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Generic, Literal, TypeAlias, TypeVar
 
-Record = Mapping[str, Any]
-"""One flat record by its fields' names: what is read here is never changed."""
+Record: TypeAlias = Mapping[str, Any]
+"""A flat record: each field's value by its name."""
 
 FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
 
