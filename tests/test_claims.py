@@ -9,7 +9,7 @@ from benchbook.evidence.claim_files import read
 from benchbook.evidence.claim_names import delivered
 from benchbook.evidence.claim_sides import printed
 from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable
-from benchbook.strict import InputError
+from benchbook.inputs import InputError
 from benchbook.studies import replication
 
 WRITTEN = """\

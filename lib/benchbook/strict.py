@@ -1,4 +1,9 @@
-"""Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line."""
+"""Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line.
+
+libyaml scans, but what it scans is resolved here, for no library refuses all that a grid must not hold. ruamel.yaml,
+which knows lines too, refuses duplicate keys, and reads ``010`` as 10 and ``1e999`` as infinity, obeys tags and
+aliases, and ends endless nesting by the interpreter's own limit.
+"""
 
 import difflib
 import math
@@ -6,13 +11,13 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import yaml
+from pydantic import ValidationError
+from pydantic.fields import FieldInfo
 
 from benchbook.inputs import InputError, contents, text
-
-__all__ = ["InputError", "Place", "load", "nearest", "scalar"]
 
 LIMIT: Final = 2**20
 """Bytes of the largest file that is read."""
@@ -39,13 +44,13 @@ def nearest(name: str, right: Iterable[str]) -> str:
 
 
 @dataclass(frozen=True)
-class Place:
+class Located:
     """A value of a file, and where it stands.
 
     Parameters
     ----------
     value
-        A scalar, a list of places, or a dictionary of places.
+        A scalar, or a list or dictionary of located values.
     where
         ``file:line``, or the option of the command that gave it.
     """
@@ -53,22 +58,22 @@ class Place:
     value: Any
     where: str
 
-    def mapping(self, what: str) -> "dict[str, Place]":
-        """Return the value as a mapping of names to places."""
-        items: dict[str, Place] = self._of(dict, f"{what} is a mapping of names to values")
+    def mapping(self, what: str) -> "dict[str, Located]":
+        """Return the value as a mapping of names to located values."""
+        items: dict[str, Located] = self._of(dict, f"{what} is a mapping of names to values")
         return items
 
-    def sequence(self, what: str) -> "list[Place]":
-        """Return the value as a list of places."""
-        items: list[Place] = self._of(list, f"{what} is a list")
+    def sequence(self, what: str) -> "list[Located]":
+        """Return the value as a list of located values."""
+        items: list[Located] = self._of(list, f"{what} is a list")
         return items
 
-    def values(self) -> "list[Place]":
+    def values(self) -> "list[Located]":
         """Return a list's items, or the scalar as the only one."""
         return self.value if isinstance(self.value, list) else [self]
 
     def plain(self) -> Any:
-        """Return the value without places."""
+        """Return the value without where it stands."""
         if isinstance(self.value, list):
             return [item.plain() for item in self.value]
         if isinstance(self.value, dict):
@@ -79,6 +84,57 @@ class Place:
         if not isinstance(self.value, kind):
             raise InputError(self.where, f"{message}, not {self.plain()!r}")
         return self.value
+
+
+class Mistake(NamedTuple):
+    """What pydantic refuses: where it stands, the dotted path to it within what was checked, and what is wrong."""
+
+    where: str
+    path: str
+    said: str
+
+
+def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
+    """Return the first mistake that pydantic found, a wrong name before all others, for it explains a missing one.
+
+    Parameters
+    ----------
+    error
+        What it raised.
+    given
+        What was checked; whatever of it stands nowhere is taken to stand where the whole does.
+    form
+        The model, or other type, that it was checked against.
+    """
+    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
+    place, path = given, list[str]()
+    for part in first["loc"]:  # names of a union's members are parts too, and lead to nothing
+        inside = place.value if isinstance(place.value, dict) else dict(enumerate(place.values()))
+        if part in inside or first["type"] == "missing":
+            place = inside.get(part, place)
+            path.append(str(part))
+    fields = _fields(form, path[:-1])
+    where = place.where or given.where
+    if first["type"] == "extra_forbidden":
+        return Mistake(where, "", f"no key {path[-1]!r}: {nearest(path[-1], fields)}")
+    said = re.sub(r"^(Value error, |\w+ (?=should ))", "", first["msg"])
+    if path and not isinstance(place.value, list | dict):
+        said += f", not {place.value!r}"
+    if first["type"] == "literal_error" and isinstance(place.value, str):
+        levels = [level.strip("'") for level in re.split(", | or ", first["ctx"]["expected"])]
+        said += f" ({nearest(place.value, levels)})"
+    elif path and (field := fields.get(path[-1])) and field.description:
+        said += f" ({field.description})"
+    return Mistake(where, ".".join(path), said)
+
+
+def _fields(form: Any, path: Iterable[str]) -> dict[str, FieldInfo]:
+    """Return the fields of the model that the path leads to from that form; none when it leads to no model."""
+    for name in path:
+        field = _fields(form, ()).get(name)
+        form = field.annotation if field else None
+    found: dict[str, FieldInfo] = getattr(form, "model_fields", {})
+    return found
 
 
 class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
@@ -108,7 +164,7 @@ class _Loader(yaml.composer.Composer, yaml.CSafeLoader):
 _Loader.yaml_implicit_resolvers = {}
 
 
-def load(path: Path) -> Place:
+def load(path: Path) -> Located:
     """Read a YAML file.
 
     Raises
@@ -131,10 +187,10 @@ def load(path: Path) -> Place:
         raise InputError(f"{name}:1", str(error)) from error
     finally:
         loader.dispose()
-    return _place(node, name) if node else Place({}, f"{name}:1")
+    return _located(node, name) if node else Located({}, f"{name}:1")
 
 
-def scalar(written: str, where: str) -> Place:
+def scalar(written: str, where: str) -> Located:
     """Return the value of a plain scalar.
 
     Raises
@@ -143,39 +199,39 @@ def scalar(written: str, where: str) -> Place:
         When it is a number in a form that YAML 1.1 and 1.2 read differently, or one beyond every bound.
     """
     if written in _WORDS:
-        return Place(_WORDS[written], where)
+        return Located(_WORDS[written], where)
     if len(written) > _LONGEST_NUMBER:
-        return Place(written, where)
+        return Located(written, where)
     if _INTEGER.fullmatch(written):
-        return Place(int(written), where)
+        return Located(int(written), where)
     if re.fullmatch(r"[-+]?0[0-9_]+|[-+]?0[xob][0-9a-fA-F_]+|[-+]?[0-9][0-9_]*_[0-9_]*", written):
         raise InputError(where, f"{written} is read in more than one way: write it in plain decimal digits")
     if _FLOAT.fullmatch(written):
         if not math.isfinite(float(written)):
             raise InputError(where, f"{written} is beyond the largest number there is")
-        return Place(float(written), where)
-    return Place(written, where)
+        return Located(float(written), where)
+    return Located(written, where)
 
 
-def _place(node: yaml.Node, name: str) -> Place:
+def _located(node: yaml.Node, name: str) -> Located:
     where = f"{name}:{node.start_mark.line + 1}"
     if node.tag not in _TAGS:
         raise InputError(where, f"tags such as {node.tag!r} are not allowed here")
     if isinstance(node, yaml.MappingNode):
-        return Place(_mapping(node, name), where)
+        return Located(_mapping(node, name), where)
     if isinstance(node, yaml.SequenceNode):
-        return Place([_place(item, name) for item in node.value], where)
+        return Located([_located(item, name) for item in node.value], where)
     plain = isinstance(node, yaml.ScalarNode) and not node.style
-    return scalar(node.value, where) if plain else Place(node.value, where)
+    return scalar(node.value, where) if plain else Located(node.value, where)
 
 
-def _mapping(node: yaml.MappingNode, name: str) -> dict[str, Place]:
-    items: dict[str, Place] = {}
+def _mapping(node: yaml.MappingNode, name: str) -> dict[str, Located]:
+    items: dict[str, Located] = {}
     for key, value in node.value:
         where = f"{name}:{key.start_mark.line + 1}"
         if not isinstance(key, yaml.ScalarNode):
             raise InputError(where, "a name is a word")
         if key.value in items:
             raise InputError(where, f"{key.value!r} stands here twice")
-        items[key.value] = Place(_place(value, name).value, where)
+        items[key.value] = Located(_located(value, name).value, where)
     return items

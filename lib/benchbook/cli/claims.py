@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook import grid
 from benchbook.cli import damage, status, tables
-from benchbook.strict import InputError
+from benchbook.inputs import InputError
 
 NARROW: Final = 100
 """Columns below which a line does not wrap any narrower."""

@@ -5,22 +5,25 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, TypeVar, get_args
+from typing import Final, TypeVar, get_args
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import BaseModel, RootModel, ValidationError
 
 from benchbook import paths
 from benchbook.evidence.claim_names import check
-from benchbook.evidence.claims import CLAIM, Claim, Tested
+from benchbook.evidence.claims import Claim, Tested
 from benchbook.evidence.published import STUDIES
 from benchbook.evidence.sentences import Sentence
-from benchbook.strict import InputError, Place, load, nearest
+from benchbook.inputs import InputError
+from benchbook.strict import Located, load, mistake, nearest
 
-T = TypeVar("T")
+T = TypeVar("T", bound=BaseModel)
 SECTIONS: Final = ("study", "margins", "sentences", "claims")
-SENTENCE: Final = TypeAdapter(Sentence)
-MARGIN: Final = TypeAdapter(tuple[float, str])
-KINDS: Final = {kind.__name__.lower(): kind for kind in get_args(Claim)}
+KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
+
+
+class Margin(RootModel[tuple[float, str]]):
+    """A margin, and why so much."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,7 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
 
     Raises
     ------
-    benchbook.strict.InputError
+    benchbook.inputs.InputError
         When a file is wrong.
     """
     found = _all(paths.claims(), paths.published())
@@ -83,7 +86,7 @@ def read(path: Path) -> Claims:
 
     Raises
     ------
-    benchbook.strict.InputError
+    benchbook.inputs.InputError
         When a name in it is wrong, a number is not published, or a sentence names a claim that is not there.
     """
     whole = load(path)
@@ -94,21 +97,24 @@ def read(path: Path) -> Claims:
     study = parts["study"].plain() if "study" in parts else None
     if study not in STUDIES or study != path.stem:
         raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(STUDIES)}")
-    margins = parts.get("margins", Place({}, whole.where)).mapping("margins")
+    margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
     found = tuple(_claim(item, study, margins) for item in _items(parts, "claims"))
-    stated = tuple(_valid(SENTENCE, item, "a sentence") for item in _items(parts, "sentences"))
+    stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [claim.id for claim in found])
     return Claims(study, stated, found)
 
 
-def _items(parts: dict[str, Place], section: str) -> list[Place]:
+def _items(parts: dict[str, Located], section: str) -> list[Located]:
     return parts[section].sequence(section) if section in parts else []
 
 
-def _claim(item: Place, study: str, margins: dict[str, Place]) -> Claim:
+def _claim(item: Located, study: str, margins: dict[str, Located]) -> Claim:
     values = item.mapping("a claim")
     name = str(values["id"].plain()) if "id" in values else "a claim without id"
-    claim = _valid(CLAIM, _with_margin(item, values, margins, name), name)
+    kind = str(values["compare"].plain()) if "compare" in values else ""
+    if kind not in KINDS:
+        raise InputError(item.where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
+    claim = _valid(KINDS[kind], _with_margin(item, values, margins, name), name)
     if claim.study != study:
         raise InputError(item.where, f"{name}: the id begins with the study: {study}.…")
     if isinstance(claim, Tested):
@@ -119,61 +125,35 @@ def _claim(item: Place, study: str, margins: dict[str, Place]) -> Claim:
     return claim
 
 
-def _with_margin(item: Place, values: dict[str, Place], margins: dict[str, Place], name: str) -> Place:
+def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, Located], name: str) -> Located:
     """Return the claim with the margin that it names."""
     margin = values.get("margin")
     if margin is None or not isinstance(margin.value, str):
         return item
     if margin.value not in margins:
         raise InputError(margin.where, f"{name}: no margin {margin.value!r}: {nearest(margin.value, margins)}")
-    value, why = _valid(MARGIN, margins[margin.value], f"the margin {margin.value}")
-    return Place({**values, "margin": Place(value, margin.where), "why_margin": Place(why, margin.where)}, item.where)
+    value, why = _valid(Margin, margins[margin.value], f"the margin {margin.value}").root
+    return Located(
+        {**values, "margin": Located(value, margin.where), "why_margin": Located(why, margin.where)}, item.where
+    )
 
 
-def _valid(form: TypeAdapter[T], item: Place, name: str) -> T:
+def _valid(form: type[T], item: Located, name: str) -> T:
     """Return the value in that form.
 
     Raises
     ------
-    benchbook.strict.InputError
+    benchbook.inputs.InputError
         When it has another.
     """
     try:
-        return form.validate_json(json.dumps(item.plain()))
+        return form.model_validate_json(json.dumps(item.plain()))
     except ValidationError as error:
-        first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")  # a wrong name explains a missing
-        raise InputError(_where(item, first["loc"]), f"{name}: {_explained(first)}") from error
+        where, path, said = mistake(error, item, form)
+        raise InputError(where, ": ".join(filter(None, (name, path, said)))) from error
 
 
-def _explained(first: Any) -> str:
-    loc = [str(part) for part in first["loc"]]
-    message = str(first["msg"]).removeprefix("Value error, ").replace("Input should", "should")
-    if first["type"] == "extra_forbidden":
-        return f"no key {loc[-1]!r}: {nearest(loc[-1], _keys(loc))}"
-    if loc[-1:] == ["sha"]:
-        message += " (8 hexadecimal digits, in quotes)"
-    shown = [part for part in loc if part not in KINDS]
-    return f"{'.'.join(shown)}: {message}" if shown else message
-
-
-def _keys(loc: Sequence[str]) -> list[str]:
-    """Return the keys of the form that a wrong one stands in."""
-    form: Any = KINDS.get(loc[0], Sentence)
-    for part in loc[1:-1]:
-        form = form.model_fields[part].annotation
-    return list(form.model_fields)
-
-
-def _where(item: Place, loc: Sequence[int | str]) -> str:
-    """Return the line of the innermost value that the error names."""
-    place = item
-    for part in loc:
-        known = place.value if isinstance(place.value, dict) else dict(enumerate(place.values()))
-        place = known.get(part, place)
-    return place.where
-
-
-def _mapped(parts: dict[str, Place], stated: Sequence[Sentence], ids: list[str]) -> None:
+def _mapped(parts: dict[str, Located], stated: Sequence[Sentence], ids: list[str]) -> None:
     """Check that each sentence stands once and names claims of this file."""
     seen: set[tuple[str, int]] = set()
     for item, sentence in zip(_items(parts, "sentences"), stated, strict=True):

@@ -3,7 +3,7 @@
 import itertools
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 Level: TypeAlias = bool | int | float | str
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
@@ -193,7 +193,6 @@ class Rank(Tested):
 
 
 Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
-CLAIM: TypeAdapter[Claim] = TypeAdapter(Annotated[Claim, Field(discriminator="compare")])
 
 
 def one_factor(levels: dict[str, Any], name: str) -> str:

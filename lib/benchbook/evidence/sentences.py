@@ -21,7 +21,7 @@ class Sentence(Strict):
 
     section: Text
     sentence: Annotated[int, Field(ge=1)]
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$")]
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$", description="8 hexadecimal digits, in quotes")]
     claims: tuple[str, ...] = ()
     none: str = ""
 

@@ -9,10 +9,10 @@ from typing import Any, Final
 from pydantic import BaseModel, ValidationError
 
 from benchbook import datasets, paths
-from benchbook.grid.errors import GridError, nearest
+from benchbook.grid.errors import GridError
 from benchbook.grid.parse import Grid
 from benchbook.grid.sections import STAND_IN, Point
-from benchbook.strict import Place
+from benchbook.strict import Located, mistake
 
 POINTS: Final = 10_000
 """Points of the largest grid of a study; the papers' have some hundreds."""
@@ -21,7 +21,7 @@ BLOCKS: Final = 1_000
 """The papers' grids have six."""
 
 
-def points(grid: Grid, products: Sequence[Mapping[str, Place]] | None = None) -> list[Point]:
+def points(grid: Grid, products: Sequence[Mapping[str, Located]] | None = None) -> list[Point]:
     """Return the grid's points in its order, each once, the parameters that it does not name at their defaults.
 
     Parameters
@@ -42,15 +42,15 @@ def points(grid: Grid, products: Sequence[Mapping[str, Place]] | None = None) ->
     _check_count(some)
     for axes in some:
         for values in itertools.product(*(place.values() for place in axes.values())):
-            point = {name: _located(name, place) for name, place in zip(axes, values, strict=True)}
+            point = {name: _with_whole_path(name, place) for name, place in zip(axes, values, strict=True)}
             for override in grid.overrides:
                 if matches(point, override.when):
-                    point |= {name: _located(name, place) for name, place in override.values.items()}
+                    point |= {name: _with_whole_path(name, place) for name, place in override.values.items()}
             found.setdefault(key(point), point)
     return list(found.values())
 
 
-def _check_count(products: Sequence[Mapping[str, Place]]) -> None:
+def _check_count(products: Sequence[Mapping[str, Located]]) -> None:
     counts = [math.prod(len(place.values()) for place in axes.values()) for axes in products]
     if (total := sum(counts)) > POINTS:
         largest = products[counts.index(max(counts))]
@@ -71,7 +71,7 @@ def twins(grid: Grid, found: Sequence[Point]) -> list[Point]:
     second: dict[str, Point] = {}
     for condition in grid.aa:
         chosen = [point for point in found if matches(point, condition)]
-        second |= {key(point): {**point, "arm": Place("b", _where(condition))} for point in chosen}
+        second |= {key(point): {**point, "arm": Located("b", _where(condition))} for point in chosen}
     return list(second.values())
 
 
@@ -84,14 +84,15 @@ def check_twins(grid: Grid, found: Sequence[Point]) -> None:
 
 def excluded(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
     """Return why the grid does not run a point, on a stand-in or on the product; None when it does."""
-    asked = {**point, STAND_IN: Place(stand_in, "")}
+    asked = {**point, STAND_IN: Located(stand_in, "")}
     return next((one.why for one in grid.exclude if matches(asked, one.when)), None)
 
 
-def matches(point: Mapping[str, Place], condition: Mapping[str, Place]) -> bool:
+def matches(point: Mapping[str, Located], condition: Mapping[str, Located]) -> bool:
     """Return whether each parameter of the condition has one of its values."""
     return all(
-        name in point and any(_same(point[name].value, _located(name, one).value) for one in condition[name].values())
+        name in point
+        and any(_same(point[name].value, _with_whole_path(name, one).value) for one in condition[name].values())
         for name in condition
     )
 
@@ -107,7 +108,9 @@ def validated(grid: Grid, point: Point) -> BaseModel:
     try:
         parameters = grid.model.model_validate({name: one.plain() for name, one in point.items() if name != "blocks"})
     except ValidationError as error:
-        raise _explained(error, point) from error
+        latest = max((one.where for one in point.values()), key=_lateness)
+        where, name, said = mistake(error, Located(point, latest), grid.model)
+        raise GridError(where, f"{name} {said}".strip()) from error
     if file := getattr(parameters, "dataset_file", None):
         try:
             datasets.checked(file)
@@ -124,30 +127,17 @@ def blocks(grid: Grid, point: Point) -> int:
     GridError
         When it is not a whole number from 1 to `BLOCKS`.
     """
-    place = point.get("blocks") or grid.fixed.get("blocks", Place(1, grid.study))
+    place = point.get("blocks") or grid.fixed.get("blocks", Located(1, grid.study))
     if type(place.value) is not int or not 1 <= place.value <= BLOCKS:
         raise GridError(place.where, f"blocks is a whole number from 1 to {BLOCKS:,}, not {place.plain()!r}")
     return place.value
 
 
-def _explained(error: ValidationError, point: Point) -> GridError:
-    first = error.errors()[0]
-    message = first["msg"].removeprefix("Value error, ").removeprefix("Input should be ")
-    if not first["loc"]:
-        return GridError(max((place.where for place in point.values()), key=_lateness), message)
-    name = str(first["loc"][0])
-    value = point[name].plain()
-    advice = ""
-    if first["type"] == "literal_error" and isinstance(value, str):
-        advice = f" ({nearest(value, [item.strip(chr(39)) for item in message.replace(' or ', ', ').split(', ')])})"
-    return GridError(point[name].where or "parameters", f"{name} should be {message}, not {value!r}{advice}")
-
-
 def _defaults(model: type[BaseModel]) -> Point:
-    return {name: Place(field.default, "") for name, field in model.model_fields.items() if not field.is_required()}
+    return {name: Located(field.default, "") for name, field in model.model_fields.items() if not field.is_required()}
 
 
-def _located(name: str, place: Place) -> Place:
+def _with_whole_path(name: str, place: Located) -> Located:
     """Return a parameter's value; a file's with the whole path, for a cell works in another folder.
 
     An option's path begins in the working folder, a grid's in the checkout's, wherever the command is given.
@@ -156,7 +146,7 @@ def _located(name: str, place: Place) -> Place:
         return place
     try:
         start = Path() if place.where.startswith("--") else paths.root()
-        return Place(str((start / place.value).resolve()), place.where)
+        return Located(str((start / place.value).resolve()), place.where)
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of symbolic links
         raise GridError(place.where, f"dataset_file: {place.value!r} is no path of a file: {error}") from error
 
@@ -176,5 +166,5 @@ def _lateness(where: str) -> tuple[bool, int]:
     return where.startswith("--"), int(line) if line.isdigit() else 0
 
 
-def _where(condition: Mapping[str, Place]) -> str:
+def _where(condition: Mapping[str, Located]) -> str:
     return next((place.where for place in condition.values()), "aa")

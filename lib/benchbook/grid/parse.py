@@ -20,7 +20,7 @@ from benchbook.grid.sections import (
     products,
     today,
 )
-from benchbook.strict import Place, load
+from benchbook.strict import Located, load
 
 SECTIONS: Final = ("study", "parameters", "grid", "overrides", "exclude", "aa", "profiles")
 PROFILE: Final = ("grid", "if_available", "overrides", "exclude", "aa", "blocks")
@@ -52,13 +52,13 @@ class Grid:
 
     study: str
     model: type[BaseModel]
-    fixed: Mapping[str, Place]
-    products: tuple[Mapping[str, Place], ...]
-    if_available: tuple[Mapping[str, Place], ...] = ()
+    fixed: Mapping[str, Located]
+    products: tuple[Mapping[str, Located], ...]
+    if_available: tuple[Mapping[str, Located], ...] = ()
     overrides: tuple[Override, ...] = ()
     exclude: tuple[Exclusion, ...] = ()
-    aa: tuple[Mapping[str, Place], ...] = ()
-    profiles: Mapping[str, Place] = ()  # type: ignore[assignment]
+    aa: tuple[Mapping[str, Located], ...] = ()
+    profiles: Mapping[str, Located] = ()  # type: ignore[assignment]
 
     def profile(self, name: str) -> "Grid":
         """Return a profile's selection.
@@ -82,7 +82,7 @@ class Grid:
                 chosen = chosen.put(parameter, place)
         return chosen
 
-    def put(self, parameter: str, place: Place) -> "Grid":
+    def put(self, parameter: str, place: Located) -> "Grid":
         """Return the grid with other values of a parameter: in each product that varies it, else for every cell."""
         if parameter == "blocks" or not any(parameter in product for product in (*self.products, *self.if_available)):
             return replace(self, fixed={**self.fixed, parameter: place})
@@ -129,7 +129,7 @@ def read(study: str) -> Grid:
     return grid
 
 
-def _sections(study: str) -> dict[str, Place]:
+def _sections(study: str) -> dict[str, Located]:
     if study not in studies.SLUGS:
         raise GridError(study, f"no such study: {nearest(study, studies.SLUGS)}")
     whole = load(paths.grids() / f"{study}.yaml")
@@ -141,9 +141,11 @@ def _sections(study: str) -> dict[str, Place]:
     if parts["study"].plain() != study:
         raise GridError(parts["study"].where, f"this file is the grid of {study}, not of {parts['study'].plain()}")
     names, lists = ("parameters", "profiles"), ("overrides", "exclude", "aa")
-    empty = {name: Place({}, whole.where) for name in names} | {name: Place([], whole.where) for name in lists}
+    empty = {name: Located({}, whole.where) for name in names} | {name: Located([], whole.where) for name in lists}
     return {**empty, **parts}
 
 
-def _varied(products: tuple[Mapping[str, Place], ...], parameter: str, place: Place) -> tuple[Mapping[str, Place], ...]:
+def _varied(
+    products: tuple[Mapping[str, Located], ...], parameter: str, place: Located
+) -> tuple[Mapping[str, Located], ...]:
     return tuple({**product, parameter: place} if parameter in product else product for product in products)

@@ -9,9 +9,9 @@ from typing import Any, Final
 from pydantic import BaseModel
 
 from benchbook.grid.errors import GridError, nearest
-from benchbook.strict import Place
+from benchbook.strict import Located
 
-Point = dict[str, Place]
+Point = dict[str, Located]
 """A value for each parameter."""
 
 
@@ -23,15 +23,15 @@ STAND_IN: Final = "stand_in"
 class Override:
     """Values for all points of which `when` holds, one for each parameter that it sets; ``blocks`` may be one."""
 
-    when: Mapping[str, Place]
-    values: Mapping[str, Place]
+    when: Mapping[str, Located]
+    values: Mapping[str, Located]
 
 
 @dataclass(frozen=True)
 class Exclusion:
     """Points that are not run although the grid has them, and why; `when` may ask for a stand-in."""
 
-    when: Mapping[str, Place]
+    when: Mapping[str, Located]
     why: str
 
 
@@ -39,7 +39,7 @@ _FORMER: Final = {"cuts": "exclude", "where_found": "if_available"}
 """What sections were called once."""
 
 
-def today(parts: Mapping[str, Place]) -> dict[str, Place]:
+def today(parts: Mapping[str, Located]) -> dict[str, Located]:
     """Return sections by today's names; of one that goes by its former name a line is said."""
     for former in [name for name in _FORMER if name in parts]:
         _say(f"{parts[former].where}: {former} is called {_FORMER[former]} by now")
@@ -51,7 +51,7 @@ def _say(note: str) -> None:
     print(note, file=sys.stderr)
 
 
-def fixed(place: Place, model: type[BaseModel]) -> Mapping[str, Place]:
+def fixed(place: Located, model: type[BaseModel]) -> Mapping[str, Located]:
     """Return what is the same for every cell."""
     found = place.mapping("parameters")
     known(found, ("blocks", *model.model_fields), "parameter")
@@ -61,7 +61,7 @@ def fixed(place: Place, model: type[BaseModel]) -> Mapping[str, Place]:
     return found
 
 
-def products(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place], ...]:
+def products(place: Located, model: type[BaseModel]) -> tuple[Mapping[str, Located], ...]:
     """Return for each product the values of each parameter."""
     found = tuple(item.mapping("a product of the grid") for item in place.sequence("grid"))
     if not found:
@@ -74,7 +74,7 @@ def products(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place],
     return found
 
 
-def overrides(place: Place, model: type[BaseModel]) -> tuple[Override, ...]:
+def overrides(place: Located, model: type[BaseModel]) -> tuple[Override, ...]:
     """Return the values that some points get in place of their own."""
     found = []
     for item in place.sequence("overrides"):
@@ -86,7 +86,7 @@ def overrides(place: Place, model: type[BaseModel]) -> tuple[Override, ...]:
     return tuple(found)
 
 
-def exclusions(place: Place, model: type[BaseModel]) -> tuple[Exclusion, ...]:
+def exclusions(place: Located, model: type[BaseModel]) -> tuple[Exclusion, ...]:
     """Return what is not run, and why."""
     found = []
     for item in place.sequence("exclude"):
@@ -97,7 +97,7 @@ def exclusions(place: Place, model: type[BaseModel]) -> tuple[Exclusion, ...]:
     return tuple(found)
 
 
-def _complete(item: Place, what: str, keys: tuple[str, ...]) -> dict[str, Place]:
+def _complete(item: Located, what: str, keys: tuple[str, ...]) -> dict[str, Located]:
     """Return the item's parts, which are these, all of them."""
     parts = item.mapping(what)
     known(parts, keys, "key")
@@ -107,7 +107,7 @@ def _complete(item: Place, what: str, keys: tuple[str, ...]) -> dict[str, Place]
     return parts
 
 
-def conditions(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place], ...]:
+def conditions(place: Located, model: type[BaseModel]) -> tuple[Mapping[str, Located], ...]:
     """Return the points that get a second arm."""
     found = tuple(item.mapping("an A/A cell") for item in place.sequence("aa"))
     for condition in found:
@@ -115,7 +115,7 @@ def conditions(place: Place, model: type[BaseModel]) -> tuple[Mapping[str, Place
     return found
 
 
-def known(found: Mapping[str, Place], right: Iterable[Any], kind: str) -> None:
+def known(found: Mapping[str, Located], right: Iterable[Any], kind: str) -> None:
     """Refuse the first name that is none of the right ones."""
     names = list(right)
     for name, place in found.items():
@@ -123,7 +123,7 @@ def known(found: Mapping[str, Place], right: Iterable[Any], kind: str) -> None:
             raise GridError(place.where, f"no {kind} {name!r}: {nearest(name, names)}")
 
 
-READ: Final[Mapping[str, Callable[[Place, type[BaseModel]], Any]]] = {
+READ: Final[Mapping[str, Callable[[Located, type[BaseModel]], Any]]] = {
     "grid": products,
     "if_available": products,
     "overrides": overrides,

@@ -10,7 +10,7 @@ from benchbook.grid.errors import GridError, nearest
 from benchbook.grid.expand import check_twins, matches, optional, points, twins, validated
 from benchbook.grid.parse import Grid, read
 from benchbook.grid.sections import Point
-from benchbook.strict import Place, scalar
+from benchbook.strict import Located, scalar
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ def _points(grid: Grid, *, strict: bool) -> list[tuple[Grid, Point, bool]]:
     ]
 
 
-def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Place]:
+def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Located]:
     """Return the parameter and the values that an option names."""
     where = f"{option} {text}"
     name, equals, given = text.partition("=")
@@ -64,8 +64,8 @@ def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Place]
         raise GridError(where, f"write {option} NAME=VALUE or {option} NAME=VALUE,VALUE")
     if name not in names:
         raise GridError(where, f"no parameter {name!r}: {nearest(name, names)}")
-    values: list[Place] = [scalar(value, where) for value in given.split(",")]
-    return name, Place(values, where) if len(values) > 1 else values[0]
+    values: list[Located] = [scalar(value, where) for value in given.split(",")]
+    return name, Located(values, where) if len(values) > 1 else values[0]
 
 
 def _filtered(chosen: list[tuple[Grid, Point, bool]], condition: Point) -> list[tuple[Grid, Point, bool]]:
@@ -77,7 +77,7 @@ def _filtered(chosen: list[tuple[Grid, Point, bool]], condition: Point) -> list[
     raise GridError(place.where, f"no cell is like that: of {name}, {nearest(str(place.plain()), there)}")
 
 
-def _changed(grid: Grid, settings: Iterable[tuple[str, Place]]) -> Grid:
+def _changed(grid: Grid, settings: Iterable[tuple[str, Located]]) -> Grid:
     """Return the grid with other values of some parameters, which no override of it changes back."""
     for name, place in settings:
         if name == "blocks" or name in grid.model.model_fields:

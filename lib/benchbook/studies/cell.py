@@ -63,7 +63,7 @@ class CellParameters(BaseModel):
         form = cls.model_fields[str(info.field_name)].annotation
         levels = get_args(form) if get_origin(form) is Literal else ()
         if type(value) in (bool, float) and value in levels and type(value) not in map(type, levels):
-            raise ValueError(" or ".join(map(repr, levels)))
+            raise ValueError(f"should be {' or '.join(map(repr, levels))}")
         return value
 
     def own_records(self) -> datasets.Dataset | None:
