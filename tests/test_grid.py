@@ -443,7 +443,7 @@ def test_identity_changes_with_parameters_arm_server_and_host(
         identity(seed=2),
         grid.identity("crud", parameters(engine="noop"), "2.0"),
     }
-    monkeypatch.setattr("benchbook.measure.host", lambda: "elsewhere")
+    monkeypatch.setattr("benchbook.grid.identities.host", lambda: "elsewhere")
     assert len({base, *others, identity()}) == 6
 
 

@@ -12,7 +12,8 @@ import pytest
 
 from benchbook import measure
 from benchbook.measure import Meter, MeterError, NotIdle
-from benchbook.measure.process import tree_cpu
+from benchbook.measure.environment import environment, host
+from benchbook.measure.meters import tree_cpu
 
 MS = 1_000_000
 
@@ -202,8 +203,8 @@ def test_idle_says_when_a_server_is_gone():
 
 
 def test_the_environment_says_on_what_was_measured(tmp_path):
-    described = json.loads(json.dumps(measure.environment(tmp_path)))
-    assert described["host"] == measure.host()
+    described = json.loads(json.dumps(environment(tmp_path)))
+    assert described["host"] == host()
     assert described["cores"] == os.cpu_count()
     assert described["memory"] == psutil.virtual_memory().total
     assert described["fsyncs_per_s"] > 0
@@ -217,4 +218,4 @@ def test_the_environment_says_on_what_was_measured(tmp_path):
 def test_a_folder_in_memory_is_flagged():
     from pathlib import Path
 
-    assert measure.environment(Path("/dev/shm"))["file_system_in_memory"]
+    assert environment(Path("/dev/shm"))["file_system_in_memory"]

@@ -5,8 +5,9 @@ import platform
 import sys
 from typing import Any
 
-from benchbook import databases, folders, lanes, measure, servers
+from benchbook import databases, folders, lanes, servers
 from benchbook.cli import status, tables
+from benchbook.measure.environment import environment
 from benchbook.registry import untested
 
 
@@ -60,7 +61,7 @@ def _lanes() -> list[dict[str, Any]]:
 def _limits() -> list[str]:
     """Return what this system lacks, a line each with the nearest remedy."""
     servers_folder = folders.temporary()
-    found = measure.environment(servers_folder)
+    found = environment(servers_folder)
     lines = []
     if sys.platform != "linux":
         lines.append("PSS is not told by this system: memory_pss is left out, memory_rss stands (Linux tells both)")

@@ -9,10 +9,11 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from benchbook import datasets, measure, paths, processes, studies
+from benchbook import datasets, paths, processes, studies
 from benchbook.grid.errors import GridError
 from benchbook.grid.sources import Closure, closure, normal
 from benchbook.inputs import contents, text
+from benchbook.measure.environment import host
 from benchbook.servers import Found
 
 LENGTH = 20
@@ -52,7 +53,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
             "code": code_hash(study, parameters),
             "libraries": [*code(study, parameters).libraries, ("python", platform.python_version())],
             "server": server,
-            "host": measure.host(),
+            "host": host(),
             **({"inherited": inherited} if inherited else {}),
         }
     )[:LENGTH]

@@ -1,9 +1,6 @@
-"""Clocks, process CPU and memory, and the environment's description; counters reach `timed` as callables."""
+"""A clock, meters of CPU and memory, and the timed section between their readings; the machine's description."""
 
-from benchbook.measure.environment import environment, host
-from benchbook.measure.idleness import NotIdle, idle
-from benchbook.measure.machine import capacity_meter, machine_meters
-from benchbook.measure.process import client_meters, process_meters
+from benchbook.measure.meters import NotIdle, capacity_meter, client_meters, idle, machine_meters, process_meters
 from benchbook.measure.timing import Meter, MeterError, Reading, clock, timed
 
 __all__ = [
@@ -14,8 +11,6 @@ __all__ = [
     "capacity_meter",
     "client_meters",
     "clock",
-    "environment",
-    "host",
     "idle",
     "machine_meters",
     "process_meters",

@@ -1,10 +1,10 @@
 """What a number was measured on: the machine, its load, the data folder's disk, the libraries."""
 
-import functools
 import os
 import platform
 import resource
 import tempfile
+from functools import cache
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final
@@ -13,23 +13,12 @@ import psutil
 
 from benchbook.measure.timing import clock
 
-LIBRARIES: Final = (
-    "beanie",
-    "lxml",
-    "mongoengine",
-    "msgspec",
-    "numpy",
-    "orjson",
-    "pandas",
-    "psycopg",
-    "pyarrow",
-    "pydantic",
-    "pydantic-xml",
-    "pymongo",
-    "xsdata",
-)
-PROBE_NS: Final = 50_000_000
-IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
+_LIBRARIES: Final = (
+    "beanie", "lxml", "mongoengine", "msgspec", "numpy", "orjson", "pandas", "psycopg", "pyarrow", "pydantic",
+    "pydantic-xml", "pymongo", "xsdata",
+)  # fmt: skip
+_PROBE_NS: Final = 50_000_000
+_IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
 
 
 def host() -> str:
@@ -68,10 +57,10 @@ def environment(data_folder: Path) -> dict[str, Any]:
         "kernel": f"{platform.system()} {platform.release()} {platform.machine()}",
         "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "file_system": kind,
-        "file_system_in_memory": kind in IN_MEMORY,
+        "file_system_in_memory": kind in _IN_MEMORY,
         "fsyncs_per_s": _probed(data_folder),
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "libraries": dict(_versions()),
+        "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
     }
 
 
@@ -82,23 +71,18 @@ def _probed(folder: Path) -> float | None:
         return None
 
 
-@functools.cache
+@cache
 def fsync_rate(folder: Path) -> float:
     """Return how often a second a 4 KiB append reaches the folder's disk, one after the other (probed once)."""
     page, count = bytes(4096), 0
     with tempfile.TemporaryFile(dir=folder) as file:
         start = clock()
-        while clock() - start < PROBE_NS:
+        while clock() - start < _PROBE_NS:
             file.write(page)
             file.flush()
             os.fsync(file.fileno())
             count += 1
         return count * 1e9 / (clock() - start)
-
-
-@functools.cache
-def _versions() -> tuple[tuple[str, str], ...]:
-    return tuple((name, version) for name in LIBRARIES if (version := _version(name)))
 
 
 def _version(name: str) -> str | None:
@@ -108,13 +92,8 @@ def _version(name: str) -> str | None:
         return None
 
 
-@functools.cache
 def _cpu_model() -> str:
-    if (info := Path("/proc/cpuinfo")).exists():
-        for line in info.read_text().splitlines():
-            if line.startswith(("model name", "Model")):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
+    return _of_cpu("model name", "Model") or platform.processor() or platform.machine()
 
 
 def _usable_cores() -> float:
@@ -125,14 +104,17 @@ def _usable_cores() -> float:
 
 
 def _frequency() -> float | None:
-    kilohertz = _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq")
-    if kilohertz:
+    if kilohertz := _first_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_cur_freq"):
         return int(kilohertz) / 1e3
-    if (info := Path("/proc/cpuinfo")).exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("cpu MHz"):
-                return float(line.partition(":")[2])
-    return None
+    megahertz = _of_cpu("cpu MHz")
+    return float(megahertz) if megahertz else None
+
+
+def _of_cpu(*names: str) -> str | None:
+    """Return the first of these in ``/proc/cpuinfo``."""
+    info = Path("/proc/cpuinfo")
+    lines = info.read_text().splitlines() if info.exists() else []
+    return next((line.partition(":")[2].strip() for line in lines if line.startswith(names)), None)
 
 
 def _file_system(folder: Path) -> str | None:

@@ -25,12 +25,10 @@ class Meter:
 
     Parameters
     ----------
-    metric, role
-        What is read and of whom, in the words of the results' schema.
+    metric, role, source
+        What is read, of whom and where, in the words of the results' schema.
     unit
         Unit of what `read` returns (``ns`` or ``B``).
-    source
-        Where the number comes from.
     resolution
         Smallest step of the number, in `unit`.
     read
@@ -58,11 +56,6 @@ class Reading:
     unit: str
     source: str
     resolution: float
-
-
-def wall_time(value: int, role: str = "client", metric: str = "wall_time") -> Reading:
-    """Return an interval of `clock` (ns) as a reading."""
-    return Reading(metric, role, value, "ns", CLOCK_SOURCE, CLOCK_RESOLUTION)
 
 
 def timed(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, list[Reading]]:
@@ -96,7 +89,7 @@ def timed(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, lis
     outward = [*reversed(deltas), *(index for index in inward if index not in before)]
     after = {index: _read(meters[index]) for index in outward}
     readings = [_reading(meter, after[index] - before.get(index, 0)) for index, meter in enumerate(meters)]
-    return result, [wall_time(duration), *readings]
+    return result, [Reading("wall_time", "client", duration, "ns", CLOCK_SOURCE, CLOCK_RESOLUTION), *readings]
 
 
 def _read(meter: Meter) -> float:

@@ -8,8 +8,9 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from benchbook import datasets, measure, results, studies
+from benchbook import datasets, results, studies
 from benchbook.grid import Cell, code_hash
+from benchbook.measure.environment import host
 from benchbook.runner.durations import STEP_S, Took
 from benchbook.runner.visit import Visit
 
@@ -27,7 +28,7 @@ def columns(cell: Cell, run_id: str, state: results.State, reason: str | None = 
         "block": cell.block,
         "position": cell.position,
         "run_id": run_id,
-        "host": measure.host(),
+        "host": host(),
         "study": cell.study,
         "topology": cell.topology,
         "dataset": studies.load(cell.study).dataset(cell.parameters),

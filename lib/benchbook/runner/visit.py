@@ -8,9 +8,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Self
 
-from benchbook import databases, folders, measure, processes, servers
+from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder
+from benchbook.measure.environment import environment
 from benchbook.runner import kernels
 from benchbook.runner.kernels import ForkServer, fork_server
 from benchbook.servers import Running, ServerError
@@ -103,7 +104,7 @@ class Visit(AbstractContextManager["Visit"]):
     @cached_property
     def environment(self) -> dict[str, Any]:
         """What the cells are measured on: the machine, and the servers without their addresses."""
-        found: dict[str, Any] = measure.environment(folders.temporary())
+        found: dict[str, Any] = environment(folders.temporary())
         found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
         found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}

@@ -1,4 +1,4 @@
-"""CPU and memory of processes: of this one, of another, or of another with all its children.
+"""Meters of CPU and memory: of this process, of another, of one with all its children, of the whole machine; idleness.
 
 The kernel's clock of another process is exact to the nanosecond but holds user and system time together; the split is
 kept in ticks of 10 ms. So a process' user and system times add up to its clock, and each alone is good to two ticks
@@ -9,18 +9,27 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
 import psutil
 
-from benchbook.measure.timing import Meter
+from benchbook.measure.timing import CLOCK_RESOLUTION, CLOCK_SOURCE, Meter, clock
 
 LINUX: Final = sys.platform == "linux"
 TICK: Final = 1e9 / os.sysconf("SC_CLK_TCK")
 """The kernel's tick in nanoseconds."""
+
+CPU_SOURCE: Final = "/proc/stat" if LINUX else "psutil.cpu_times"
+MEMORY_SOURCE: Final = "/proc/meminfo" if LINUX else "psutil.virtual_memory"
+WINDOW_S: Final = 0.1
+"""Over how long it is seen whether servers are idle."""
+
+
+class NotIdle(RuntimeError):  # noqa: N818
+    """A server kept its processor busy, or went away."""
 
 
 class Cpu(NamedTuple):
@@ -31,22 +40,10 @@ class Cpu(NamedTuple):
 
 
 def process_meters(pid: int, role: str, *, tree: bool = False) -> list[Meter]:
-    """Return the meters of another process.
+    """Return a process' ``cpu_user``, ``cpu_system`` (ns), ``memory_rss`` (B), and ``memory_pss`` (B) where it is told.
 
-    Parameters
-    ----------
-    pid
-        The process.
-    role
-        Whose readings these are.
-    tree
-        Also count its children: those that live, and the CPU of those it has reaped.
-
-    Returns
-    -------
-    list of Meter
-        ``cpu_user`` and ``cpu_system`` in ns, ``memory_rss`` in B, and ``memory_pss`` in B where the kernel tells
-        (Linux, with the right to read the process' maps). RSS counts a page once for every process that maps it.
+    A tree holds its children too: those that live, and the CPU of those it has reaped. RSS counts a page once for every
+    process that maps it; PSS is told by Linux, to those who may read the process' maps.
     """
 
     def cpu() -> Cpu:
@@ -79,10 +76,7 @@ def client_meters() -> list[Meter]:
 def tree_cpu(pid: int) -> Cpu:
     """Return the CPU time of a process and all its children, the reaped ones too.
 
-    Raises
-    ------
-    psutil.Error, OSError
-        When the process is gone or hidden.
+    Raises `psutil.Error` or `OSError` when the process is gone or hidden.
     """
     top = _cpu(pid)
     times = [top, _reaped(psutil.Process(pid))]
@@ -90,6 +84,57 @@ def tree_cpu(pid: int) -> Cpu:
         with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
             times += [_cpu(child.pid), _reaped(child)]
     return Cpu(sum(each.user for each in times), sum(each.system for each in times))
+
+
+def machine_meters() -> list[Meter]:
+    """Return the machine's ``cpu_user``, ``cpu_system``, ``cpu_capacity`` (ns), ``memory_used``, ``memory_total`` (B).
+
+    User time holds niced processes, system time the serving of interrupts, capacity every state of every processor.
+    Used memory is all that is not free, the page cache too: so did the SAR of 2009.
+    """
+    return [
+        *(
+            Meter(metric, "machine", "ns", CPU_SOURCE, TICK, read)
+            for metric, read in (("cpu_user", _user), ("cpu_system", _system), ("cpu_capacity", _capacity))
+        ),
+        Meter("memory_used", "machine", "B", MEMORY_SOURCE, 1024, _used, kind="after"),
+        Meter("memory_total", "machine", "B", MEMORY_SOURCE, 1024, _total, kind="after"),
+    ]
+
+
+def capacity_meter(role: str) -> Meter:
+    """Return what all processors of this machine could have given in the window, in ns, on the monotonic clock."""
+    processors = psutil.cpu_count() or 1
+    source = f"{CLOCK_SOURCE} times {processors} processors"
+    return Meter("cpu_capacity", role, "ns", source, CLOCK_RESOLUTION * processors, lambda: clock() * processors)
+
+
+def idle(pids: Iterable[int], threshold: float = 0.02, patience_s: float = 10.0) -> None:
+    """Wait until each server, with its children, uses less than a share of one processor over 100 ms.
+
+    Parameters
+    ----------
+    pids
+        Top processes of the servers.
+    threshold
+        That share.
+    patience_s
+        How long to wait.
+
+    Raises
+    ------
+    NotIdle
+        When patience ran out (says who used how much), or a process is gone.
+    """
+    servers = tuple(pids)
+    deadline = time.monotonic() + patience_s
+    while servers:
+        shares = _shares(servers)
+        if max(shares.values()) < threshold:
+            return
+        if time.monotonic() > deadline:
+            used = ", ".join(f"process {pid} used {share:.1%}" for pid, share in shares.items())
+            raise NotIdle(f"not below {threshold:.0%} of a processor within {patience_s:g} s: {used}")
 
 
 def _children(pid: int) -> list[psutil.Process]:
@@ -149,3 +194,42 @@ def _tells_pss(pid: int) -> bool:
     except (OSError, ValueError):
         return False
     return True
+
+
+def _user() -> float:
+    times = psutil.cpu_times()
+    return float((times.user + getattr(times, "nice", 0.0)) * 1e9)
+
+
+def _system() -> float:
+    times = psutil.cpu_times()
+    return float((times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)) * 1e9)
+
+
+def _capacity() -> float:
+    times = psutil.cpu_times()
+    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # the kernel counts them in user and nice
+    return float((sum(times) - guests) * 1e9)
+
+
+def _used() -> float:
+    memory = psutil.virtual_memory()
+    return float(memory.total - memory.free)
+
+
+def _total() -> float:
+    return float(psutil.virtual_memory().total)
+
+
+def _shares(pids: tuple[int, ...]) -> dict[int, float]:
+    before, start = _totals(pids), clock()
+    time.sleep(WINDOW_S)
+    after, window = _totals(pids), clock() - start
+    return {pid: (after[pid] - before[pid]) / window for pid in pids}
+
+
+def _totals(pids: tuple[int, ...]) -> dict[int, float]:
+    try:
+        return {pid: sum(tree_cpu(pid)) for pid in pids}
+    except (psutil.Error, OSError) as error:
+        raise NotIdle(f"a server cannot be watched: {error}") from error
