@@ -11,8 +11,7 @@ import pytest
 
 from benchbook import formats, wire
 from benchbook.datasets import persons
-from benchbook.wire import digest
-from benchbook.wire.framing import END, ERROR, HEADER, JOIN, OBJECT, READY, START, fields, frame, message, read
+from benchbook.wire.protocol import END, ERROR, HEADER, JOIN, OBJECT, READY, START, fields, frame, message, read
 
 PEOPLE = persons.people(300, 1)
 LIMIT = 10_000
@@ -41,7 +40,7 @@ def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
 def lives(server: wire.Server) -> None:
     """Hold that the server serves the next trial."""
     report = client(server).trial([encoded()], check=True)
-    assert (report.objects, report.digest) == (len(PEOPLE.records), digest.total(PEOPLE.records))
+    assert (report.objects, report.digest) == (len(PEOPLE.records), wire.fingerprints(PEOPLE.records))
 
 
 @pytest.mark.parametrize("connections", [1, 3])
@@ -53,7 +52,7 @@ def test_every_transport_brings_every_object(server, xml_server, codec, transpor
     report = client({"orjson": server, "lxml": xml_server}[codec], transport).trial(streams, check=True)
     assert report.objects == len(objects)
     assert report.bytes == sum(map(len, objects))
-    assert report.digest == digest.total(PEOPLE.records)
+    assert report.digest == wire.fingerprints(PEOPLE.records)
 
 
 def test_the_server_logs_its_own_clock_cpu_and_memory(xml_server):

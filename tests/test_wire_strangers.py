@@ -24,7 +24,7 @@ from benchbook import formats, lanes, processes, wire
 from benchbook.datasets import persons
 from benchbook.measure import idle
 from benchbook.studies import tcp
-from benchbook.wire.framing import (
+from benchbook.wire.protocol import (
     ACK,
     END,
     ERROR,

@@ -27,7 +27,6 @@ from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
 from benchbook.studies.cell import CellParameters, Count, Rows
 from benchbook.studies.lane import elsewhere
-from benchbook.wire import digest
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
@@ -147,5 +146,5 @@ def _check_count(report: wire.Report, data: datasets.Dataset) -> None:
 
 def _check_objects(report: wire.Report, data: datasets.Dataset) -> None:
     _check_count(report, data)
-    if report.digest != digest.total(data.records):
+    if report.digest != wire.fingerprints(data.records):
         raise WrongObjectsError("the objects that the server decoded are not those that were sent")

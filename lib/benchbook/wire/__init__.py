@@ -1,7 +1,6 @@
-"""Objects over TCP: framing, a client's trial, and a multi-threaded server in a process of its own."""
+"""Objects over TCP: a client's trials with a multi-threaded server in a process of its own."""
 
-from benchbook.wire.client import TRANSPORTS, Client, Report, Transport
-from benchbook.wire.framing import LIMIT, WireError
-from benchbook.wire.process import Server, serving
+from benchbook.wire.client import TRANSPORTS, Client, Report, Server, Transport, serving
+from benchbook.wire.protocol import WireError, fingerprints
 
-__all__ = ["LIMIT", "TRANSPORTS", "Client", "Report", "Server", "Transport", "WireError", "serving"]
+__all__ = ["TRANSPORTS", "Client", "Report", "Server", "Transport", "WireError", "fingerprints", "serving"]

@@ -1,4 +1,4 @@
-"""The client's side of a trial, in four transports.
+"""The client's end: the server started in a process of its own, and trials with it in four transports.
 
 ``framed``: a send an object. ``batched``: objects gathered into sends of 64 KiB. ``acknowledged``: a send an object,
 and the server's acknowledgement before the next. ``connection``: a new connection for each object, closed on its
@@ -9,38 +9,82 @@ Every connection begins with the server's secret. They are opened, and it is sai
 of ``connection`` are opened while it runs: there the secret travels in the object's own send, and costs no round trip.
 """
 
+import json
+import secrets
+import selectors
 import socket
+import subprocess
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, BinaryIO, Final, Literal, get_args
+from typing import IO, Any, BinaryIO, Final, Literal, get_args
 
+from benchbook import processes
 from benchbook.measure import Reading
-from benchbook.wire.framing import (
-    ACK,
-    END,
-    ERROR,
-    JOIN,
-    OBJECT,
-    READY,
-    REPORT,
-    START,
-    WireError,
-    fields,
-    frame,
-    message,
-    prepare,
-    read,
-)
-from benchbook.wire.process import Server
+from benchbook.schemas import Schema
+from benchbook.wire import protocol
+from benchbook.wire.protocol import ACK, ERROR, OBJECT, WireError, fields, frame, message, read
 
 Transport = Literal["framed", "batched", "acknowledged", "connection"]
 TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
-BATCH: Final = 2**16
+
+_BATCH: Final = 2**16
+_START_PATIENCE_S: Final = 30.0
 
 Objects = Iterable[bytes]
+
+
+@dataclass(frozen=True)
+class Server:
+    """A running server: its port on the loopback, its process, and what every connection begins with, the secret."""
+
+    port: int
+    pid: int
+    greeting: bytes = field(repr=False)
+
+
+@contextmanager
+def serving(codec: str, schema: Schema, limit: int = protocol.LIMIT) -> Iterator[Server]:
+    """Run a server, which ends with this process, for the time of the context; from the main thread only.
+
+    It is given a secret of its own on its standard input, for arguments and environment can be seen by others.
+
+    Parameters
+    ----------
+    codec, schema
+        How it decodes, and to what.
+    limit
+        Bytes of the largest frame that it takes.
+
+    Raises
+    ------
+    WireError
+        When it does not come up.
+    """
+    secret, shape = secrets.token_bytes(32), [(each.name, each.type) for each in schema.fields]
+    order = {"secret": secret.hex(), "codec": codec, "limit": limit, "schema": {"name": schema.name, "fields": shape}}
+    command = [*processes.PYTHON, "-m", "benchbook.wire.server"]
+    process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    assert process.stdin is not None and process.stdout is not None
+    try:
+        with process.stdout as announcement:
+            with suppress(BrokenPipeError), process.stdin as stdin:  # one that has died is told of below
+                stdin.write(json.dumps(order).encode() + b"\n")
+            port = json.loads(_line(announcement))["port"]
+        yield Server(port, process.pid, protocol.greeting(secret))
+    finally:
+        processes.stop(process)
+
+
+def _line(stream: IO[bytes]) -> bytes:
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        line = stream.readline() if selector.select(_START_PATIENCE_S) else b""
+    if not line:
+        raise WireError("the server did not come up; what it said stands on the error output")
+    return line
 
 
 @dataclass(frozen=True)
@@ -55,7 +99,7 @@ class Report:
     objects, bytes
         What it received and decoded, and how long that was.
     digest
-        Sum of the decoded objects' fingerprints (see `benchbook.wire.digest`) when the trial was a check, else 0.
+        `protocol.fingerprints` of the decoded objects when the trial was a check, else 0.
     """
 
     readings: list[Reading]
@@ -65,19 +109,19 @@ class Report:
 
 
 @dataclass
-class Line:
+class Connection:
     """A connection to the server: its socket, and the stream of what the server says."""
 
-    connection: socket.socket
+    socket: socket.socket
     stream: BinaryIO = field(init=False)
 
     def __post_init__(self) -> None:
-        self.stream = self.connection.makefile("rb")
+        self.stream = self.socket.makefile("rb")
 
     def close(self) -> None:
         """Send no more, and read no more."""
         self.stream.close()
-        self.connection.close()
+        self.socket.close()
 
     def expect(self, kind: int) -> bytes:
         """Return the payload of the next frame, which is of that kind; raises `WireError`."""
@@ -93,17 +137,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Client:
-    """Trials with one server and one transport.
-
-    Parameters
-    ----------
-    server
-        See `benchbook.wire.serving`.
-    transport
-        See this module.
-    patience_s
-        How long a single call to the network may take.
-    """
+    """Trials with one server and one transport; a single call to the network may take `patience_s`."""
 
     server: Server
     transport: Transport = "framed"
@@ -116,12 +150,7 @@ class Client:
 
     @contextmanager
     def opened(self, connections: int) -> Iterator[Callable[..., Report]]:
-        """Open a trial's connections, admitted by the server, and yield the function that sends the trial on them.
-
-        Parameters
-        ----------
-        connections
-            How many streams of objects there will be.
+        """Open the connections of a trial with so many streams of objects, and yield what sends it on them.
 
         Yields
         ------
@@ -138,93 +167,94 @@ class Client:
         joining = connections if connections > 1 and self.transport != "connection" else 0
         try:
             with ExitStack() as stack:
-                control, *lines = (stack.enter_context(self._line()) for _ in range(1 + joining))
-                yield partial(self._trial, control, lines)
+                control, *joined = (stack.enter_context(self._connected()) for _ in range(1 + joining))
+                yield partial(self._trial, control, joined)
         except OSError as error:
             raise WireError(f"the connection broke: {error}") from error
 
     def _trial(
-        self, control: Line, lines: Sequence[Line], streams: Sequence[Objects], *, check: bool = False
+        self, control: Connection, joined: Sequence[Connection], streams: Sequence[Objects], *, check: bool = False
     ) -> Report:
         acknowledge = self.transport in ("acknowledged", "connection")
-        control.connection.sendall(message(START, acknowledge=acknowledge, check=check))
-        join = message(JOIN, trial=fields(control.expect(READY))["trial"])
-        sent = self._send(control, lines, join, streams)
-        control.connection.sendall(message(END, objects=sent))
-        report = fields(control.expect(REPORT))
+        control.socket.sendall(message(protocol.START, acknowledge=acknowledge, check=check))
+        join = message(protocol.JOIN, trial=fields(control.expect(protocol.READY))["trial"])
+        sent = self._send(control, joined, join, streams)
+        control.socket.sendall(message(protocol.END, objects=sent))
+        report = fields(control.expect(protocol.REPORT))
         return Report(**{**report, "readings": [Reading(**reading) for reading in report["readings"]]})
 
-    def _send(self, control: Line, lines: Sequence[Line], join: bytes, streams: Sequence[Objects]) -> int:
+    def _send(self, control: Connection, joined: Sequence[Connection], join: bytes, streams: Sequence[Objects]) -> int:
+        """Send all objects and return how many they are."""
         if self.transport == "connection":
             return _parallel(lambda objects: self._a_connection_each(join, objects), streams)
         send = _SENDERS[self.transport]
-        if not lines:
-            return _told(control, send, streams[0])
-        for line in lines:
-            line.connection.sendall(join)
-        sent = _parallel(lambda pair: _told(pair[0], send, pair[1]), list(zip(lines, streams, strict=True)))
-        for line in lines:
-            line.close()  # the server counts what each has brought
+        if not joined:
+            return _sent(control, send, streams[0])
+        for connection in joined:
+            connection.socket.sendall(join)
+        sent = _parallel(lambda pair: _sent(pair[0], send, pair[1]), list(zip(joined, streams, strict=True)))
+        for connection in joined:
+            connection.close()  # the server counts what each has brought
         return sent
 
     @contextmanager
-    def _line(self, more: bytes = b"") -> Iterator[Line]:
+    def _connected(self, more: bytes = b"") -> Iterator[Connection]:
         """Open a connection and say the secret, and what is to follow it in the same send."""
-        with socket.create_connection(("127.0.0.1", self.server.port), self.patience_s) as connection:
-            prepare(connection, self.patience_s)
-            line = Line(connection)
-            with line.stream:
-                connection.sendall(self.server.greeting + more)
-                yield line
+        with socket.create_connection(("127.0.0.1", self.server.port), self.patience_s) as opened:
+            protocol.prepare(opened, self.patience_s)
+            connection = Connection(opened)
+            with connection.stream:
+                opened.sendall(self.server.greeting + more)
+                yield connection
 
     def _a_connection_each(self, join: bytes, objects: Objects) -> int:
         count = 0
         for data in objects:
-            with self._line(join + frame(OBJECT, data)) as line:
-                line.expect(ACK)
+            with self._connected(join + frame(OBJECT, data)) as connection:
+                connection.expect(ACK)
             count += 1
         return count
 
 
-def _told(line: Line, send: Callable[[Line, Objects], int], objects: Objects) -> int:
+def _sent(connection: Connection, send: Callable[[Connection, Objects], int], objects: Objects) -> int:
     """Return how many objects were sent; when the connection breaks, raise what the server had to say, if anything."""
     try:
-        return send(line, objects)
+        return send(connection, objects)
     except OSError:
-        line.expect(ERROR)
+        connection.expect(ERROR)
         raise
 
 
-def _framed(line: Line, objects: Objects) -> int:
-    send, count = line.connection.sendall, 0
+def _framed(connection: Connection, objects: Objects) -> int:
+    send, count = connection.socket.sendall, 0
     for data in objects:
         send(frame(OBJECT, data))
         count += 1
     return count
 
 
-def _batched(line: Line, objects: Objects) -> int:
+def _batched(connection: Connection, objects: Objects) -> int:
     batch, count = bytearray(), 0
     for data in objects:
         batch += frame(OBJECT, data)
         count += 1
-        if len(batch) >= BATCH:
-            line.connection.sendall(batch)
+        if len(batch) >= _BATCH:
+            connection.socket.sendall(batch)
             batch.clear()
-    line.connection.sendall(batch)
+    connection.socket.sendall(batch)
     return count
 
 
-def _acknowledged(line: Line, objects: Objects) -> int:
-    send, count = line.connection.sendall, 0
+def _acknowledged(connection: Connection, objects: Objects) -> int:
+    send, count = connection.socket.sendall, 0
     for data in objects:
         send(frame(OBJECT, data))
-        line.expect(ACK)
+        connection.expect(ACK)
         count += 1
     return count
 
 
-_SENDERS: Final[dict[Transport, Callable[[Line, Objects], int]]] = {
+_SENDERS: Final[dict[Transport, Callable[[Connection, Objects], int]]] = {
     "framed": _framed,
     "batched": _batched,
     "acknowledged": _acknowledged,

@@ -1,13 +1,21 @@
-"""Length-prefixed frames on a socket: one byte of kind, four of length, the payload.
+"""What both ends of the wire share: length-prefixed frames on a socket, messages in them, fingerprints of records.
+
+A frame is one byte of kind, four of length, and the payload; a message is JSON in a frame.
 
 Sockets block, with the kernel's own time limits: Python's would cost a poll before every call. They send at once
 (``TCP_NODELAY``), so that what is sent together is the transport's decision and not the kernel's.
 """
 
+import hashlib
 import json
 import socket
 import struct
+from collections.abc import Iterable
 from typing import Any, BinaryIO, Final
+
+import orjson
+
+from benchbook.schemas import Record
 
 HEADER: Final = struct.Struct("!BI")
 LIMIT: Final = 2**20
@@ -21,15 +29,7 @@ Frame = tuple[int, bytes]
 
 
 class WireError(RuntimeError):
-    """A conversation failed.
-
-    Parameters
-    ----------
-    what
-        What went wrong.
-    number
-        The object it happened at, counted from 0 on its connection; None when it was at none.
-    """
+    """A conversation failed, and at which object, counted from 0 on its connection, if it was at one."""
 
     def __init__(self, what: str, number: int | None = None) -> None:
         super().__init__(what if number is None else f"object {number}: {what}")
@@ -93,3 +93,13 @@ def prepare(connection: socket.socket, patience_s: float) -> None:
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+
+def fingerprint(record: Record) -> int:
+    """Return 64 bits of a record's fields, values and their types."""
+    return int.from_bytes(hashlib.blake2b(orjson.dumps(record), digest_size=8).digest())
+
+
+def fingerprints(records: Iterable[Record]) -> int:
+    """Return the sum of the records' fingerprints, modulo 2**64: the same in any order, for both ends to compare."""
+    return sum(map(fingerprint, records)) % 2**64

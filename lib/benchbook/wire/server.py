@@ -5,57 +5,178 @@ first, the codec and the schema of all that it will decode, and its limits. It l
 and says which, as a line of JSON. A trial is a start command, answered by a ready message; objects, on the same
 connection or on others that join the trial; and an end signal, answered by the report once all objects have been
 decoded. What goes wrong is told to the connection where it went wrong and in answer to the end signal; the server goes
-on. Who does not know the secret is told nothing: see `benchbook.wire.strangers`.
+on. Who does not know the secret is told nothing (`Unauthenticated`).
 """
 
+import hmac
 import itertools
 import json
 import socket
+import struct
 import sys
 import threading
 import time
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from typing import Any, BinaryIO, Final, cast
 
+import psutil
+
 from benchbook import formats
-from benchbook.schemas import Field, Schema
-from benchbook.wire.framing import (
-    ACK,
-    BUFFER,
-    END,
-    ERROR,
-    JOIN,
-    OBJECT,
-    READY,
-    REPORT,
-    START,
-    Frame,
-    WireError,
-    fields,
-    frame,
-    greeting,
-    message,
-    prepare,
-    read,
-)
-from benchbook.wire.strangers import Strangers
-from benchbook.wire.trial import Trial
+from benchbook.measure import Reading, client_meters, clock
+from benchbook.schemas import Field, Record, Schema
+from benchbook.wire import protocol
+from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read
 
-PATIENCE_S: Final = 60.0
-BACKLOG: Final = 1024
-PAUSE_S: Final = 0.01
+_PATIENCE_S: Final = 60.0
+_BACKLOG: Final = 1024
+_PAUSE_S: Final = 0.01
 """How long nothing is accepted once that has failed."""
-_ACK: Final = frame(ACK)
+
+_ACK: Final = protocol.frame(protocol.ACK)
+
+_CAP: Final = 128
+"""Connections that may be open without the secret: twice as many as a trial opens at most."""
+
+_SECRET_PATIENCE_S: Final = 5
+"""How long one may take to say it."""
+
+_CPU: Final = [meter for meter in client_meters() if meter.metric in ("cpu_user", "cpu_system")]
 
 
-class Listener:
-    """A server on a free port of the loopback.
+class Trial:
+    """One trial, from its start command to its end signal: its clock, what it has received, and what went wrong.
 
     Parameters
     ----------
-    secret
-        What every connection must say before anything else.
+    decode
+        From an object's bytes to its record.
+    order
+        The start command: ``acknowledge, check``. With ``check`` the decoded objects' fingerprints are added up, so
+        that the client can compare; without it each is discarded at once.
+    """
+
+    def __init__(self, decode: Callable[[bytes], Record], order: Mapping[str, Any]) -> None:
+        self._decode = decode
+        try:
+            self.acknowledge = bool(order["acknowledge"])
+            self.decode: Callable[[bytes], object] = self._fold if order["check"] else decode
+        except KeyError as error:
+            raise WireError(f"not a start command: {error!r}") from error
+        self._changed = threading.Condition()
+        self._received = self._bytes = self._digest = 0
+        self._error: WireError | None = None
+        self._cpu = [meter.read() for meter in _CPU]
+        self._start = clock()
+
+    def add(self, received: int, size: int) -> None:
+        """Count what one connection has brought."""
+        with self._changed:
+            self._received += received
+            self._bytes += size
+            self._changed.notify_all()
+
+    def fail(self, error: WireError) -> None:
+        """Keep the first error, for the reply to the end signal."""
+        with self._changed:
+            self._error = self._error or error
+            self._changed.notify_all()
+
+    def finish(self, objects: int, patience_s: float) -> dict[str, Any]:
+        """Stop the clock when all objects are here, and return the report.
+
+        Raises
+        ------
+        WireError
+            The first error of the trial, or that objects are missing.
+        """
+        with self._changed:
+            self._changed.wait_for(lambda: self._error or self._received >= objects, patience_s)
+            elapsed = clock() - self._start
+            if self._error:
+                raise self._error
+            if self._received != objects:
+                raise WireError(f"{self._received} objects were received, {objects} were sent")
+            return {
+                "readings": [vars(reading) for reading in self._readings(elapsed)],
+                "objects": self._received,
+                "bytes": self._bytes,
+                "digest": self._digest,
+            }
+
+    def _readings(self, elapsed: int) -> list[Reading]:
+        cpu = [
+            Reading(meter.metric, "server", meter.read() - before, meter.unit, meter.source, meter.resolution)
+            for meter, before in zip(_CPU, self._cpu, strict=True)
+        ]
+        rss = psutil.Process().memory_info().rss
+        return [
+            Reading("wall_time", "server", elapsed, "ns", "perf_counter_ns, from start to end signal", 1.0),
+            *cpu,
+            Reading("memory_rss", "server", rss, "B", "psutil.memory_info", 4096),
+        ]
+
+    def _fold(self, data: bytes) -> None:
+        mark = fingerprint(self._decode(data))
+        with self._changed:
+            self._digest = (self._digest + mark) % 2**64
+
+
+class Unauthenticated:
+    """Connections that have not said the server's secret: few, not for long, and nothing of what they send is parsed.
+
+    Any account of the machine can connect to the loopback. The secret is known to the process that started the server:
+    it hands it over on the server's standard input, where no other account can read it. When too many are open the
+    oldest is dropped, never the newest.
+    """
+
+    def __init__(self, greeting: bytes) -> None:
+        self._greeting = greeting
+        self._waiting: dict[socket.socket, None] = {}
+        self._lock = threading.Lock()
+
+    def add(self, connection: socket.socket) -> None:
+        """Count a connection that was just accepted."""
+        with self._lock:
+            self._waiting[connection] = None
+            if len(self._waiting) > _CAP:
+                self._drop(1)
+
+    def drop_half(self) -> None:
+        """Drop the older half: the process can open nothing more."""
+        with self._lock:
+            self._drop((len(self._waiting) + 1) // 2)
+
+    def admit(self, connection: socket.socket) -> bool:
+        """Return whether a connection begins with the secret; no more than that is read.
+
+        Raises
+        ------
+        OSError
+            When nothing came in time, or the connection broke.
+        """
+        said = b""
+        try:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _SECRET_PATIENCE_S, 0))
+            said = connection.recv(len(self._greeting), socket.MSG_WAITALL)  # the limit is for all of it
+        finally:
+            with self._lock:
+                self._waiting.pop(connection, None)
+        return hmac.compare_digest(said, self._greeting)
+
+    def _drop(self, count: int) -> None:
+        for connection in list(self._waiting)[:count]:
+            del self._waiting[connection]
+            with suppress(OSError):  # it was gone already
+                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes up, and closes it
+
+
+class Listener:
+    """A server on a free port of the loopback, to which every connection says the secret before anything else.
+
+    Parameters
+    ----------
     codec, schema
         How everything is decoded, and to what.
     limit
@@ -63,10 +184,10 @@ class Listener:
     """
 
     def __init__(self, secret: bytes, codec: str, schema: Schema, limit: int) -> None:
-        self._strangers = Strangers(greeting(secret))
+        self._unauthenticated = Unauthenticated(protocol.greeting(secret))
         self._decoder = partial(formats.codec(codec).decoder, schema)
         self._limit = limit
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=BACKLOG)
+        self._socket = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
         self._trials: dict[int, Trial] = {}
         self._numbers = itertools.count(1)
         self.port: int = self._socket.getsockname()[1]
@@ -77,30 +198,30 @@ class Listener:
             try:
                 connection, _ = self._socket.accept()
             except OSError:  # no descriptor is left, or the other side has gone
-                self._strangers.drop_half()
-                time.sleep(PAUSE_S)
+                self._unauthenticated.drop_half()
+                time.sleep(_PAUSE_S)
                 continue
-            self._strangers.add(connection)
+            self._unauthenticated.add(connection)
             threading.Thread(target=self._attend, args=(connection,), daemon=True).start()
 
     def _attend(self, connection: socket.socket) -> None:
         with connection, suppress(OSError):
-            if not self._strangers.admit(connection):
+            if not self._unauthenticated.admit(connection):
                 return
-            prepare(connection, PATIENCE_S)
+            protocol.prepare(connection, _PATIENCE_S)
             with _stream(connection) as stream:
                 try:
                     self._converse(connection, stream)
                 except WireError as error:
-                    connection.sendall(message(ERROR, what=error.what, number=error.number))
+                    connection.sendall(message(protocol.ERROR, what=error.what, number=error.number))
                     _drain(connection, stream)
 
     def _converse(self, connection: socket.socket, stream: BinaryIO) -> None:
         while first := read(stream, self._limit):
             kind, payload = first
-            if kind == START:
+            if kind == protocol.START:
                 self._control(connection, stream, Trial(self._decoder(), fields(payload)))
-            elif kind == JOIN:
+            elif kind == protocol.JOIN:
                 self._join(connection, stream, fields(payload).get("trial"))
             else:
                 raise WireError(f"a trial is started or joined first; a frame of kind {kind} came")
@@ -109,15 +230,15 @@ class Listener:
         number = next(self._numbers)
         self._trials[number] = trial
         try:
-            connection.sendall(message(READY, trial=number))
+            connection.sendall(message(protocol.READY, trial=number))
             last = self._receive(connection, stream, trial)
             if last is None:
                 return  # the client went away: nobody is left to be told
             kind, payload = last
             objects = fields(payload).get("objects")
-            if kind != END or not isinstance(objects, int):
+            if kind != protocol.END or not isinstance(objects, int):
                 raise WireError(f"objects and the end signal are expected; a frame of kind {kind} came")
-            connection.sendall(message(REPORT, **trial.finish(objects, PATIENCE_S)))
+            connection.sendall(message(protocol.REPORT, **trial.finish(objects, _PATIENCE_S)))
         finally:
             del self._trials[number]
 
