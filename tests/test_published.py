@@ -1,11 +1,12 @@
-"""What `data/published` holds; whether its numbers follow from one another is `evidence.recomputed`'s to say."""
+"""What `data/published` holds; whether its numbers follow from one another is `papers.recomputed`'s to say."""
 
 import re
 
 import pandas as pd
 import pytest
 
-from benchbook.evidence import STUDIES, published, recomputed
+from benchbook.evidence import STUDIES, published
+from benchbook.papers import recomputed
 
 
 @pytest.fixture(scope="module")

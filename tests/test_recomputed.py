@@ -8,9 +8,9 @@ import pandas as pd
 import pytest
 
 from benchbook import paths
-from benchbook.evidence import STUDIES, published, recomputed
-from benchbook.evidence.recomputed.check import alike, less, number
-from benchbook.evidence.recomputed.printed import derive, printed
+from benchbook.evidence import STUDIES, published
+from benchbook.papers import recomputed
+from benchbook.papers.recomputed import Paper, alike, follows, less, propagate, same
 
 COUNTS = {
     "bookstore": (38, 35, 3),
@@ -228,18 +228,21 @@ def test_a_new_misprint_disagrees(changed):
     ],
 )
 def test_the_tolerance_is_half_a_unit_of_the_last_printed_digit(key, half):
-    assert printed(*key).half == pytest.approx(half)
+    study, *place = key
+    assert Paper(study)(*place).rounding == pytest.approx(half)
 
 
 def test_rounding_of_the_sources_widens_the_tolerance():
-    total = printed("tcp", "Table 1", "Total Time", "JSON")  # 78257.9
-    assert derive(lambda value: 2 * value, total).reach == pytest.approx(0.1)
-    claim = printed("tcp", "Table 7", "Total Time", "JSON 1")  # 2213.1 for 2213.15
-    assert number(claim, lambda value: value, printed("tcp", "Table 3", "Trial 1 Total Time", "JSON"), says="").agrees
+    tcp = Paper("tcp")
+    total = tcp("Table 1", "Total Time", "JSON")  # 78257.9
+    assert propagate(lambda value: 2 * value, total) == pytest.approx((156515.8, 0.1))
+    claim = tcp("Table 7", "Total Time", "JSON 1")  # 2213.1 for 2213.15
+    assert same(claim, tcp("Table 3", "Trial 1 Total Time", "JSON"), says="").agrees
+    assert not follows(claim, lambda: 2213.16, says="").agrees
 
 
 def test_an_order_inside_the_rounding_is_none():
-    small, large = (printed("bookstore", "Case 1 table", n, "JSON size") for n in ("10", "100"))  # 1 and 12 KB
+    small, large = (Paper("bookstore")("Case 1 table", n, "JSON size") for n in ("10", "100"))  # 1 and 12 KB
     assert less("", "", small, large).agrees
     assert not less("", "", large, small).agrees
     assert not less("", "", small, small).agrees
@@ -249,4 +252,4 @@ def test_an_order_inside_the_rounding_is_none():
 
 def test_a_number_that_is_not_printed_is_asked_for_by_name():
     with pytest.raises(KeyError, match=r"tcp\.csv has no number at Table 9"):
-        printed("tcp", "Table 9", "Total Time", "p")
+        Paper("tcp")("Table 9", "Total Time", "p")

@@ -8,8 +8,8 @@ import pytest
 
 import constructed
 from benchbook import evidence, figures
-from benchbook.evidence import recomputed
 from benchbook.figures import verdict_rows, verdicts
+from benchbook.papers import recomputed
 from benchbook.report import finding_cards, show, verdict_tables, words
 
 ROW = {

@@ -3,6 +3,8 @@
 import re
 from dataclasses import dataclass
 from functools import cache
+from itertools import product
+from math import isclose
 from pathlib import Path
 from typing import Final
 
@@ -12,8 +14,7 @@ from benchbook import paths
 from benchbook.studies import SLUGS
 
 STUDIES: Final = SLUGS
-_KEY: Final = ["study", "source", "row", "column"]
-_COLUMNS: Final = [*_KEY, "printed", "value", "unit", "note"]
+_COLUMNS: Final = ["study", "source", "row", "column", "printed", "value", "unit", "note"]
 
 
 def published(study: str | None = None) -> pd.DataFrame:
@@ -45,7 +46,7 @@ def published(study: str | None = None) -> pd.DataFrame:
 
 
 def number(study: str, source: str, row: str, column: str) -> float:
-    """Return one published number; NaN when the papers do not print it."""
+    """Return one published number's value; NaN when the papers do not print it."""
     one = found(study, source, row, column)
     return one.value if one else float("nan")
 
@@ -59,28 +60,39 @@ def found(study: str, source: str, row: str, column: str) -> "Number | None":
 
 @dataclass(frozen=True)
 class Number:
-    """One published number, and how it is printed."""
+    """One number as a paper prints it: where it stands, its characters, what they mean and in which unit."""
 
+    study: str
+    source: str
+    row: str
+    column: str
+    printed: str
     value: float
     unit: str
-    printed: str
+
+    @property
+    def key(self) -> tuple[str, str, str, str]:
+        """Where it stands, as one value."""
+        return self.study, self.source, self.row, self.column
 
     @property
     def rounding(self) -> float:
-        """Half a unit of the last digit printed, in the number's unit: what rounding may hide."""
-        for digits, decimals in re.findall(r"(\d+(?:[.,](\d+))?)", self.printed):
-            if float(digits.replace(",", ".")) == self.value:
-                return float(0.5 * 10.0 ** -len(decimals))
-        return 0.5 if self.value.is_integer() else 0.0  # "one million", "100,000"
+        """Half a unit of the last digit printed, in the number's unit: what rounding may hide.
+
+        Papers print point and comma for decimals and for thousands: that reading counts which makes the value.
+        """
+        for run, decimals in product(re.findall(r"\d[\d., ]*", self.printed), range(5)):
+            if isclose(int(re.sub(r"\D", "", run)) / 10**decimals, self.value, rel_tol=1e-12):
+                return 0.5 * 10.0**-decimals
+        return 0.5  # "one million"
 
 
 @cache
 def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
     """Return the numbers by study, source, row and column."""
-    table = pd.concat([_read(folder / f"{slug}.csv") for slug in STUDIES])
-    keys = zip(*(table[name].tolist() for name in _KEY), strict=True)
-    numbers = map(Number, *(table[name].tolist() for name in ("value", "unit", "printed")))
-    return dict(zip(keys, numbers, strict=True))
+    rows = pd.concat([_read(folder / f"{slug}.csv") for slug in STUDIES]).drop(columns="note")
+    numbers = (Number(*row) for row in rows.itertuples(index=False, name=None))
+    return {one.key: one for one in numbers}
 
 
 def _read(path: Path) -> pd.DataFrame:

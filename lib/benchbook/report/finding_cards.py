@@ -8,7 +8,7 @@ import pandas as pd
 from IPython.display import HTML
 
 from benchbook import figures
-from benchbook.evidence.recomputed import Finding
+from benchbook.papers.recomputed import Finding
 
 COLUMNS: Final = {"as_printed": "as printed", "recomputed": "recomputed", "why": "why"}
 _KINDS: Final = {"number": "a number", "bound": "a bound", "order": "an order", "likeness": "a likeness"}
@@ -35,7 +35,7 @@ def checks(table: pd.DataFrame) -> HTML:
     Parameters
     ----------
     table
-        As `benchbook.evidence.recomputed.checks` returns them, of one study.
+        As `benchbook.papers.recomputed.checks` returns them, of one study.
     """
     bad, good = table[~table["agrees"]], table[table["agrees"]]
     shown = _list(bad) if len(bad) else ""

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from benchbook import grid, studies
-from benchbook.evidence.recomputed import Finding
 from benchbook.figures.provenance import environments
 from benchbook.figures.tables import number
 from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
+from benchbook.papers.recomputed import Finding
 from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 

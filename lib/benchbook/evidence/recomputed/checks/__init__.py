@@ -1,1 +1,0 @@
-"""What is checked, a module a study."""

@@ -1,1 +1,0 @@
-"""What does not follow, a module or two a study."""
