@@ -69,7 +69,7 @@ def test_figures_and_tables_of_an_untrusted_run_are_marked_and_no_others(
         firsts = {name.partition("_")[0]: name for name in reversed(some)}
         monkeypatch.setattr(registry, kind, {name: some[name] for name in firsts.values()})
     two = rows[rows["study"].isin(["bookstore", "drivers"])]
-    registry.draw_all(with_second_arm(two, "bookstore", 1.5), tmp_path, "quick")
+    registry.draw_all(evidence.Evidence.of(with_second_arm(two, "bookstore", 1.5)), tmp_path, "quick")
     drawn = [*registry.FIGURES, *registry.TABLES]
     assert len(drawn) == 5
     for name in drawn:

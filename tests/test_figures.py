@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import evidence, figures
+from benchbook import figures
+from benchbook.evidence import Evidence
 from benchbook.figures import points, tables
 from benchbook.figures.dots import log_ticks, plain
 from benchbook.figures.exhibit import save
@@ -24,21 +25,21 @@ def observed() -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def drawn(observed: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> Path:
+def evidence(observed: pd.DataFrame) -> Evidence:
+    return Evidence.of(observed)
+
+
+@pytest.fixture(scope="module")
+def drawn(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of everything, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
-    figures.draw_all(observed, folder, "night")
+    figures.draw_all(evidence, folder, "night")
     return folder
 
 
 @cache
-def without(study: str) -> pd.DataFrame:
-    return constructed.observations(tuple(slug for slug in STUDIES if slug != study))
-
-
-@pytest.fixture(scope="module")
-def published() -> pd.DataFrame:
-    return evidence.published()
+def without(study: str) -> Evidence:
+    return Evidence.of(constructed.observations(tuple(slug for slug in STUDIES if slug != study)))
 
 
 def test_every_result_table_and_figure_of_the_papers_is_registered():
@@ -63,8 +64,8 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
-def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, published, tmp_path):
-    exhibit = EXHIBITS[name](observed, published)
+def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, tmp_path, evidence):
+    exhibit = EXHIBITS[name](evidence)
     assert (exhibit.figure is not None) == (name in figures.FIGURES)
     if "progress" not in name:  # no old version among what was observed
         assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
@@ -79,9 +80,9 @@ def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, published, t
 
 
 @pytest.mark.parametrize("name", [name for name in EXHIBITS if name.partition("_")[0] in STUDIES])
-def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name, published):
+def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name):
     others = without(name.partition("_")[0])
-    exhibit = EXHIBITS[name](others, published)
+    exhibit = EXHIBITS[name](others)
     said = " ".join(exhibit.notes) + " " + exhibit.frame.to_csv()
     if name != "drivers_table1_records":  # generated, not measured
         assert "not run" in said
@@ -89,21 +90,21 @@ def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name, published)
         assert not (exhibit.frame["source"] == "here").any()
 
 
-def test_figures_work_without_any_observation(published):
-    nothing = constructed.observations(())
+def test_figures_work_without_any_observation():
+    nothing = Evidence.of(constructed.observations(()))
     for name in ("crud_fig2_insert_single", "tcp_fig5_both", "bookstore_ratios", "replication_fig15_bandwidth"):
-        assert figures.FIGURES[name](nothing, published).figure is not None
+        assert figures.FIGURES[name](nothing).figure is not None
 
 
 def test_the_same_data_gives_the_same_bytes_in_any_order(observed, drawn, tmp_path):
-    written = figures.draw_all(observed.sample(frac=1, random_state=1), tmp_path, "night")
+    written = figures.draw_all(Evidence.of(observed.sample(frac=1, random_state=1)), tmp_path, "night")
     assert len(written) == len({path.name for path in written})
     for path in written:
         assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
 
 
-def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, published):
-    frame = figures.FIGURES["crud_fig2_insert_single"](observed, published).frame
+def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, evidence):
+    frame = figures.FIGURES["crud_fig2_insert_single"](evidence).frame
     row = frame[(frame["source"] == "here") & (frame["level"] == "MongoDB")].iloc[0]
     mine = observed.query("study == 'crud' and engine == 'mongodb' and topology == 'single' and operation == 'insert'")
     means = mine[mine["metric"] == "wall_time"].groupby("block")["value"].mean() / 1e6
@@ -113,47 +114,47 @@ def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, publ
     assert row["blocks"] == 3
 
 
-def test_published_values_are_drawn_as_printed(observed, published):
-    frame = figures.FIGURES["crud_fig2_insert_single"](observed, published).frame
+def test_published_values_are_drawn_as_printed(evidence):
+    frame = figures.FIGURES["crud_fig2_insert_single"](evidence).frame
     couch = frame[(frame["level"] == "CouchDB") & (frame["panel"] == "n = 1,000")].iloc[0]
     assert (couch["source"], couch["value"], couch["printed"]) == ("published", 1.39, "1.39 *")
 
 
-def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed, published):
+def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     crud = observed[(observed["study"] == "crud") & (observed["n"] == 1000)]
     text = crud["parameters"].str.replace('"n": 1000', '"n": 5000')
     added = pd.concat([observed, crud.assign(n=5000, parameters=text, cell_id=crud["cell_id"] + "5")])
-    exhibit = figures.FIGURES["crud_fig2_insert_single"](added, published)
+    exhibit = figures.FIGURES["crud_fig2_insert_single"](Evidence.of(added))
     titles = [axes.get_title(loc="left") for axes in exhibit.figure.axes]
     assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
 
 
-def test_one_block_has_no_interval_and_says_so(published):
-    exhibit = figures.FIGURES["crud_fig2_insert_single"](constructed.observations(("crud",), blocks=1), published)
+def test_one_block_has_no_interval_and_says_so():
+    exhibit = figures.FIGURES["crud_fig2_insert_single"](Evidence.of(constructed.observations(("crud",), blocks=1)))
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()
     assert "here: 1 block, so no interval" in exhibit.notes
 
 
-def test_the_overview_names_the_studies_that_did_not_run(published):
-    assert "not run in this profile: crud" in figures.FIGURES["overview"](without("crud"), published).notes
+def test_the_overview_names_the_studies_that_did_not_run():
+    assert "not run in this profile: crud" in figures.FIGURES["overview"](without("crud")).notes
 
 
-def test_missing_levels_are_named(observed, published):
-    notes = figures.FIGURES["crud_fig2_insert_single"](observed, published).notes
+def test_missing_levels_are_named(evidence):
+    notes = figures.FIGURES["crud_fig2_insert_single"](evidence).notes
     assert "not run in this profile: n = 10,000; n = 100,000" in notes
 
 
-def test_censored_values_and_stand_ins_are_marked(observed, published):
+def test_censored_values_and_stand_ins_are_marked(observed):
     marked = observed.assign(
         censored=observed["engine"].eq("mongodb") & observed["topology"].eq("replicated"),
         stand_in=observed["engine"].eq("postgresql+jsonb"),
     )
-    exhibit = figures.FIGURES["crud_fig3_insert_replicated"](marked, published)
+    exhibit = figures.FIGURES["crud_fig3_insert_replicated"](Evidence.of(marked))
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["censored"].to_dict() == {"MongoDB": True, "PostgreSQL": False, "PostgreSQL, JSONB": False}
     assert any("ran out" in note for note in exhibit.notes)
     assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
-    table = figures.TABLES["crud_table3_insert_replicated"](marked, published).frame.set_index("Database")
+    table = figures.TABLES["crud_table3_insert_replicated"](Evidence.of(marked)).frame.set_index("Database")
     assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
 
 
@@ -171,16 +172,11 @@ def another(observed: pd.DataFrame, engine: str, of: str, version: str, factor: 
 
 
 @pytest.fixture(scope="module")
-def with_stand_in(observed: pd.DataFrame) -> pd.DataFrame:
+def with_stand_in(observed: pd.DataFrame) -> Evidence:
     """What was observed, and CouchDB's stand-in and SQL Server, whose adapter met no server."""
-    return pd.concat(
-        [
-            observed,
-            another(observed, "couchdb", "mongodb", "PouchDB 9.0.0 (stand-in)", 3, stand_in=True),
-            another(observed, "sqlserver+relational", "postgresql+relational", "16.0", 2),
-        ],
-        ignore_index=True,
-    )
+    couchdb = another(observed, "couchdb", "mongodb", "PouchDB 9.0.0 (stand-in)", 3, stand_in=True)
+    sql_server = another(observed, "sqlserver+relational", "postgresql+relational", "16.0", 2)
+    return Evidence.of(pd.concat([observed, couchdb, sql_server], ignore_index=True))
 
 
 STORES = (
@@ -191,8 +187,8 @@ STORES = (
 
 
 @pytest.mark.parametrize("name", STORES)
-def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_drawn(name, with_stand_in, published):
-    exhibit = EXHIBITS[name](with_stand_in, published)
+def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_drawn(name, with_stand_in):
+    exhibit = EXHIBITS[name](with_stand_in)
     assert any("a stand-in ran, PouchDB 9.0.0, not CouchDB itself" in note for note in exhibit.notes)
     if exhibit.figure is None:
         row = exhibit.frame[exhibit.frame.iloc[:, 0] == "CouchDB"].iloc[0]
@@ -207,23 +203,23 @@ def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_dr
         assert "a stand-in ran, not the product" in [text.get_text() for text in legend.get_texts()]
 
 
-def test_nothing_is_hatched_where_no_stand_in_ran(observed, published):
-    figure = figures.FIGURES["crud_fig2_insert_single"](observed, published).figure
+def test_nothing_is_hatched_where_no_stand_in_ran(evidence):
+    figure = figures.FIGURES["crud_fig2_insert_single"](evidence).figure
     assert not [patch for axes in figure.axes for patch in axes.patches if patch.get_hatch()]
 
 
 @pytest.mark.parametrize(
     "name", ["crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"]
 )
-def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_stand_in, published):
-    exhibit = figures.TABLES[name](with_stand_in, published)
+def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_stand_in):
+    exhibit = figures.TABLES[name](with_stand_in)
     assert any(note.startswith("untested adapter, Microsoft SQL Server: ") for note in exhibit.notes)
     row = exhibit.frame[exhibit.frame.iloc[:, 0] == "Microsoft SQL Server"].astype(str)
     assert row.map(lambda text: "untested adapter" in text).any(axis=None)
 
 
-def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_stand_in, published):
-    frame = figures.FIGURES["crud_ratios_engines"](with_stand_in, published).frame
+def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_stand_in):
+    frame = figures.FIGURES["crud_ratios_engines"](with_stand_in).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert, single")].set_index("level")
     assert mine.loc["CouchDB", "value"] == pytest.approx(3, rel=1e-6), "compared as MongoDB over CouchDB"
     assert mine.loc["SQL Server", "value"] == pytest.approx(2 * mine.loc["PostgreSQL (tables)", "value"], rel=1e-6)
@@ -235,22 +231,16 @@ def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_
 
 
 @pytest.fixture(scope="module")
-def with_old(observed: pd.DataFrame) -> pd.DataFrame:
+def with_old(observed: pd.DataFrame) -> Evidence:
     """What was observed, and old versions, which took three and five times as long, and MariaDB."""
     tables = "postgresql+relational"
-    return pd.concat(
-        [
-            observed,
-            another(observed, "postgresql@9.6+relational", tables, "9.6.24", 3),
-            another(observed, "mysql@5.5+relational", tables, "5.5.9", 5),
-            another(observed, "mariadb+relational", tables, "10.11.19", 2),
-        ],
-        ignore_index=True,
-    )
+    engines = (("postgresql@9.6", "9.6.24", 3), ("mysql@5.5", "5.5.9", 5), ("mariadb", "10.11.19", 2))
+    old = [another(observed, f"{name}+relational", tables, version, factor) for name, version, factor in engines]
+    return Evidence.of(pd.concat([observed, *old], ignore_index=True))
 
 
-def test_progress_is_old_over_todays_with_exact_versions(with_old, published):
-    frame = figures.FIGURES["crud_progress"](with_old, published).frame
+def test_progress_is_old_over_todays_with_exact_versions(with_old):
+    frame = figures.FIGURES["crud_progress"](with_old).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert")].set_index(["level", "series"])["value"]
     assert mine["PostgreSQL 9.6.24 over\nPostgreSQL 16.14 (tables)", "single"] == pytest.approx(3, rel=1e-6)
     assert mine["MySQL 5.5.9 over\nMariaDB 10.11.19 (tables)", "replicated"] == pytest.approx(2.5, rel=1e-6)
@@ -260,8 +250,8 @@ def test_progress_is_old_over_todays_with_exact_versions(with_old, published):
     assert theirs[:, "insert", "single"].item() == pytest.approx(757.1 / 80.9)
 
 
-def test_times_of_old_versions_stand_beside_todays(with_old, published):
-    exhibit = figures.TABLES["crud_progress_times"](with_old, published)
+def test_times_of_old_versions_stand_beside_todays(with_old):
+    exhibit = figures.TABLES["crud_progress_times"](with_old)
     rows = exhibit.frame.set_index("Database")
     assert rows.loc["PostgreSQL 9.6, single", "Version"] == "9.6.24"
     assert rows.loc["PostgreSQL, single", "Version"] == "16.14"
@@ -270,19 +260,19 @@ def test_times_of_old_versions_stand_beside_todays(with_old, published):
 
 
 @pytest.mark.parametrize("name", ["crud_progress", "crud_progress_times"])
-def test_without_old_versions_progress_says_how_to_get_them(name, observed, published):
-    exhibit = EXHIBITS[name](observed, published)
+def test_without_old_versions_progress_says_how_to_get_them(name, evidence):
+    exhibit = EXHIBITS[name](evidence)
     assert exhibit.frame.empty and any("make old-servers" in note for note in exhibit.notes)
 
 
 @pytest.fixture(scope="module")
-def on_two_stacks() -> pd.DataFrame:
-    return constructed.on_two_stacks()
+def on_two_stacks() -> Evidence:
+    return Evidence.of(constructed.on_two_stacks())
 
 
 @pytest.mark.parametrize("name", ["bookstore_case1", "tcp_fig3_json", "tcp_fig5_both", "drivers_fig2_time"])
-def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_stacks, published):
-    frame = figures.FIGURES[name](on_two_stacks, published).frame
+def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_stacks):
+    frame = figures.FIGURES[name](on_two_stacks).frame
     stack = constructed.STACKS[name.partition("_")[0]][2]
     for printed in ("Python", stack):
         drawn = frame[frame["panel"].str.endswith(printed)]
@@ -302,9 +292,9 @@ def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_
         ("tcp_table7_samples", "XML"),
     ],
 )
-def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, observed, published):
-    frame = figures.TABLES[name](on_two_stacks, published).frame
-    alone = figures.TABLES[name](observed, published).frame
+def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, evidence):
+    frame = figures.TABLES[name](on_two_stacks).frame
+    alone = figures.TABLES[name](evidence).frame
     assert frame[f"{column}, Python, here"].tolist() == alone[f"{column}, here"].tolist()
     assert frame[f"{column}, Java, here"].tolist() != alone[f"{column}, here"].tolist()
 
@@ -317,12 +307,12 @@ def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column
         ("drivers_ratios", {"mongoengine / pymongo", "Mongoose / MongoClient"}),
     ],
 )
-def test_ratios_are_drawn_for_each_stack(name, series, on_two_stacks, published):
-    assert set(figures.FIGURES[name](on_two_stacks, published).frame["series"]) == series
+def test_ratios_are_drawn_for_each_stack(name, series, on_two_stacks):
+    assert set(figures.FIGURES[name](on_two_stacks).frame["series"]) == series
 
 
-def test_libraries_are_drawn_over_the_fastest_one(on_two_stacks, published):
-    exhibit = figures.FIGURES["bookstore_libraries"](on_two_stacks, published)
+def test_libraries_are_drawn_over_the_fastest_one(on_two_stacks):
+    exhibit = figures.FIGURES["bookstore_libraries"](on_two_stacks)
     first = exhibit.frame[exhibit.frame["panel"] == "case 1"].set_index("level")["value"]
     assert first["orjson, Python"] == 1.0
     assert first["Jackson, Java"] == pytest.approx(2.0)
@@ -330,16 +320,15 @@ def test_libraries_are_drawn_over_the_fastest_one(on_two_stacks, published):
     assert any("the slowest JSON library took 2 times" in note for note in exhibit.notes)
 
 
-def test_the_second_arm_of_a_pair_is_not_drawn(observed, published):
-    twin = observed.query("study == 'crud'").assign(arm="b", value=lambda table: table["value"] * 100)
+def test_the_second_arm_of_a_pair_is_not_drawn(observed, evidence):
+    crud = observed.query("study == 'crud'")
+    twin = crud.assign(arm="b", cell_id=crud["cell_id"] + "b", value=crud["value"] * 100)
     both = pd.concat([observed, twin], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(
-        figures.FIGURES[name](both, published).frame, figures.FIGURES[name](observed, published).frame
-    )
+    pd.testing.assert_frame_equal(figures.FIGURES[name](Evidence.of(both)).frame, figures.FIGURES[name](evidence).frame)
 
 
-def test_a_variant_is_not_mixed_with_the_papers_way(observed, published):
+def test_a_variant_is_not_mixed_with_the_papers_way(observed, evidence):
     strict = observed.query("study == 'crud'").assign(
         cell_id=lambda table: table["cell_id"] + "x",
         durability="strict",
@@ -348,10 +337,8 @@ def test_a_variant_is_not_mixed_with_the_papers_way(observed, published):
     )
     both = pd.concat([observed, strict], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(
-        figures.FIGURES[name](both, published).frame, figures.FIGURES[name](observed, published).frame
-    )
-    alone = figures.FIGURES[name](strict, published)
+    pd.testing.assert_frame_equal(figures.FIGURES[name](Evidence.of(both)).frame, figures.FIGURES[name](evidence).frame)
+    alone = figures.FIGURES[name](Evidence.of(strict))
     assert "durability = strict here, default in the paper's way" in alone.notes
 
 

@@ -4,7 +4,8 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import evidence, figures
+from benchbook import figures
+from benchbook.evidence import Evidence, number
 from benchbook.figures import tables
 
 
@@ -18,12 +19,7 @@ def on_two_stacks() -> pd.DataFrame:
     return constructed.on_two_stacks()
 
 
-@pytest.fixture(scope="module")
-def published() -> pd.DataFrame:
-    return evidence.published()
-
-
-def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other_tables_show(observed, published):
+def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other_tables_show(observed):
     java, names, _ = constructed.STACKS["tcp"]
     python = observed[observed["study"] == "tcp"]
     other = constructed.on(java, names, python)
@@ -36,7 +32,7 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
         parameters=python["parameters"].str.replace('"framed"', '"batched"'),
     )
     frames = [
-        figures.TABLES["tcp_table8_p_values"](pd.concat(parts, ignore_index=True), published).frame
+        figures.TABLES["tcp_table8_p_values"](Evidence.of(pd.concat(parts, ignore_index=True))).frame
         for parts in ([python], [variant, python, other], [other])
     ]
     alone, both, java_alone = frames
@@ -55,15 +51,13 @@ def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.Da
     )
 
 
-def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_paper_is_named(
-    on_two_stacks, published
-):
+def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_paper_is_named(on_two_stacks):
     slow = (("xmldecoder", "jaxb", 9), ("dom", "jaxb", 30), ("etree", "lxml", 2), ("msgspec", "orjson", 0.5))
     mine = pd.concat([on_two_stacks, *(with_codec(on_two_stacks, *one) for one in slow)], ignore_index=True)
-    exhibit = figures.TABLES["tcp_decoders"](mine, published)
+    exhibit = figures.TABLES["tcp_decoders"](Evidence.of(mine))
     rows = exhibit.frame.set_index(["Objects", "Codec"])
     assert len(rows) == 2 * 6, "two sizes; the base of each stack has no row"
-    found = evidence.comparisons(mine[mine["study"] == "tcp"])
+    found = Evidence.of(mine[mine["study"] == "tcp"]).comparisons
     found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000)].set_index("side_a")
     for codec, name in (("lxml", "lxml"), ("jaxb", "JAXB"), ("xmldecoder", "XMLDecoder"), ("dom", "DOM")):
         row = found.loc[codec]
@@ -76,16 +70,16 @@ def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_
     assert "Java: not run in this profile: JAXB, a context an object" in exhibit.notes
 
 
-def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_two_stacks, published):
+def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_two_stacks):
     node = on_two_stacks[(on_two_stacks["lane"] == "node") & (on_two_stacks["metric"] == "memory_change")]
     heap = node.assign(metric="heap_change", value=node["value"].mask(node["operation"] == "delete", -node["value"]))
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
-    frame = figures.TABLES["drivers_pairs"](mine, published).frame
+    frame = figures.TABLES["drivers_pairs"](Evidence.of(mine)).frame
     assert len(frame) == 32
     pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
     row = frame.set_index(["Attributes", "Records", "Operation"]).loc[(6, "1,000", "find")]
-    found = evidence.comparisons(mine[mine["study"] == "drivers"])
+    found = Evidence.of(mine[mine["study"] == "drivers"]).comparisons
     one = found[(found["side_a"] == "mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
     one = one[one["settings"].map(lambda settings: settings["attributes"] == 6)].iloc[0]
     assert row["Node.js: time, here"] == tables.estimate(one["ratio"], one["low"], one["high"])
@@ -94,12 +88,12 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
     assert " MB [" in freed, "memory that shrank has a difference, and no ratio"
 
 
-def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks, published):
-    frame = figures.TABLES["bookstore_cold"](on_two_stacks, published).frame.set_index(["Case", "Books"])
+def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks):
+    frame = figures.TABLES["bookstore_cold"](Evidence.of(on_two_stacks)).frame.set_index(["Case", "Books"])
     assert len(frame) == 10
     assert frame.loc[(2, "10,000"), "written and read, published"] == tables.number(
-        evidence.number("bookstore", "Case 2 table", "10000", "XML time")
-        / evidence.number("bookstore", "Case 2 table", "10000", "JSON time")
+        number("bookstore", "Case 2 table", "10000", "XML time")
+        / number("bookstore", "Case 2 table", "10000", "JSON time")
     )
     for stack in ("Java", "Python"):
         said = frame[f"{stack}: within 30 %"]
@@ -108,11 +102,11 @@ def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percen
         assert "[" in frame.loc[(1, "10"), f"{stack}: read, here"]
 
 
-def test_a_warm_cell_is_not_taken_for_a_cold_one(observed, published):
+def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
     java, names, _ = constructed.STACKS["bookstore"]
     warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
     warm["parameters"] = warm["parameters"].str.replace('"together"', '"warm"')
-    exhibit = figures.TABLES["bookstore_cold"](pd.concat([observed, warm], ignore_index=True), published)
+    exhibit = figures.TABLES["bookstore_cold"](Evidence.of(pd.concat([observed, warm], ignore_index=True)))
     assert (exhibit.frame["Java: within 30 %"] == "not run").all()
     assert "not run in this profile: Java" in exhibit.notes
 
@@ -123,8 +117,8 @@ def test_an_intervals_ends_far_out_are_cut_off():
     assert tables.estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 KB [-50,000, 40,000]"
 
 
-def test_replications_cost_through_node_is_a_row_of_its_own(observed, published):
+def test_replications_cost_through_node_is_a_row_of_its_own(observed):
     crud = observed[observed["study"] == "crud"]
     both = pd.concat([crud, constructed.on("node", {}, crud[crud["engine"] == "mongodb"])], ignore_index=True)
-    drawn = figures.FIGURES["crud_ratios_replication"](both, published).frame
+    drawn = figures.FIGURES["crud_ratios_replication"](Evidence.of(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])

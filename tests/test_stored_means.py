@@ -133,14 +133,14 @@ def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: pd.D
 
 @pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
 def test_figures_draw_the_same_from_stored_means_as_from_every_row(study: str, observed: pd.DataFrame):
-    means, published = evidence.stored_means(), evidence.published()
+    means, every = (evidence.Evidence.of(one) for one in (evidence.stored_means(), observed))
     marks = ["cell_id", "block", "operation", "role", "format", "codec"]
-    drawn = [*marks, "n", "censored", *evidence.measures(means).query("study == @study")["metric"].unique()]
-    expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (observed, means))
+    drawn = [*marks, "n", "censored", *means.means.query("study == @study")["metric"].unique()]
+    expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (every, means))
     same(found.reset_index(drop=True), expected.reset_index(drop=True))
     name = next(one for one in figures.TABLES if one.startswith(study))
-    same(*(figures.TABLES[name](one, published).frame for one in (means, observed)))
-    assert provenance(observed, "night") == provenance(means, "night")
+    same(*(figures.TABLES[name](one).frame for one in (means, every)))
+    assert provenance(every.means, "night") == provenance(means.means, "night")
 
 
 def test_few_values_have_no_fence_and_a_censored_mean_has_no_value():

@@ -8,6 +8,7 @@ import pytest
 
 import constructed
 from benchbook import evidence, figures
+from benchbook.evidence import Evidence
 from benchbook.figures import verdict_rows, verdicts
 from benchbook.papers import recomputed
 from benchbook.report import finding_cards, show, verdict_tables, words
@@ -28,28 +29,20 @@ def table(*rows: dict[str, object]) -> pd.DataFrame:
 
 
 @pytest.fixture(scope="module")
-def observed() -> pd.DataFrame:
-    return constructed.observations(("bookstore", "replication"))
+def judged() -> Evidence:
+    return Evidence.of(constructed.observations(("bookstore", "replication")))
 
 
-@pytest.fixture(scope="module")
-def judged(observed: pd.DataFrame) -> pd.DataFrame:
-    return verdicts.judged(observed)
-
-
-def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(observed, judged):
-    published = evidence.published()
-    drawn = {
-        name: figures.FIGURES[name](observed, published) for name in ("bookstore_verdicts", "replication_verdicts")
-    }
+def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(judged):
     for study in ("bookstore", "replication"):
-        able = judged[(judged["study"] == study) & (judged["verdict"] != verdicts.NOT_TESTABLE)]
-        mine = drawn[f"{study}_verdicts"].frame
+        able = judged.verdicts[judged.verdicts["study"] == study]
+        able = able[able["verdict"] != verdicts.NOT_TESTABLE]
+        mine = figures.FIGURES[f"{study}_verdicts"](judged).frame
         assert set(mine["claim"]) == set(able["id"]) != set()
         here = mine[mine["source"] == "here"].set_index("claim")
         assert here["value"].to_dict() == pytest.approx(able.set_index("id")["ratio"].to_dict(), nan_ok=True)
-    counts = figures.FIGURES["verdicts"](observed, published)
-    assert counts.frame["value"].sum() == len(evidence.claims()) == judged["id"].nunique()
+    counts = figures.FIGURES["verdicts"](judged)
+    assert counts.frame["value"].sum() == len(evidence.claims()) == judged.verdicts["id"].nunique()
     assert any("not run in this profile: tcp, drivers, crud" in note for note in counts.notes)
 
 
@@ -142,12 +135,12 @@ def test_nothing_judged_is_said_and_not_left_blank():
 
 
 def test_without_any_result_every_page_stands_and_says_so():
-    nothing = constructed.observations(())
-    judged = verdicts.judged(nothing)
+    nothing = Evidence.of(constructed.observations(()))
+    judged = nothing.verdicts
     assert set(judged["verdict"]) == {verdicts.NOT_TESTABLE}
     assert f"**{len(evidence.claims())} claims** that compare; **0 could be judged**" in words.verdicts(judged)
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
-        exhibit = figures.FIGURES[name](nothing, evidence.published())
+        exhibit = figures.FIGURES[name](nothing)
         assert exhibit.figure is not None
         assert any("not run in this profile" in note for note in exhibit.notes)
     assert "None of this paper's claims" in verdict_tables.claims(judged[judged["study"] == "tcp"], table({})).data

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Final, Self
 
 import pandas as pd
 
@@ -11,6 +11,8 @@ from benchbook.evidence.derived import measures
 from benchbook.evidence.published import published
 from benchbook.evidence.trust import untrusted
 from benchbook.evidence.verdicts import judged, verdicts
+
+_ORDER: Final = ("study", "cell_id", "block", "repetition", "operation", "role", "metric", "format", "codec")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,8 @@ class Evidence:
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
-        return cls(measures(observations))
+        order = [name for name in _ORDER if name in observations]  # so that equal data gives equal bytes
+        return cls(measures(observations.sort_values(order, ignore_index=True)))
 
     @cached_property
     def published(self) -> pd.DataFrame:

@@ -5,7 +5,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import Evidence
+from benchbook.evidence import number as printed_number
 from benchbook.figures.bookstore import WAYS, N
 from benchbook.figures.compared import by_stack, counted
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -19,9 +20,9 @@ STACKS: Final = {"Java": "java", "Python": "python"}
 Place = tuple[str, int, int, str]
 
 
-def cold(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def cold(evidence: Evidence) -> Exhibit:
     """Set XML's time over JSON's for both cases and every number of books, the paper's own stack first."""
-    found, notes = _found(observations[observations["study"] == "bookstore"])
+    found, notes = _found(evidence)
     conditions = list(product((1, 2), N))
     frame = pd.DataFrame(conditions, columns=["Case", "Books"])
     frame["Books"] = frame["Books"].map("{:,}".format)
@@ -47,9 +48,9 @@ def cold(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     )
 
 
-def _found(mine: pd.DataFrame) -> tuple[dict[Place, Row], list[str]]:
+def _found(evidence: Evidence) -> tuple[dict[Place, Row], list[str]]:
     """Return the comparisons of elapsed time by stack, case, n and operation."""
-    table = evidence.comparisons(mine)
+    table = evidence.comparisons[evidence.comparisons["study"] == "bookstore"]
     warm = table["settings"].map(lambda settings: settings["process"] == "warm").astype(bool)
     settled, notes = by_stack(table[~warm & (table["metric"] == "wall_time")], WAYS)
     found = {}
@@ -61,7 +62,7 @@ def _found(mine: pd.DataFrame) -> tuple[dict[Place, Row], list[str]]:
 
 
 def _printed(case: int, n: int) -> float:
-    xml, json = (evidence.number("bookstore", f"Case {case} table", str(n), f"{kind} time") for kind in ("XML", "JSON"))
+    xml, json = (printed_number("bookstore", f"Case {case} table", str(n), f"{kind} time") for kind in ("XML", "JSON"))
     return xml / json
 
 

@@ -5,11 +5,12 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import names
 from benchbook.figures.caveats import caveats
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.points import chosen, here, joined, of_study, paper_rows, printed, remarks, wide
 from benchbook.figures.provenance import versions
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, table
 
@@ -41,11 +42,11 @@ OPERATIONS: Final = {
 """What is timed in each topology, in that order."""
 
 
-def drawn(observations: pd.DataFrame, published: pd.DataFrame, number: str) -> tuple[pd.DataFrame, list[str]]:
+def drawn(evidence: Evidence, number: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the points of one table and its figure, in ms, and what must be said of them."""
     _, operation, topology = PARTS[number]
-    paper = _rows(published, number)
-    mine, notes = _cells(observations, operation, topology)
+    paper = _rows(evidence, number)
+    mine, notes = _cells(evidence, operation, topology)
     metric = "elapsed_time" if topology == "replicated" else "wall_time"
     time = mine[metric] / 1e6 if metric in mine else None
     points = joined(
@@ -60,16 +61,16 @@ def sizes(points: pd.DataFrame) -> tuple[str, ...]:
     return tuple(sorted(set(points["panel"]), key=lambda panel: int(panel.removeprefix("n = ").replace(",", ""))))
 
 
-def _rows(published: pd.DataFrame, number: str) -> pd.DataFrame:
-    return published[(published["study"] == "crud") & (published["source"] == f"Table {number}")]
+def _rows(evidence: Evidence, number: str) -> pd.DataFrame:
+    return paper_rows(evidence, "crud", f"Table {number}")
 
 
 def _panels(n: "pd.Series[int] | None") -> "pd.Series[str]":
     return pd.Series(dtype=str) if n is None else n.map(lambda count: f"n = {int(count):,}")
 
 
-def _cells(observations: pd.DataFrame, operation: str, topology: str) -> tuple[pd.DataFrame, list[str]]:
-    every = wide(observations, "crud")
+def _cells(evidence: Evidence, operation: str, topology: str) -> tuple[pd.DataFrame, list[str]]:
+    every = wide(evidence, "crud")
     if every.empty:
         return every, []
     mine = every[
@@ -85,20 +86,20 @@ def _title(kind: str, number: object, operation: str, topology: str) -> str:
     return f"crud, {kind} {number}: {operation}, {alone}"
 
 
-def times_figure(observations: pd.DataFrame, published: pd.DataFrame, *, number: str) -> Exhibit:
+def times_figure(evidence: Evidence, *, number: str) -> Exhibit:
     """Draw one of Figs. 2 to 8."""
     figure, operation, topology = PARTS[number]
-    points, notes = drawn(observations, published, number)
+    points, notes = drawn(evidence, number)
     title = _title("Fig.", figure, operation, topology)
     rows = names.ordered(set(points["level"]))
     drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def times_table(observations: pd.DataFrame, published: pd.DataFrame, *, number: str) -> Exhibit:
+def times_table(evidence: Evidence, *, number: str) -> Exhibit:
     """Set one of Tables II to VIII."""
     _, operation, topology = PARTS[number]
-    points, notes = drawn(observations, published, number)
+    points, notes = drawn(evidence, number)
     frame = table(
         points,
         corner="Database",
@@ -106,13 +107,13 @@ def times_table(observations: pd.DataFrame, published: pd.DataFrame, *, number: 
         columns=sizes(points),
     )
     title = _title("Table", number, operation, topology) + ", ms"
-    return Exhibit(title, frame, (*notes, *misprints(_rows(published, number))))
+    return Exhibit(title, frame, (*notes, *misprints(_rows(evidence, number))))
 
 
-def versions_table(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def versions_table(evidence: Evidence) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
-    theirs = _rows(published, "I").set_index("row")["printed"]
-    rows = observations[observations["study"] == "crud"]
+    theirs = _rows(evidence, "I").set_index("row")["printed"]
+    rows = of_study(evidence, "crud")
     mine = {names.engine(engine): text for engine, text in versions(rows).items()}
     databases = names.ordered(set(theirs.index) | set(mine))
     frame = pd.DataFrame(
@@ -123,7 +124,7 @@ def versions_table(observations: pd.DataFrame, published: pd.DataFrame) -> Exhib
         }
     )
     return Exhibit(
-        "crud, Table I: database versions", frame, (*caveats(rows).values(), *misprints(_rows(published, "I")))
+        "crud, Table I: database versions", frame, (*caveats(rows).values(), *misprints(_rows(evidence, "I")))
     )
 
 

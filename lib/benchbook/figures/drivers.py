@@ -10,10 +10,11 @@ import pandas as pd
 
 from benchbook import formats
 from benchbook.datasets import players
+from benchbook.evidence import Evidence
 from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.lines import lines
-from benchbook.figures.points import COLUMNS, here, printed, remarks, wide
+from benchbook.figures.points import COLUMNS, here, paper_rows, printed, remarks, wide
 from benchbook.figures.tables import misprints, table
 
 N: Final = (1000, 10000, 100000, 200000)
@@ -78,7 +79,8 @@ PARTS: Final = {
 }
 
 
-def _bounds(published: pd.DataFrame, part: Part) -> pd.DataFrame:
+def _bounds(evidence: Evidence, part: Part) -> pd.DataFrame:
+    published = evidence.published
     paper = published[(published["study"] == "drivers") & published["source"].str.startswith("Section")]
     bounds = dict(zip(zip(paper["row"], paper["column"], strict=True), paper["value"].tolist(), strict=True))
     rows = [
@@ -96,14 +98,12 @@ def _bounds(published: pd.DataFrame, part: Part) -> pd.DataFrame:
     return frame.assign(censored=False, stand_in=False, caveat="", printed="")[list(COLUMNS)]
 
 
-def drawn(
-    observations: pd.DataFrame, published: pd.DataFrame, figure: int
-) -> tuple[pd.DataFrame, list[str], list[str]]:
+def drawn(evidence: Evidence, figure: int) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Return the points and bounds of one figure, its panels, and what must be said of them."""
     part = PARTS[figure]
-    cells, notes = stacks.settled(wide(observations, "drivers"), dict.fromkeys(("python", "node"), PAPERS_WAY))
+    cells, notes = stacks.settled(wide(evidence, "drivers"), dict.fromkeys(("python", "node"), PAPERS_WAY))
     mine = {stack: _here(some, part, PAIRS[stack]) for stack, some in cells.items()}
-    points, panels = stacks.panels(_bounds(published, part), mine, OPERATIONS)
+    points, panels = stacks.panels(_bounds(evidence, part), mine, OPERATIONS)
     notes = [
         *remarks(points, {f"n = {n:,}": n for n in N}),
         *notes,
@@ -128,10 +128,10 @@ def _kinds(mine: pd.DataFrame, pair: tuple[str, str]) -> "pd.Series[str]":
     return asked.map(dict(zip(pair, _KINDS, strict=True)))
 
 
-def four_panels(observations: pd.DataFrame, published: pd.DataFrame, *, figure: int) -> Exhibit:
+def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
     """Draw one of Figs. 2 to 4: insert, find, update, delete."""
     part = PARTS[figure]
-    points, panels, notes = drawn(observations, published, figure)
+    points, panels, notes = drawn(evidence, figure)
     title = f"drivers, Fig. {figure}: {part.quantity}"
     drawing = lines(
         points,
@@ -147,9 +147,9 @@ def four_panels(observations: pd.DataFrame, published: pd.DataFrame, *, figure: 
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def record_sets(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def record_sets(evidence: Evidence) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
-    paper = published[(published["study"] == "drivers") & (published["source"] == "Table 1")]
+    paper = paper_rows(evidence, "drivers", "Table 1")
     theirs = printed(paper, unit="", panel=paper["column"], level=paper["row"])
     mine = [
         {"level": level, "panel": place, "source": "here", "printed": text}

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import Evidence
 from benchbook.figures.compared import by_stack, counted
 from benchbook.figures.drivers import OPERATIONS, PAIRS, PAPERS_WAY, SETS, N
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -24,10 +24,9 @@ STACKS: Final = ("Node.js", "Python")
 Place = tuple[str, int, int, str, str]
 
 
-def pairs(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def pairs(evidence: Evidence) -> Exhibit:
     """Set all 32 ratios of each pair (2 record sets, 4 numbers of records, 4 operations), of time, CPU and memory."""
-    mine = observations[observations["study"] == "drivers"]
-    found, notes = _found(mine)
+    found, notes = _found(evidence)
     conditions = list(product(SETS.values(), N, OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
@@ -47,11 +46,11 @@ def pairs(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     return Exhibit("drivers: mapper over native driver, ratios with their 95 % intervals", frame, (*said, *notes))
 
 
-def _found(mine: pd.DataFrame) -> tuple[dict[Place, Row], list[str]]:
+def _found(evidence: Evidence) -> tuple[dict[Place, Row], list[str]]:
     """Return the comparisons by stack, attributes, n, operation and metric; the heap is compared as resident memory."""
-    heap = mine[mine["metric"] == "heap_change"].assign(metric="memory_change")
-    of_heap = evidence.comparisons(heap).replace({"metric": {"memory_change_kb": "heap_change_kb"}})
-    tables = [evidence.comparisons(mine), *([of_heap] if len(of_heap) else [])]
+    heap = Evidence.of(evidence.means[evidence.means["metric"] == "heap_change"].assign(metric="memory_change"))
+    of_heap = heap.comparisons.replace({"metric": {"memory_change_kb": "heap_change_kb"}})
+    tables = [evidence.comparisons[evidence.comparisons["study"] == "drivers"], *([of_heap] if len(of_heap) else [])]
     settled, notes = by_stack(pd.concat(tables), dict.fromkeys(("python", "node"), PAPERS_WAY))
     found = {}
     for stack, rows in settled.items():

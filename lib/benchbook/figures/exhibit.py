@@ -9,6 +9,8 @@ from typing import Any, Final
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchbook.evidence import Evidence
+
 
 @dataclass(frozen=True)
 class Exhibit:
@@ -49,8 +51,8 @@ def doubted(exhibit: Exhibit) -> Exhibit:
     return replace(exhibit, title=f"{exhibit.title} (untrusted run)", notes=(UNTRUSTED, *exhibit.notes))
 
 
-Maker = Callable[[pd.DataFrame, pd.DataFrame], Exhibit]
-"""From the observations and the published numbers (all studies) to an exhibit."""
+Maker = Callable[[Evidence], Exhibit]
+"""From all that a run's observations say to an exhibit."""
 
 
 def save(exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any]) -> list[Path]:

@@ -4,6 +4,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import names, stacks
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -24,9 +25,9 @@ CODECS: Final = {
 """Libraries whose names in print are not those of their codecs."""
 
 
-def drawn(observations: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
+def drawn(evidence: Evidence) -> tuple[pd.DataFrame, list[str]]:
     """Return each library's round trip, a book, over the fastest one's of the same case; and what must be said."""
-    every, notes = chosen(wide(observations, "bookstore"), WAY)
+    every, notes = chosen(wide(evidence, "bookstore"), WAY)
     every = every[every["operation"] == "round_trip"] if len(every) else every
     if every.empty or "wall_time" not in every:
         return empty(), remarks(empty(), {})
@@ -66,9 +67,9 @@ def _in_words(case: str, points: pd.DataFrame) -> str:
     return f"{case}: {', '.join(said)}"
 
 
-def figure(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def figure(evidence: Evidence) -> Exhibit:
     """Draw every library of every stack, JSON and XML told apart; the papers print nothing of the kind."""
-    points, notes = drawn(observations)
+    points, notes = drawn(evidence)
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
     panels = sorted(set(points["panel"])) or ["case 1", "case 2"]
     title = "bookstore: what the choice of library is worth beside the choice of format"

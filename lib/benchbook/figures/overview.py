@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import STUDIES, Evidence
 from benchbook.figures.compared import points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -78,13 +78,13 @@ HEADLINES: Final = (
 """What each paper is about, in the order of the studies; each at the largest n that ran."""
 
 
-def overview(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def overview(evidence: Evidence) -> Exhibit:
     """Draw the headlines; the published ratios come with the comparisons."""
-    table = evidence.comparisons(observations)
+    table = evidence.comparisons
     parts = [_points(table, headline) for headline in HEADLINES]
     points = joined(*parts) if any(len(part) for part in parts) else empty()
     rows = list(dict.fromkeys(points["level"]))
-    missing = [study for study in evidence.STUDIES if study not in set(observations["study"])]
+    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
     notes = ["each at the largest n that ran; right of 1: the first named is larger or slower"]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     title = "Five studies: published and here"

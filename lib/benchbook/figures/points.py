@@ -7,7 +7,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
-from benchbook import evidence, stats
+from benchbook import stats
+from benchbook.evidence import Evidence
 from benchbook.figures.caveats import caveats, stood_in
 
 COLUMNS: Final = (
@@ -44,14 +45,24 @@ def each(table: pd.DataFrame) -> Iterator[Row]:
     yield from table.itertuples()
 
 
-def wide(observations: pd.DataFrame, study: str) -> pd.DataFrame:
+def of_study(evidence: Evidence, study: str) -> pd.DataFrame:
+    """Return the block means of one study."""
+    return evidence.means[evidence.means["study"] == study]
+
+
+def paper_rows(evidence: Evidence, study: str, source: str) -> pd.DataFrame:
+    """Return the numbers that one table, figure or section of a paper prints."""
+    return evidence.published[(evidence.published["study"] == study) & (evidence.published["source"] == source)]
+
+
+def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     """Return a study's block means with one row a cell, block, operation and role, and one column a metric.
 
     Metrics are those stored and those derived from them. The cells' parameters become columns too; the second arms of
     A/A pairs are left out, being controls. A censored wait stands at the time waited, and is marked.
     """
-    rows = observations[(observations["study"] == study) & (observations["arm"].fillna("a") == "a")]
-    means = evidence.measures(rows)
+    means = of_study(evidence, study)
+    means = means[means["arm"].fillna("a") == "a"]
     if means.empty:
         return pd.DataFrame()
     means = means.fillna({"format": "", "codec": ""})

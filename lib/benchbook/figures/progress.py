@@ -5,12 +5,12 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import Evidence
 from benchbook.figures import crud, names
 from benchbook.figures.compared import of_one_n, points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import Row, chosen, each, here, joined, remarks, wide
+from benchbook.figures.points import Row, chosen, each, here, joined, of_study, remarks, wide
 from benchbook.figures.provenance import versions
 from benchbook.figures.tables import table
 
@@ -31,14 +31,14 @@ FAMILIES: Final = (
 """Engines whose times stand side by side, each old one before today's."""
 
 
-def progress(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def progress(evidence: Evidence) -> Exhibit:
     """Draw each old version over today's, and MySQL over PostgreSQL then and now beside the paper's own ratio.
 
     Times of machines that lie ten years apart are not compared: what carries over of the published numbers is the
     relation between the two stores, which the paper measured in versions near the old ones.
     """
-    rows, notes = _comparisons(observations)
-    known = versions(observations[observations["study"] == "crud"])
+    rows, notes = _comparisons(evidence)
+    known = versions(of_study(evidence, "crud"))
     parts = [points_of(row, _label(row, known), str(row.operation), str(row.settings["topology"])) for row in rows]
     points = joined(*parts)
     panels = [panel for panel in crud.OPERATIONS["single"] if panel in set(points["panel"])] or [""]
@@ -48,10 +48,10 @@ def progress(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     return Exhibit(title, points, tuple(notes), drawing)
 
 
-def times(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def times(evidence: Evidence) -> Exhibit:
     """Set the times of old versions and today's side by side."""
     title = f"{TITLE}, times, ms"
-    every = wide(observations, "crud")
+    every = wide(evidence, "crud")
     if every.empty or not every["engine"].isin([engine for engine in FAMILIES if "@" in engine]).any():
         return Exhibit(title, pd.DataFrame(columns=["Database", "Version"]), (GET,))
     mine, notes = chosen(every[every["engine"].isin(FAMILIES) & (every["role"] == "client")], crud.PAPERS_WAY)
@@ -59,7 +59,7 @@ def times(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     level = mine["engine"].map(names.engine) + ", " + mine["topology"]
     spent = mine["wall_time"].where(mine["topology"] == "single", mine.get("elapsed_time")) / 1e6
     points = here(mine, spent, unit="ms", panel=mine["operation"], level=level)
-    known = versions(observations[observations["study"] == "crud"])
+    known = versions(of_study(evidence, "crud"))
     rows = {f"{names.engine(one)}, {topology}": known.get(one, "") for one in FAMILIES for topology in crud.OPERATIONS}
     rows = {row: version for row, version in rows.items() if row in set(points["level"])}
     frame = table(points, corner="Database", rows=list(rows), columns=crud.OPERATIONS["single"])
@@ -68,9 +68,9 @@ def times(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
     return Exhibit(title, frame, (f"n = {int(mine['n'].iloc[0]):,}", *remarks(points, {}), *notes))
 
 
-def _comparisons(observations: pd.DataFrame) -> tuple[list[Row], list[str]]:
+def _comparisons(evidence: Evidence) -> tuple[list[Row], list[str]]:
     """Return the comparisons that are drawn, and what must be said of them; only the latter when no old version ran."""
-    found = evidence.comparisons(observations[observations["study"] == "crud"])
+    found = evidence.comparisons[evidence.comparisons["study"] == "crud"]
     old = found["comparison"].eq(PROGRESS) & found["ratio"].notna()
     if not old.any():
         return [], [GET]

@@ -1,11 +1,14 @@
 """Where a figure's numbers come from: machine, dates, versions, profile."""
 
 import json
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import DERIVED
 from benchbook.figures.caveats import marked
+
+_DERIVED: Final = frozenset(one.metric for one in DERIVED)
 
 
 def environments(observations: pd.DataFrame) -> list[dict[str, Any]]:
@@ -44,6 +47,7 @@ def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
 def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:
     """Return what is written beside each figure; it depends on the observations only, never on when it was drawn."""
     where = environments(observations)
+    stored = observations[~observations["metric"].isin(_DERIVED)]
     return {
         "profile": profile,
         "host_cpu": distinct(where, "cpu"),
@@ -54,5 +58,5 @@ def provenance(observations: pd.DataFrame, profile: str) -> dict[str, Any]:
         "measured": [f"{moment:%Y-%m-%d}" for moment in span(observations)],
         "engine_versions": versions(observations),
         "blocks": sorted({int(block) for block in observations["block"].dropna()}),
-        "values": int(observations["rows"].sum()) if "rows" in observations else len(observations),
+        "values": int(stored["rows"].sum()) if "rows" in stored else len(stored),
     }

@@ -7,13 +7,13 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import Evidence
 from benchbook.figures import bookstore, crud, drivers, names, replication, stacks, tcp
 from benchbook.figures.caveats import caveats
 from benchbook.figures.compared import about, by_stack, counted, has, of_one_n, over, points_of
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import Row, each, joined
+from benchbook.figures.points import Row, each, joined, of_study
 
 METRICS: Final = {
     "wall_time": "time",
@@ -120,10 +120,12 @@ PARTS: Final = {
 }
 
 
-def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[str]]:
+def drawn(evidence: Evidence, part: Part) -> tuple[pd.DataFrame, list[str]]:
     """Return the points of one study's ratios, and what must be said of them."""
-    table = evidence.comparisons(observations[observations["study"] == part.study])
-    table = table[(table["comparison"] == part.comparison) & table["metric"].isin(list(METRICS))]
+    table = evidence.comparisons
+    table = table[
+        (table["study"] == part.study) & (table["comparison"] == part.comparison) & table["metric"].isin(list(METRICS))
+    ]
     table = table[table["operation"].isin(part.keep)] if part.keep else table
     table = table[~((table["operation"] == "marshal") & (table["metric"] == "wall_time"))]
     settled, notes = by_stack(table, part.ways)
@@ -133,7 +135,7 @@ def drawn(observations: pd.DataFrame, part: Part) -> tuple[pd.DataFrame, list[st
     rows = [over(row, part.over) for row in each(kept) if row.ratio == row.ratio and has(row, part.over)]
     if part.one_n:
         rows, notes = of_one_n(rows, notes)
-    said = caveats(observations[observations["study"] == part.study])
+    said = caveats(of_study(evidence, part.study))
     parts = [points_of(row, part.row(row), part.panel(row), part.series(row), about(row, said)) for row in rows]
     points = joined(*parts)
     return points, [*_said(points), *notes]
@@ -150,10 +152,10 @@ def _said(points: pd.DataFrame) -> list[str]:
     ]
 
 
-def ratios(observations: pd.DataFrame, published: pd.DataFrame, *, name: str) -> Exhibit:
+def ratios(evidence: Evidence, *, name: str) -> Exhibit:
     """Draw one study's ratios; the published ones come with the comparisons."""
     part = PARTS[name]
-    points, notes = drawn(observations, part)
+    points, notes = drawn(evidence, part)
     title = f"{part.study}: {part.title}"
     if len(only := set(points["series"])) == 1 and (pair := only.pop()):
         points, title = points.assign(series=""), f"{part.study}: {pair}" if "/" in pair else title

@@ -5,9 +5,8 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-import pandas as pd
-
-from benchbook import evidence, workers
+from benchbook import workers
+from benchbook.evidence import STUDIES, Evidence
 from benchbook.figures import (
     bookstore,
     bookstore_ratios,
@@ -27,6 +26,7 @@ from benchbook.figures import (
     verdicts,
 )
 from benchbook.figures.exhibit import Maker, doubted, save
+from benchbook.figures.points import of_study
 from benchbook.figures.provenance import provenance
 
 FIGURES: Final[dict[str, Maker]] = {
@@ -57,7 +57,7 @@ TABLES: Final[dict[str, Maker]] = {
 }
 """Every table; as `FIGURES`."""
 
-_ORDER: Final = ("study", "cell_id", "block", "repetition", "operation", "role", "metric", "format", "codec")
+_SHARED: Final = ("published", "comparisons", "verdicts", "untrusted")
 _WORKERS: Final = 2
 
 
@@ -65,20 +65,18 @@ _WORKERS: Final = 2
 class _Sources:
     """What every exhibit is made of, and where it goes."""
 
-    observations: pd.DataFrame
-    published: pd.DataFrame
+    evidence: Evidence
     folder: Path
     profile: str
-    untrusted: frozenset[str]
 
 
-def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Path]:
+def draw_all(evidence: Evidence, folder: Path, profile: str) -> list[Path]:
     """Make every table and figure, and write each with its data and provenance.
 
     Parameters
     ----------
-    observations
-        Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means; studies may be missing.
+    evidence
+        All that the observations say; studies may be missing.
     folder
         Where the files go, named as in `FIGURES` and `TABLES`.
     profile
@@ -90,19 +88,17 @@ def draw_all(observations: pd.DataFrame, folder: Path, profile: str) -> list[Pat
         What was written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    order = [name for name in _ORDER if name in observations]
-    ordered = observations.sort_values(order, ignore_index=True)  # so that equal data gives equal bytes
-    untrusted = frozenset(study for study, _ in evidence.untrusted(evidence.measures(ordered)))
-    sources = _Sources(ordered, evidence.published(), folder, profile, untrusted)
-    written = workers.each(partial(_write, sources), [*FIGURES, *TABLES], _WORKERS)
+    for part in _SHARED:
+        getattr(evidence, part)  # computed once, here: the workers are given it
+    written = workers.each(partial(_write, _Sources(evidence, folder, profile)), [*FIGURES, *TABLES], _WORKERS)
     return [path for paths in written for path in paths]
 
 
 def _write(sources: _Sources, name: str) -> list[Path]:
     make = FIGURES.get(name) or TABLES[name]
-    observations, study = sources.observations, name.partition("_")[0]
-    about = provenance(observations[observations["study"] == study] if "_" in name else observations, sources.profile)
-    exhibit = make(observations, sources.published)
-    if sources.untrusted & ({study} if "_" in name else set(evidence.STUDIES)):
+    evidence, study = sources.evidence, name.partition("_")[0]
+    about = provenance(of_study(evidence, study) if "_" in name else evidence.means, sources.profile)
+    exhibit = make(evidence)
+    if {slug for slug, _ in evidence.untrusted} & ({study} if "_" in name else set(STUDIES)):
         exhibit = doubted(exhibit)
     return save(exhibit, sources.folder / name, about)

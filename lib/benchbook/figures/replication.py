@@ -6,10 +6,11 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import names
 from benchbook.figures.dots import dots
 from benchbook.figures.exhibit import Exhibit, Maker
-from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.points import chosen, here, joined, paper_rows, printed, remarks, wide
 
 N: Final = (2000, 4000, 6000, 8000, 10000)
 PAPERS_WAY: Final = {"topology": "replicated", "durability": "default"}
@@ -35,20 +36,20 @@ PARTS: Final = {
 }
 
 
-def drawn(observations: pd.DataFrame, published: pd.DataFrame, figure: int) -> tuple[pd.DataFrame, list[str]]:
+def drawn(evidence: Evidence, figure: int) -> tuple[pd.DataFrame, list[str]]:
     """Return the points of one figure, averaged over the numbers of records, and what must be said of them."""
     part = PARTS[figure]
-    paper = published[(published["study"] == "replication") & (published["source"] == f"Fig. {figure}")]
+    paper = paper_rows(evidence, "replication", f"Fig. {figure}")
     theirs = printed(paper, unit=part.unit, level=paper["row"].map(THEIRS.format), series=paper["column"])
-    mine, notes = _nodes(observations)
+    mine, notes = _nodes(evidence)
     places = {name: mine[name] for name in ("level", "series") if name in mine}
     points = joined(theirs, here(mine, mine.get(part.metric), unit=part.unit, over="n", **places))
     said = [*remarks(points, {}), *_averaged(mine), *notes, "the paper does not say which node it shows"]
     return points, said
 
 
-def _nodes(observations: pd.DataFrame) -> tuple[pd.DataFrame, list[str]]:
-    every, notes = chosen(wide(observations, "replication"), PAPERS_WAY)
+def _nodes(evidence: Evidence) -> tuple[pd.DataFrame, list[str]]:
+    every, notes = chosen(wide(evidence, "replication"), PAPERS_WAY)
     if every.empty:
         return every, notes
     nodes = every[every["role"].isin(["primary", "replica"])]
@@ -65,10 +66,10 @@ def _averaged(mine: pd.DataFrame) -> list[str]:
     return [said + (f" (the paper's n = {', '.join(absent)} not run in this profile)" if absent else "")]
 
 
-def averages(observations: pd.DataFrame, published: pd.DataFrame, *, figure: int) -> Exhibit:
+def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     """Draw one of Figs. 15 to 18."""
     part = PARTS[figure]
-    points, notes = drawn(observations, published, figure)
+    points, notes = drawn(evidence, figure)
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
     rows = sorted(set(points["level"]), key=_place)
     drawing = dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=rows, notes=notes, log=part.log)

@@ -6,9 +6,11 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import names
 from benchbook.figures.caveats import caveats
 from benchbook.figures.exhibit import Exhibit, Maker
+from benchbook.figures.points import of_study, paper_rows
 from benchbook.figures.provenance import distinct, environments, versions
 from benchbook.figures.tables import NOT_PRINTED, misprints
 
@@ -56,14 +58,14 @@ PARTS: Final = {
 """Source, rows (all when empty) and title of each set-up."""
 
 
-def setup(observations: pd.DataFrame, published: pd.DataFrame, *, part: str) -> Exhibit:
+def setup(evidence: Evidence, *, part: str) -> Exhibit:
     """Set one paper's set-up with this machine beside it."""
     study = part.partition("_")[0]
     source, wanted, about = PARTS[part]
-    paper = published[(published["study"] == study) & (published["source"] == source)]
+    paper = paper_rows(evidence, study, source)
     paper = paper[paper["row"].isin(wanted)] if wanted else paper
     theirs = paper.assign(marked=paper["printed"].where(paper["note"] == "", paper["printed"] + " *"))
-    mine = observations[observations["study"] == study]
+    mine = of_study(evidence, study)
     where, servers = environments(mine), {names.engine(key): text for key, text in versions(mine).items()}
     here = {row: HERE[row](where) if row in HERE else servers.get(row, "") for row in dict.fromkeys(theirs["row"])}
     frame = _nodes(theirs) if source.startswith("Table") else _list(theirs)

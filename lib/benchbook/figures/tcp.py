@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import names, stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.lines import lines
-from benchbook.figures.points import chosen, here, joined, printed, remarks, wide
+from benchbook.figures.points import chosen, here, joined, paper_rows, printed, remarks, wide
 
 TRIALS: Final = {20000: 1, 40000: 2, 60000: 3, 80000: 4, 100000: 5}
 MILLION: Final = 1_000_000
@@ -23,18 +24,18 @@ SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "
 FIGURE_TABLES: Final = {"JSON": "Table 4", "XML": "Table 5"}
 
 
-def rows(published: pd.DataFrame, source: str) -> pd.DataFrame:
+def rows(evidence: Evidence, source: str) -> pd.DataFrame:
     """Return what one of the paper's tables prints."""
-    return published[(published["study"] == "tcp") & (published["source"] == source)]
+    return paper_rows(evidence, "tcp", source)
 
 
-def cells(observations: pd.DataFrame, stack: str = "Python") -> tuple[pd.DataFrame, list[str]]:
+def cells(evidence: Evidence, stack: str = "Python") -> tuple[pd.DataFrame, list[str]]:
     """Return one stack's rows, one a cell, block and measure: ``cell_id, n, block, Format, measure, drawn``; and notes.
 
     Measures are the paper's: total and average time in ms on the server's clock, and the machine's user CPU, system
     CPU and memory in percent.
     """
-    every, notes = chosen(stacks.ran(wide(observations, "tcp")).get(stack, pd.DataFrame()), PAPERS_WAY)
+    every, notes = chosen(stacks.ran(wide(evidence, "tcp")).get(stack, pd.DataFrame()), PAPERS_WAY)
     if every.empty:
         return every, notes
     parts = []
@@ -46,12 +47,12 @@ def cells(observations: pd.DataFrame, stack: str = "Python") -> tuple[pd.DataFra
     return pd.concat([_measured(table, measure) for measure in MEASURES], ignore_index=True), notes
 
 
-def by_stack(observations: pd.DataFrame, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows, as `cells`, and what must be said of them: which of the sizes did not run, variants."""
     mine: dict[str, pd.DataFrame] = {}
     said: list[tuple[str, str]] = []
-    for stack in ran(observations):
-        mine[stack], notes = cells(observations, stack)
+    for stack in ran(evidence):
+        mine[stack], notes = cells(evidence, stack)
         present = set(mine[stack]["n"]) if len(mine[stack]) else set()
         absent = [f"n = {n:,}" for n in sizes if n not in present]
         notes = [*([f"not run in this profile: {'; '.join(absent)}"] if absent else []), *notes]
@@ -59,9 +60,9 @@ def by_stack(observations: pd.DataFrame, sizes: Iterable[int]) -> tuple[dict[str
     return mine, [f"{stack}: {note}" if len(mine) > 1 else note for stack, note in said]
 
 
-def ran(observations: pd.DataFrame) -> list[str]:
+def ran(evidence: Evidence) -> list[str]:
     """Return the stacks that ran, Python when none did."""
-    return [*stacks.ran(wide(observations, "tcp"))]
+    return [*stacks.ran(wide(evidence, "tcp"))]
 
 
 MEASURES: Final = {
@@ -82,14 +83,12 @@ def _measured(table: pd.DataFrame, measure: str) -> pd.DataFrame:
     return kept.assign(Format=mine["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
 
 
-def shares(
-    observations: pd.DataFrame, published: pd.DataFrame, formats: tuple[str, ...]
-) -> tuple[pd.DataFrame, list[str], list[str]]:
+def shares(evidence: Evidence, formats: tuple[str, ...]) -> tuple[pd.DataFrame, list[str], list[str]]:
     """Return the points of Figs. 3 to 5, CPU and memory in percent, by trial; the panels; and what must be said."""
-    theirs = joined(*(_theirs(published, name, len(formats) > 1) for name in formats))
+    theirs = joined(*(_theirs(evidence, name, len(formats) > 1) for name in formats))
     mine, said = {}, []
-    for stack in ran(observations):
-        table, notes = cells(observations, stack)
+    for stack in ran(evidence):
+        table, notes = cells(evidence, stack)
         mine[stack] = joined(*(_mine(table, name, len(formats) > 1) for name in formats)) if len(table) else table
         said += notes
     points, panels = stacks.panels(theirs, mine)
@@ -97,8 +96,8 @@ def shares(
     return points, panels, [*remarks(points, trials), *said]
 
 
-def _theirs(published: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
-    paper = rows(published, FIGURE_TABLES[name])
+def _theirs(evidence: Evidence, name: str, several: bool) -> pd.DataFrame:
+    paper = rows(evidence, FIGURE_TABLES[name])
     series = (f"{name} " if several else "") + paper["column"].map(SHARES)
     return printed(paper, unit="%", level=paper["row"].str.removeprefix("Trial ").astype(int), series=series)
 
@@ -109,11 +108,9 @@ def _mine(table: pd.DataFrame, name: str, several: bool) -> pd.DataFrame:
     return here(some, some["drawn"], unit="%", level=some["n"].map(TRIALS), series=series)
 
 
-def shares_figure(
-    observations: pd.DataFrame, published: pd.DataFrame, *, figure: int, formats: tuple[str, ...]
-) -> Exhibit:
+def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
     """Draw one of Figs. 3 to 5."""
-    points, panels, notes = shares(observations, published, formats)
+    points, panels, notes = shares(evidence, formats)
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
     drawing = lines(
         points,

@@ -5,7 +5,9 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook import evidence, stats
+from benchbook import stats
+from benchbook.evidence import Evidence
+from benchbook.evidence import number as printed_number
 from benchbook.figures import libraries, names, stacks
 from benchbook.figures.compared import counted
 from benchbook.figures.exhibit import Exhibit, Maker
@@ -25,10 +27,10 @@ COLUMNS: Final = (
 )
 
 
-def decoders(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def decoders(evidence: Evidence) -> Exhibit:
     """Set each codec's elapsed time on the server's clock over that of its stack's own JSON codec, for each n."""
     title = "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON codec, 95 % intervals"
-    lanes = stacks.ran(wide(observations, "tcp"))
+    lanes = stacks.ran(wide(evidence, "tcp"))
     parts, said = [], []
     for stack, codecs in CODECS.items():
         every, notes = chosen(lanes.get(stack, pd.DataFrame()), PAPERS_WAY)
@@ -77,7 +79,7 @@ def _over_json(every: pd.DataFrame, stack: str) -> pd.DataFrame:
 def _printed(n: int) -> float:
     """Return the paper's ratio of total times at that number of objects; NaN when it has none."""
     source, trial = ("Table 1", "") if n == MILLION else ("Table 7", f" {TRIALS.get(n, 0)}")
-    xml, json = (evidence.number("tcp", source, "Total Time", kind + trial) for kind in ("XML", "JSON"))
+    xml, json = (printed_number("tcp", source, "Total Time", kind + trial) for kind in ("XML", "JSON"))
     return xml / json
 
 

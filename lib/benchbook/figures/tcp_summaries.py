@@ -5,7 +5,7 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook import evidence
+from benchbook.evidence import Evidence, student_as_published, student_here
 from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import printed
@@ -13,13 +13,13 @@ from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, number, ta
 from benchbook.figures.tcp import FORMATS, MEASURES, MILLION, TRIALS, by_stack, rows
 
 
-def overview(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def overview(evidence: Evidence) -> Exhibit:
     """Set Table 6: the results at a glance, ranges over the trials that ran."""
-    paper = rows(published, "Table 6")
+    paper = rows(evidence, "Table 6")
     paper = paper[~paper["column"].str.endswith(" to")]  # a range is printed once
     theirs = printed(paper, unit="", level=paper["row"], panel=paper["column"].str.split().str[0])
     levels = list(dict.fromkeys(paper["row"]))
-    every, notes = by_stack(observations, (MILLION, *TRIALS))
+    every, notes = by_stack(evidence, (MILLION, *TRIALS))
     points, sources = stacks.sources(theirs, {stack: _glances(some, levels) for stack, some in every.items()})
     frame = table(points, corner="Scenario and measure", rows=levels, columns=FORMATS, sources=sources)
     return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *misprints(paper)))
@@ -51,10 +51,10 @@ def _glance(every: pd.DataFrame, level: str, kind: str) -> str:
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
-def distributions(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def distributions(evidence: Evidence) -> Exhibit:
     """Set Table 7: the five trials of each measure as the samples of the paper's t-tests."""
-    paper = rows(published, "Table 7")
-    every, notes = by_stack(observations, TRIALS)
+    paper = rows(evidence, "Table 7")
+    every, notes = by_stack(evidence, TRIALS)
     body: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in FORMATS:
         texts = paper[paper["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
@@ -73,28 +73,28 @@ def _sample(every: pd.DataFrame, measure: str, kind: str) -> str:
     return "{" + "; ".join(number(mean) for mean in means) + "}" if len(means) else NOT_RUN
 
 
-def p_values(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def p_values(evidence: Evidence) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed from the printed samples, and repeated on new data."""
-    theirs = evidence.student_as_published()
+    theirs = student_as_published()
     columns = {"p printed": theirs.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, some in theirs.groupby("reading", sort=False):
         columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(p_value)
-    every, notes = by_stack(observations, TRIALS)
+    every, notes = by_stack(evidence, TRIALS)
     said = []
     for head, some in zip(stacks.labels(every), every.values(), strict=True):
-        mine = _tests(observations, some)
+        mine = _tests(evidence, some)
         columns[f"p, {head}"] = mine["p"].map(p_value).reindex(list(MEASURES)).fillna(NOT_RUN)
         said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in mine["levels"].unique()]
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
     why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
     title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
-    return Exhibit(title, frame, (*said, *notes, why, *misprints(rows(published, "Table 8"))))
+    return Exhibit(title, frame, (*said, *notes, why, *misprints(rows(evidence, "Table 8"))))
 
 
-def _tests(observations: pd.DataFrame, some: pd.DataFrame) -> pd.DataFrame:
+def _tests(evidence: Evidence, some: pd.DataFrame) -> pd.DataFrame:
     """Return the tests of those cells alone which the other tables show."""
     shown: set[str] = set(some["cell_id"]) if len(some) else set()
-    tests = evidence.student_here(observations[observations["cell_id"].isin(shown)])
+    tests = student_here(evidence.means[evidence.means["cell_id"].isin(shown)])
     return tests.drop_duplicates("measure").set_index("measure")
 
 

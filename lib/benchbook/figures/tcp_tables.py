@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence import Evidence
 from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import empty, here, joined, printed, remarks
@@ -24,12 +25,12 @@ def _said(points: pd.DataFrame, notes: list[str], *sizes: int) -> list[str]:
 
 
 def _stacks(
-    observations: pd.DataFrame, sizes: tuple[int, ...], measures: tuple[str, ...], kind: str | None, **places: str
+    evidence: Evidence, sizes: tuple[int, ...], measures: tuple[str, ...], kind: str | None, **places: str
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's points, of one format or of both, as `_mine` does, and what must be said of them."""
     mine, said = {}, []
-    for stack in ran(observations):
-        every, notes = cells(observations, stack)
+    for stack in ran(evidence):
+        every, notes = cells(evidence, stack)
         some = every[every["Format"] == kind] if kind and len(every) else every
         mine[stack] = _mine(some, sizes, measures, **places)
         said += notes
@@ -62,15 +63,15 @@ def _counts(mine: pd.DataFrame) -> pd.DataFrame:
     return counts.assign(level=level, unit="objects", printed=counts["n"].map("{:d}".format) if len(counts) else "")
 
 
-def timing(observations: pd.DataFrame, published: pd.DataFrame, *, scenario: int) -> Exhibit:
+def timing(evidence: Evidence, *, scenario: int) -> Exhibit:
     """Set Table 1 or 3: number of objects, total and average time."""
     source, sizes, prefix = (
         ("Table 1", (MILLION,), "") if scenario == 1 else ("Table 3", tuple(TRIALS), "Trial {trial} ")
     )
-    paper = rows(published, source)
+    paper = rows(evidence, source)
     places = {"level": prefix + "{row[measure]}", "panel": "{row[Format]}"}
     theirs = printed(paper, unit="", level=paper["row"], panel=paper["column"])
-    mine, said = _stacks(observations, sizes, TIMES[1:], None, **places)
+    mine, said = _stacks(evidence, sizes, TIMES[1:], None, **places)
     points, sources = stacks.sources(theirs, {stack: joined(some, _counts(some)) for stack, some in mine.items()})
     trials = TRIALS.values() if scenario == 2 else (0,)
     levels = [prefix.format(trial=trial) + measure for trial in trials for measure in TIMES]
@@ -79,9 +80,9 @@ def timing(observations: pd.DataFrame, published: pd.DataFrame, *, scenario: int
     return Exhibit(title, frame, (*_said(joined(*mine.values()), said, *sizes), *misprints(paper)))
 
 
-def resources(observations: pd.DataFrame, published: pd.DataFrame, *, number: int) -> Exhibit:
+def resources(evidence: Evidence, *, number: int) -> Exhibit:
     """Set Table 2, 4 or 5: the server machine's CPU and memory."""
-    paper = rows(published, f"Table {number}")
+    paper = rows(evidence, f"Table {number}")
     sizes: tuple[int, ...]
     levels: tuple[str, ...]
     kind = {4: "JSON", 5: "XML"}.get(number)
@@ -90,7 +91,7 @@ def resources(observations: pd.DataFrame, published: pd.DataFrame, *, number: in
     else:
         sizes, level, about = tuple(TRIALS), "Trial {trial}", f"scenario 2, {kind}"
         levels = tuple(f"Trial {trial}" for trial in TRIALS.values())
-    mine, said = _stacks(observations, sizes, tuple(SHARES), kind, level=level, panel="{row[measure]}")
+    mine, said = _stacks(evidence, sizes, tuple(SHARES), kind, level=level, panel="{row[measure]}")
     points, sources = stacks.sources(printed(paper, unit="%", level=paper["row"], panel=paper["column"]), mine)
     frame = table(
         points, corner="Format" if number == 2 else "Trial", rows=levels, columns=tuple(SHARES), sources=sources

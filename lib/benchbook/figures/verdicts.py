@@ -7,7 +7,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch
 
-from benchbook import evidence
+from benchbook.evidence import STUDIES, Evidence, claims
 from benchbook.figures import style
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import COLUMNS, each
@@ -23,28 +23,22 @@ _COLUMNS: Final = [*COLUMNS, "claim", "says", "verdict", "untrusted"]
 _BAR_INCHES: Final = 0.3
 
 
-def judged(observations: pd.DataFrame, study: str | None = None) -> pd.DataFrame:
-    """Return the verdicts on one paper's claims, or on all."""
-    rows = observations if study is None else observations[observations["study"] == study]
-    return evidence.verdicts(evidence.measures(rows), evidence.claims(study))
-
-
 def first_judged(table: pd.DataFrame) -> pd.DataFrame:
     """Keep one row a claim: of several lanes and hosts the first that could be judged, the paper's own lane before."""
     able = table.assign(_able=table["verdict"] != NOT_TESTABLE).sort_values("_able", ascending=False, kind="stable")
     return able.drop_duplicates("id").sort_index().drop(columns="_able")
 
 
-def sheet_of(observations: pd.DataFrame, published: pd.DataFrame, *, study: str, part: int, parts: int) -> Exhibit:
+def sheet_of(evidence: Evidence, *, study: str, part: int, parts: int) -> Exhibit:
     """Draw one part of a paper's claims, a row each, that have a verdict here."""
-    table = first_judged(judged(observations, study))
+    table = first_judged(evidence.verdicts[evidence.verdicts["study"] == study])
     size = -(-len(table) // parts)
     table = table.iloc[(part - 1) * size : part * size]
     able = table[table["verdict"] != NOT_TESTABLE]
-    than = {claim.id: getattr(claim, "than", 1.0) for claim in evidence.claims(study)}
+    than = {claim.id: getattr(claim, "than", 1.0) for claim in claims(study)}
     rows = [_row(row, several=able["lane"].nunique() > 1, than=than[row.id]) for row in each(able)]
     title = f"{study}: {len(able)} of {len(table)} claims judged" + (f" (sheet {part} of {parts})" if parts > 1 else "")
-    ran = study in set(observations["study"])
+    ran = study in set(evidence.means["study"])
     nothing = f"{study}: nothing ran that could judge these claims" if ran else "not run in this profile"
     notes = _notes(able, nothing)
     return Exhibit(title, _points(able, rows), tuple(notes), draw(rows, title, notes, nothing))
@@ -90,12 +84,12 @@ def _points(able: pd.DataFrame, rows: list[Row]) -> pd.DataFrame:
     return pd.DataFrame(points, columns=_COLUMNS)
 
 
-def counts(observations: pd.DataFrame, published: pd.DataFrame) -> Exhibit:
+def counts(evidence: Evidence) -> Exhibit:
     """Draw how many claims of each paper came out how."""
-    table = first_judged(judged(observations))
+    table = first_judged(evidence.verdicts)
     tally = tallied(table)
     title = f"{int((table['verdict'] != NOT_TESTABLE).sum())} of {len(table)} claims judged here"
-    missing = [study for study in evidence.STUDIES if study not in set(observations["study"])]
+    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
     notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
     notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
     return Exhibit(title, _bars(tally), tuple(notes), _drawn(tally, title, notes))
@@ -105,7 +99,7 @@ def _drawn(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
     looks = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
     with style.applied():
         handles = [Patch(fc=looks[name], ec=style.INK, lw=0.4, label=name) for name in looks if tally[name].any()]
-        figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(evidence.STUDIES))
+        figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(STUDIES))
         axes = figure.subplots()
         left = pd.Series(0, index=tally.index)
         for name, colour in looks.items():
@@ -128,7 +122,7 @@ def _drawn(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
 def tallied(table: pd.DataFrame) -> pd.DataFrame:
     """Return how many claims of each study have each verdict: a row a study, a column a verdict."""
     found = pd.crosstab(table["study"], table["verdict"])
-    return found.reindex(index=list(evidence.STUDIES), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
+    return found.reindex(index=list(STUDIES), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
 
 
 def _bars(tally: pd.DataFrame) -> pd.DataFrame:

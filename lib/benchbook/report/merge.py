@@ -55,7 +55,7 @@ class Merged:
 
     def draw(self) -> int:
         """Draw every figure and set every table; return how many files were written."""
-        return len(figures.draw_all(self.means, self.folder, self.profile))
+        return len(figures.draw_all(evidence.Evidence.of(self.means), self.folder, self.profile))
 
 
 def merge(profile: str) -> Merged:
