@@ -15,8 +15,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchbook import datasets
-from benchbook.datasets import blog, books, persons, phones, players
+from benchbook.datasets import blog, books, own_records, persons, phones, players
+from benchbook.inputs import InputError
 from benchbook.schemas import Parent
 
 SEED = 20150501
@@ -175,7 +175,7 @@ def test_own_csv_columns_get_their_narrowest_type(tmp_path):
         "1,5,0.5,true,2024-02-29,2024-02-29T12:00:00.5+01:00,007,\n"
         "2,-6,1,false,2024-03-01,2024-03-01T00:00:00Z,8,Évora\n"
     )
-    made = datasets.own(write(tmp_path, "mine.csv", text))
+    made = own_records.read(write(tmp_path, "mine.csv", text))
     kinds = {field.name: field.type for field in made.schema.fields}
     assert kinds == {
         "_id": "string",
@@ -201,10 +201,10 @@ def test_own_csv_columns_get_their_narrowest_type(tmp_path):
 
 def test_own_json_lines_repeat_under_new_ids(tmp_path):
     path = write(tmp_path, "mine.jsonl", '{"a": 1, "b": true}\n\n{"a": 2.5, "b": false}\n')
-    made = datasets.own(path, 5)
+    made = own_records.read(path, 5)
     assert [record["a"] for record in made.records] == [1.0, 2.5, 1.0, 2.5, 1.0]
     assert len({record["_id"] for record in made.records}) == 5
-    assert datasets.own(path).sha256 == datasets.own(path).sha256 != made.sha256
+    assert own_records.read(path).sha256 == own_records.read(path).sha256 != made.sha256
 
 
 @pytest.mark.parametrize(
@@ -229,8 +229,8 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
     ],
 )
 def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):
-    with pytest.raises(datasets.OwnDataError, match=where):
-        datasets.own(write(tmp_path, name, text))
+    with pytest.raises(InputError, match=where):
+        own_records.read(write(tmp_path, name, text))
 
 
 @pytest.mark.parametrize(
@@ -259,19 +259,19 @@ def test_own_data_that_is_no_file_of_records_is_refused_before_a_byte_is_waited_
     (tmp_path / "utf-16.csv").write_text("a,b\n1,2\n", encoding="utf-16")
     with socket.socket(socket.AF_UNIX) as listener, contextlib.chdir(tmp_path):
         listener.bind("socket.csv")  # by its short name: a socket's path has a hundred bytes
-    for read in (datasets.own, datasets.checked, datasets.digest if "UTF" not in says else datasets.own):
-        with pytest.raises(datasets.OwnDataError, match=re.escape(says)):
+    for read in (own_records.read, own_records.checked, own_records.digest if "UTF" not in says else own_records.read):
+        with pytest.raises(InputError, match=re.escape(says)):
             read(tmp_path / name)
 
 
 def test_own_data_that_changed_since_it_was_planned_is_refused(tmp_path):
     path = write(tmp_path, "mine.csv", "a\n1\n")
-    planned = datasets.checked(path)
-    assert planned == datasets.digest(path) and datasets.own(path, sha256=planned).records
+    planned = own_records.checked(path)
+    assert planned == own_records.digest(path) and own_records.read(path, sha256=planned).records
     write(tmp_path, "mine.csv", "a\n22\n")
-    assert datasets.checked(path) != planned
-    with pytest.raises(datasets.OwnDataError, match="changed since"):
-        datasets.own(path, sha256=planned)
+    assert own_records.checked(path) != planned
+    with pytest.raises(InputError, match="changed since"):
+        own_records.read(path, sha256=planned)
 
 
 @settings(deadline=None, max_examples=30)
@@ -284,7 +284,7 @@ def test_own_data_that_changed_since_it_was_planned_is_refused(tmp_path):
 def test_own_json_lines_keep_what_they_hold(tmp_path_factory, records):
     path = tmp_path_factory.mktemp("own") / "mine.jsonl"
     path.write_bytes(b"".join(json.dumps(record).encode() + b"\n" for record in records))
-    made = datasets.own(path)
+    made = own_records.read(path)
     assert [record["i"] for record in made.records] == [record["i"] for record in records]
     if {field.name: field.type for field in made.schema.fields}["t"] == "string":
         assert [record["t"] for record in made.records] == [record["t"] for record in records]
@@ -301,4 +301,4 @@ def test_own_json_lines_keep_what_they_hold(tmp_path_factory, records):
     ],
 )
 def test_own_values_are_never_altered_by_their_type(tmp_path, name, text, value):
-    assert datasets.own(write(tmp_path, name, text)).records[0]["a"] == value
+    assert own_records.read(write(tmp_path, name, text)).records[0]["a"] == value

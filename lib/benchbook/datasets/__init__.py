@@ -1,18 +1,57 @@
 """Seeded data for every study: the same records on every machine and with every library version.
 
 Generators draw from `numpy.random.PCG64`'s raw words alone; shape and size follow the papers. Each has a module of its
-own, which is imported where it is used: another set changes no study's code but its own. `own` reads a person's records
-in their place.
+own, which is imported where it is used: another set changes no study's code but its own. A person's records take their
+place by `own_records`.
 """
 
-from benchbook.datasets.dataset import Dataset
-from benchbook.datasets.files import CHANGED, OwnDataError, checked, digest, own
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
 
-__all__ = [
-    "CHANGED",
-    "Dataset",
-    "OwnDataError",
-    "checked",
-    "digest",
-    "own",
-]
+import orjson
+
+from benchbook.schemas import Record, Schema
+
+_CHUNK = 1000
+
+
+@dataclass(frozen=True)
+class Dataset:
+    """Records of one schema.
+
+    Parameters
+    ----------
+    name
+        Names the set and its variant, such as ``wide-89``.
+    schema
+        Of every record.
+    records
+        With every field of the schema in its order.
+    sha256
+        Of the records' content and of the parents': equal for equal sets.
+    parents
+        The sets that the records refer to.
+    """
+
+    name: str
+    schema: Schema
+    records: Sequence[Record]
+    sha256: str
+    parents: "tuple[Dataset, ...]" = ()
+
+
+def fingerprint(records: Sequence[Record], parents: Sequence[Dataset] = ()) -> str:
+    """Return the SHA-256, in hexadecimal, of the records as JSON and of the parents' own fingerprints."""
+    digest = hashlib.sha256("".join(parent.sha256 for parent in parents).encode())
+    for start in range(0, len(records), _CHUNK):
+        digest.update(orjson.dumps(records[start : start + _CHUNK]))
+    return digest.hexdigest()
+
+
+def assemble(name: str, schema: Schema, columns: Sequence[Sequence[Any]], parents: tuple[Dataset, ...] = ()) -> Dataset:
+    """Return the set whose i-th column holds the values of the schema's i-th field."""
+    names = [field.name for field in schema.fields]
+    records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]
+    return Dataset(name, schema, records, fingerprint(records, parents), parents)

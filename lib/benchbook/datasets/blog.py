@@ -2,26 +2,20 @@
 
 from typing import Literal
 
-from benchbook.datasets.dataset import Dataset, assemble
-from benchbook.datasets.prose import texts
+from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import ids, integers, moments
+from benchbook.datasets.words import texts
 from benchbook.schemas import Field, Parent, Schema
 
-ARTICLES = Schema(
-    "articles",
-    (Field("_id", "string"), Field("author", "string"), Field("created_at", "datetime"), Field("title", "string")),
-)
+
+def _fields(*names: str) -> tuple[Field, ...]:
+    return tuple(Field(name, "datetime" if name == "created_at" else "string") for name in names)
+
+
+ARTICLES = Schema("articles", _fields("_id", "author", "created_at", "title"))
 COMMENTS = Schema(
     "comments",
-    (
-        Field("_id", "string"),
-        Field("article_id", "string"),
-        Field("author", "string"),
-        Field("email", "string"),
-        Field("created_at", "datetime"),
-        Field("title", "string"),
-        Field("content", "string"),
-    ),
+    _fields("_id", "article_id", "author", "email", "created_at", "title", "content"),
     parent=Parent(ARTICLES, "article_id"),
 )
 
@@ -46,17 +40,7 @@ def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Datas
 
     A comment's mean size as JSON is 1 KB (0.8 to 1.2 KB), of which the content is some 0.78 KB.
 
-    Parameters
-    ----------
-    n, seed
-        Number of comments; seed of every stream.
-    per_article
-        Consecutive comments that share an article; ``"all"`` for a single article. The paper does not say.
-
-    Raises
-    ------
-    ValueError
-        When `per_article` is less than 1.
+    `per_article` consecutive comments share an article, or ``"all"`` a single one: the paper does not say.
     """
     share = max(n, 1) if per_article == "all" else per_article
     if share < 1:

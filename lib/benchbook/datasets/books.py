@@ -13,12 +13,11 @@ Every printed size is then met within 3 %, but for JSON at n = 10: 1,643 B, prin
 """
 
 from collections.abc import Callable
-from typing import Literal, overload
 
 import numpy as np
 
-from benchbook.datasets.prose import texts
 from benchbook.datasets.streams import Integers, integers, moments
+from benchbook.datasets.words import texts
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore
 
 _SMALL = 100
@@ -60,31 +59,16 @@ def _builder2(n: int, seed: int) -> Callable[[], Bookstore[Book2]]:
     return build
 
 
-@overload
-def bookstore_builder(n: int, seed: int, case: Literal[1]) -> Callable[[], Bookstore[Book1]]: ...
-@overload
-def bookstore_builder(n: int, seed: int, case: Literal[2]) -> Callable[[], Bookstore[Book2]]: ...
-@overload
-def bookstore_builder(n: int, seed: int, case: int) -> Callable[[], AnyBookstore]: ...
 def bookstore_builder(n: int, seed: int, case: int) -> Callable[[], AnyBookstore]:
     """Return what builds the same bookstore of `n` books anew at each call, from texts made once.
 
-    Raises
-    ------
-    ValueError
-        When `case` is neither 1 nor 2.
+    The books are those of the paper's test case 1 or 2 (see this module).
     """
     if case not in (1, 2):
         raise ValueError(f"the bookstore has case 1 or 2, not {case}")
     return _builder1(n, seed) if case == 1 else _builder2(n, seed)
 
 
-@overload
-def bookstore(n: int, seed: int, case: Literal[1]) -> Bookstore[Book1]: ...
-@overload
-def bookstore(n: int, seed: int, case: Literal[2]) -> Bookstore[Book2]: ...
-@overload
-def bookstore(n: int, seed: int, case: int) -> AnyBookstore: ...
 def bookstore(n: int, seed: int, case: int) -> AnyBookstore:
-    """Return a bookstore of `n` books: those of the paper's first or second test case (see this module)."""
+    """Return one bookstore of `bookstore_builder`."""
     return bookstore_builder(n, seed, case)()

@@ -5,26 +5,16 @@ from typing import Any
 
 import numpy as np
 
-from benchbook.datasets.dataset import Dataset, assemble
+from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
-from benchbook.datasets.vocabulary import CITIES, FAMILY, GIVEN, NATIONS, WORDS
-from benchbook.schemas import Field, FieldType, Schema
+from benchbook.datasets.words import CITIES, FAMILY, GIVEN, NATIONS, WORDS
+from benchbook.schemas import Field, Schema
 
-_TWELVE: tuple[tuple[str, FieldType], ...] = (
-    ("_id", "string"),
-    ("name", "string"),
-    ("email", "string"),
-    ("phone", "string"),
-    ("street", "string"),
-    ("city", "string"),
-    ("country", "string"),
-    ("born_on", "date"),
-    ("age", "integer"),
-    ("height", "float"),
-    ("children", "integer"),
-    ("active", "boolean"),
+_FIELDS = (
+    *(Field(name, "string") for name in ("_id", "name", "email", "phone", "street", "city", "country")),
+    *(Field("born_on", "date"), Field("age", "integer"), Field("height", "float")),
+    *(Field("children", "integer"), Field("active", "boolean")),
 )
-_FIELDS = tuple(Field(name, kind) for name, kind in _TWELVE)
 _ANSWERS = tuple(Field(f"answer_{number}", "string") for number in range(1, 39))
 _NEWEST = date(2004, 12, 31)
 _TODAY = 2024
@@ -33,20 +23,8 @@ _TODAY = 2024
 def people(n: int, seed: int, fields: int = 12) -> Dataset:
     """Return `n` people, no two alike.
 
-    The tcp study never describes its object, so its number of fields is a parameter: ``_id`` and ``name``; or these
-    and ten more, of every type; or these and 38 one-word answers. Mean sizes as JSON: 0.06, 0.25 and 1.0 KB.
-
-    Parameters
-    ----------
-    n, seed
-        Number of people; seed of every stream.
-    fields
-        2, 12 or 50, the key among them.
-
-    Raises
-    ------
-    ValueError
-        When `fields` is another number.
+    The tcp study never describes its object, so its number of fields is a parameter: 2, ``_id`` and ``name``; 12, these
+    and ten more, of every type; or 50, these and 38 one-word answers. Mean sizes as JSON: 0.06, 0.25 and 1.0 KB.
     """
     if fields not in (2, 12, 50):
         raise ValueError(f"people have 2, 12 or 50 fields, not {fields}")

@@ -1,37 +1,22 @@
 """The replication study's records: smartphones, every attribute a string."""
 
-from benchbook.datasets.dataset import Dataset, assemble
+from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
+from benchbook.datasets.words import names
 from benchbook.schemas import Field, Schema
 
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
 SCHEMA = Schema("smartphones", tuple(Field(name, "string") for name in _NAMES))
 
-_MAKERS = (
-    "Acer",
-    "Asus",
-    "BLU",
-    "Gionee",
-    "Honor",
-    "HTC",
-    "Huawei",
-    "Lenovo",
-    "LG",
-    "Meizu",
-    "Nokia",
-    "OnePlus",
-    "Oppo",
-)
-_LINES = ("Ace", "Edge", "Grand", "Max", "Mini", "Neo", "Note", "Play", "Plus", "Power", "Prime", "Pro", "Zoom")
+_MAKERS = names("Acer Asus BLU Gionee Honor HTC Huawei Lenovo LG Meizu Nokia OnePlus Oppo")
+_LINES = names("Ace Edge Grand Max Mini Neo Note Play Plus Power Prime Pro Zoom")
 _NETWORKS = ("GSM", "GSM / HSPA", "GSM / HSPA / LTE", "GSM / CDMA / HSPA / LTE", "GSM / CDMA / HSPA / EVDO / LTE")
 _PANELS = ("TFT", "IPS LCD", "AMOLED", "Super AMOLED", "OLED", "LTPS IPS LCD")
 _CORES = ("Quad-core", "Hexa-core", "Octa-core", "Dual-core")
 _DESIGNS = ("Cortex-A7", "Cortex-A9", "Cortex-A53", "Cortex-A55", "Cortex-A73", "Kryo 260", "Kryo 385 Gold")
 _CARDS = (
     "No",
-    "microSD, up to 32 GB",
-    "microSD, up to 128 GB (dedicated slot)",
-    "microSD, up to 256 GB (uses SIM 2 slot)",
+    *(f"microSD, up to {size}" for size in ("32 GB", "128 GB (dedicated slot)", "256 GB (uses SIM 2 slot)")),
 )
 
 

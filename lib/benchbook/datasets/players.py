@@ -5,9 +5,9 @@ from typing import Any, Final
 import numpy as np
 import numpy.typing as npt
 
-from benchbook.datasets.dataset import Dataset, assemble
+from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Integers, bell, choices, ids, integers, pick
-from benchbook.datasets.vocabulary import CITIES, FAMILY, NATIONS, names
+from benchbook.datasets.words import CITIES, FAMILY, NATIONS, names
 from benchbook.schemas import Field, FieldType, Schema
 
 TABLE: Final = 18_000
@@ -48,17 +48,7 @@ def wide(n: int, seed: int, attributes: int = 89) -> Dataset:
     bare file names and half the position ratings lack their bonus. Values are of plausible form and belong to nobody;
     every tenth player keeps goal and has empty position ratings, as in that table.
 
-    Parameters
-    ----------
-    n, seed
-        Number of records; seed of every stream. Beyond 18,000 the records repeat with new ids.
-    attributes
-        89, or 6 of the same records; ``_id`` comes on top.
-
-    Raises
-    ------
-    ValueError
-        When `attributes` is neither.
+    The 6 `attributes` are of the same records; ``_id`` comes on top. Beyond 18,000 the records repeat with new ids.
     """
     if attributes not in (89, 6):
         raise ValueError(f"players have 89 or 6 attributes, not {attributes}")

@@ -8,10 +8,12 @@ from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from benchbook import datasets, paths
+from benchbook import paths
+from benchbook.datasets import own_records
 from benchbook.grid.errors import GridError
 from benchbook.grid.parse import Grid
 from benchbook.grid.sections import STAND_IN, Point
+from benchbook.inputs import InputError
 from benchbook.strict import Located, mistake
 
 POINTS: Final = 10_000
@@ -113,8 +115,8 @@ def validated(grid: Grid, point: Point) -> BaseModel:
         raise GridError(where, f"{name} {said}".strip()) from error
     if file := getattr(parameters, "dataset_file", None):
         try:
-            datasets.checked(file)
-        except datasets.OwnDataError as error:
+            own_records.checked(file)
+        except InputError as error:
             raise GridError(point["dataset_file"].where, str(error)) from error
     return parameters
 

@@ -9,7 +9,8 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from benchbook import datasets, paths, processes, studies
+from benchbook import paths, processes, studies
+from benchbook.datasets import own_records
 from benchbook.grid.errors import GridError
 from benchbook.grid.sources import Closure, closure, normal
 from benchbook.inputs import contents, text
@@ -39,7 +40,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
 
     Raises
     ------
-    benchbook.datasets.OwnDataError
+    InputError
         When the records that it was given cannot be used.
     GridError
         When the study's notebook is none.
@@ -62,7 +63,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
 def records(parameters: BaseModel) -> str | None:
     """Return the digest of the file of records that a cell was given; None when it was given none."""
     file: str | None = getattr(parameters, "dataset_file", None)
-    return datasets.checked(file) if file else None
+    return own_records.checked(file) if file else None
 
 
 def server_version(found: Found) -> str:

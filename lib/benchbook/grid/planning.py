@@ -12,12 +12,12 @@ from typing import Final, Literal
 from pydantic import BaseModel
 
 from benchbook import lanes, results, servers, studies
-from benchbook.datasets import OwnDataError
 from benchbook.deployment import Topology
 from benchbook.grid.errors import GridError
 from benchbook.grid.expand import blocks, excluded
 from benchbook.grid.identities import identity, records, server_version
 from benchbook.grid.selection import Choice, choose
+from benchbook.inputs import InputError
 
 CellState = Literal["todo", "done", "failed", "skipped"]
 
@@ -163,7 +163,7 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         except (ValueError, KeyError):
             continue  # the study has other parameters by now, or is gone: not a current result
         place = studies.load(study).deployment(parameters)
-        with suppress(OwnDataError):  # the records that it was given are gone: nothing would give that result today
+        with suppress(InputError):  # the records that it was given are gone: nothing would give that result today
             if identity(study, parameters, _stack(parameters, place).version) == old:
                 found.add(old)
     return found

@@ -8,8 +8,10 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from benchbook import datasets, results, studies
+from benchbook import results, studies
+from benchbook.datasets import own_records
 from benchbook.grid import Cell, code_hash
+from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.runner.durations import STEP_S, Took
 from benchbook.runner.visit import Visit
@@ -45,9 +47,9 @@ def changed(cell: Cell) -> str | None:
         return None
     file = cell.parameters.model_dump()["dataset_file"]
     try:
-        return None if datasets.digest(file) == cell.records else f"{file}: {datasets.CHANGED}"
-    except datasets.OwnDataError as error:
-        return f"{error}: it {datasets.CHANGED}"
+        return None if own_records.digest(file) == cell.records else f"{file}: {own_records.CHANGED}"
+    except InputError as error:
+        return f"{error}: it {own_records.CHANGED}"
 
 
 def measured_on(visit: Visit, took: Took) -> dict[str, Any]:

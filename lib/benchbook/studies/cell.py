@@ -10,7 +10,7 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
-from benchbook import datasets
+from benchbook.datasets import Dataset, own_records
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
@@ -66,20 +66,20 @@ class CellParameters(BaseModel):
             raise ValueError(f"should be {' or '.join(map(repr, levels))}")
         return value
 
-    def own_records(self) -> datasets.Dataset | None:
+    def own_records(self) -> Dataset | None:
         """Return the records of the cell's own file, `n` of them; None when it has none.
 
         Raises
         ------
-        benchbook.datasets.OwnDataError
+        InputError
             When they cannot be read, or are not those that a runner planned the cell with.
         """
         if self.dataset_file is None:
             return None
-        return datasets.own(self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS))
+        return own_records.read(self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS))
 
     def named(self, generated: str) -> str:
-        """Return the name of the cell's records: that of its own, as `datasets.own` gives it, else `generated`."""
+        """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
         return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated
 
 

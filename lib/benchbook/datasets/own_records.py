@@ -13,7 +13,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Final
 
-from benchbook.datasets.dataset import Dataset, fingerprint
+from benchbook.datasets import Dataset, fingerprint
 from benchbook.datasets.streams import ids
 from benchbook.inputs import InputError, contents, text
 from benchbook.schemas import Field, FieldType, Record, Schema
@@ -21,15 +21,13 @@ from benchbook.schemas import Field, FieldType, Record, Schema
 LIMIT: Final = 256 * 2**20
 """Bytes of the largest file that is read."""
 
+CHANGED: Final = "has changed since the cell was planned: run again, for with other records it is another cell"
+
 Rows = Iterable[tuple[int, Record]]
 """Records with their line in the file."""
 
 
-class OwnDataError(InputError):
-    """A person's file cannot be used; the message names file and line."""
-
-
-def own(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
+def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> Dataset:
     """Return the records of a JSON Lines file (``.jsonl``, ``.ndjson``, ``.json``) or of a CSV file with a header.
 
     A column's type is the narrowest that holds all its values: integer (64 bits), float, boolean (``true``,
@@ -47,30 +45,21 @@ def own(path: str | Path, n: int | None = None, sha256: str | None = None) -> Da
 
     Raises
     ------
-    OwnDataError
+    InputError
         When the file cannot be read as such records, or is another than it has to be; names file and line.
     """
     file = Path(path)
-    data = _contents(file)
+    data = contents(file, LIMIT)
     if sha256 not in (None, hashlib.sha256(data).hexdigest()):
-        raise OwnDataError(str(file), CHANGED)
+        raise InputError(str(file), CHANGED)
     schema, records = _typed(file, [record for _, record in _rows(file, data)])
     records = _repeated(records, len(records) if n is None else n)
     return Dataset(f"own-{file.stem}", schema, records, fingerprint(records))
 
 
-CHANGED: Final = "has changed since the cell was planned: run again, for with other records it is another cell"
-
-
 def digest(path: str | Path) -> str:
-    """Return the SHA-256, in hexadecimal, of a file's bytes.
-
-    Raises
-    ------
-    OwnDataError
-        When `own` would not read them: it is no regular file, or larger than `LIMIT`.
-    """
-    return hashlib.sha256(_contents(Path(path))).hexdigest()
+    """Return the SHA-256, in hexadecimal, of a file's bytes; raises `InputError` when they cannot be read."""
+    return hashlib.sha256(contents(Path(path), LIMIT)).hexdigest()
 
 
 def checked(path: str | Path) -> str:
@@ -78,8 +67,8 @@ def checked(path: str | Path) -> str:
 
     Raises
     ------
-    OwnDataError
-        When `own` would not take it.
+    InputError
+        When `read` would not take it.
     """
     try:
         state = Path(path).stat()
@@ -91,35 +80,25 @@ def checked(path: str | Path) -> str:
 @lru_cache(maxsize=64)
 def _checked(path: str, *_: int) -> str:
     file = Path(path)
-    data = _contents(file)
+    data = contents(file, LIMIT)
     for _line, _record in _rows(file, data):
         pass
     return hashlib.sha256(data).hexdigest()
 
 
-def _contents(file: Path) -> bytes:
-    try:
-        return contents(file, LIMIT)
-    except InputError as error:
-        raise OwnDataError(error.where, error.message) from error
-
-
 def _rows(file: Path, data: bytes) -> Iterator[tuple[int, Record]]:
     """Yield the records of a file's bytes, each looked at."""
-    newline = "" if file.suffix.lower() == ".csv" else None
-    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline=newline)
+    is_csv = file.suffix.lower() == ".csv"
+    lines = io.TextIOWrapper(io.BytesIO(data), encoding="utf-8-sig", newline="" if is_csv else None)
     number = 0
     try:
-        for number, record in _like(file, _json_lines(file, lines) if newline is None else _csv(file, lines)):
+        for number, record in _like(file, _csv(file, lines) if is_csv else _json_lines(file, lines)):
             yield number, record
-    except UnicodeDecodeError as error:
-        try:
-            text(data, str(file))
-        except InputError as found:
-            raise OwnDataError(found.where, found.message) from error
+    except UnicodeDecodeError:
+        text(data, str(file))  # which says where
         raise
     if not number:
-        raise OwnDataError(str(file), "holds no record")
+        raise InputError(str(file), "holds no record")
 
 
 def _csv(file: Path, lines: Iterable[str]) -> Rows:
@@ -128,13 +107,13 @@ def _csv(file: Path, lines: Iterable[str]) -> Rows:
     try:
         header = next(reader, [])
         if len(set(header)) < len(header) or "" in header:
-            raise OwnDataError(f"{file}:1", f"the header's names must be distinct and not empty: {header}")
+            raise InputError(f"{file}:1", f"the header's names must be distinct and not empty: {header}")
         for row in filter(None, reader):
             if len(row) != len(header):
-                raise OwnDataError(f"{file}:{reader.line_num}", f"{len(row)} values under {len(header)} names")
+                raise InputError(f"{file}:{reader.line_num}", f"{len(row)} values under {len(header)} names")
             yield reader.line_num, dict(zip(header, row, strict=True))
     except csv.Error as error:
-        raise OwnDataError(f"{file}:{reader.line_num or 1}", f"not CSV: {error}") from error
+        raise InputError(f"{file}:{reader.line_num or 1}", f"not CSV: {error}") from error
 
 
 def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
@@ -147,9 +126,9 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
             if "\\u" in line:
                 json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no character
         except (ValueError, RecursionError) as error:
-            raise OwnDataError(f"{file}:{number}", f"not a JSON object on one line: {error}") from error
+            raise InputError(f"{file}:{number}", f"not a JSON object on one line: {error}") from error
         if not isinstance(record, dict):
-            raise OwnDataError(f"{file}:{number}", f"a JSON object is expected, not {type(record).__name__}")
+            raise InputError(f"{file}:{number}", f"a JSON object is expected, not {type(record).__name__}")
         yield number, record
 
 
@@ -170,14 +149,14 @@ def _like(file: Path, rows: Rows) -> Rows:
         expected = record.keys() if expected is None else expected
         if record.keys() != expected or "" in record:
             differing = sorted(expected ^ record.keys()) or "one has no name"
-            raise OwnDataError(f"{file}:{line}", f"fields differ from the first record's: {differing}")
+            raise InputError(f"{file}:{line}", f"fields differ from the first record's: {differing}")
         for name, value in record.items():
             if not isinstance(value, str | int | float) or (isinstance(value, float) and not math.isfinite(value)):
                 wanted = "a string, number, true or false is expected"
-                raise OwnDataError(f"{file}:{line}", f"{name}: {wanted}, not {value!r}")
+                raise InputError(f"{file}:{line}", f"{name}: {wanted}, not {value!r}")
         if "_id" in record:
             if (key := str(record["_id"])) in seen:
-                raise OwnDataError(f"{file}:{line}", f"_id {key!r} comes twice")
+                raise InputError(f"{file}:{line}", f"_id {key!r} comes twice")
             seen.add(key)
         yield line, record
 
@@ -211,9 +190,7 @@ def _float(value: Any) -> float:
 
 
 def _boolean(value: Any) -> bool:
-    if isinstance(value, bool):
-        return value
-    return {"true": True, "false": False}[value]
+    return value if isinstance(value, bool) else {"true": True, "false": False}[value]
 
 
 def _date(value: Any) -> date:
@@ -231,21 +208,18 @@ def _datetime(value: Any) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-_DATES: tuple[tuple[FieldType, Callable[[Any], Any]], ...] = (("date", _date), ("datetime", _datetime))
-_READERS: tuple[tuple[FieldType, Callable[[Any], Any]], ...] = (
-    ("integer", _integer),
-    ("float", _float),
-    ("boolean", _boolean),
-    *_DATES,
-)
+_DATES: Final[dict[FieldType, Callable[[Any], Any]]] = {"date": _date, "datetime": _datetime}
+_READERS: Final[dict[FieldType, Callable[[Any], Any]]] = {
+    "integer": _integer, "float": _float, "boolean": _boolean, **_DATES
+}  # fmt: skip
 
 
 def _column(values: list[Any], *, quoted: bool) -> tuple[FieldType, list[Any]]:
     """Return the narrowest type that holds all the values, and the values as such; `quoted` strings are no numbers."""
     dates_only = quoted and any(isinstance(value, str) for value in values)
-    for kind, read in _DATES if dates_only else _READERS:
+    for kind, read_value in (_DATES if dates_only else _READERS).items():
         try:
-            return kind, [read(value) for value in values]
+            return kind, [read_value(value) for value in values]
         except (ValueError, TypeError, KeyError, OverflowError):
             continue
     return "string", [value if isinstance(value, str) else json.dumps(value) for value in values]
@@ -255,12 +229,12 @@ def _typed(file: Path, records: list[Record]) -> tuple[Schema, list[Record]]:
     """Return the inferred schema and the records with typed values, ``_id`` first."""
     keys = [str(record["_id"]) for record in records] if "_id" in records[0] else ids(0, file.stem, len(records))
     names = [name for name in records[0] if name != "_id"]
-    columns = {
-        name: _column([record[name] for record in records], quoted=file.suffix.lower() != ".csv") for name in names
-    }
-    fields = (Field("_id", "string"), *(Field(name, kind) for name, (kind, _) in columns.items()))
-    values: Iterable[tuple[Any, ...]] = zip(keys, *(column for _, column in columns.values()), strict=True)
-    return Schema(file.stem, fields), [dict(zip(("_id", *names), row, strict=True)) for row in values]
+    quoted = file.suffix.lower() != ".csv"
+    columns = [_column([record[name] for record in records], quoted=quoted) for name in names]
+    kinds: list[FieldType] = ["string", *(kind for kind, _ in columns)]
+    rows = zip(keys, *(values for _, values in columns), strict=True)
+    names.insert(0, "_id")
+    return Schema(file.stem, tuple(map(Field, names, kinds))), [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _repeated(records: list[Record], n: int) -> list[Record]:

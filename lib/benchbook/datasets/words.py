@@ -1,6 +1,18 @@
-"""The words that generated values are made of."""
+"""The words that generated values are made of, and running text of them.
 
+Text is generated as fast as memory can be written, and is about as compressible as English: it is laid in cells of
+eight characters, one word of seven letters, or two short ones, each with its space. A table of 65,536 such cells turns
+every 16 random bits into eight characters in one numpy lookup.
+"""
+
+from functools import cache
+from itertools import product
 from typing import Final
+
+import numpy as np
+import numpy.typing as npt
+
+from benchbook.datasets.streams import Integers, raw
 
 
 def names(text: str, separator: str | None = None) -> tuple[str, ...]:
@@ -99,20 +111,55 @@ FAMILY: Final = names(
 )
 """Family names."""
 
-NATIONS: Final = (
-    *("Argentina", "Belgium", "Brazil", "Cameroon", "Chile", "China PR", "Colombia", "Croatia", "Czech Republic"),
-    *("Denmark", "Ecuador", "Egypt", "England", "France", "Germany", "Ghana", "Greece", "Hungary", "Italy"),
-    *("Ivory Coast", "Japan", "Korea Republic", "Mexico", "Morocco", "Netherlands", "Nigeria", "Norway", "Poland"),
-    *("Portugal", "Republic of Ireland", "Romania", "Russia", "Scotland", "Senegal", "Serbia", "Spain", "Sweden"),
-    *("Switzerland", "Turkey", "Ukraine", "United States", "Uruguay", "Wales"),
+NATIONS: Final = names(
+    """Argentina, Belgium, Brazil, Cameroon, Chile, China PR, Colombia, Croatia, Czech Republic, Denmark, Ecuador,
+    Egypt, England, France, Germany, Ghana, Greece, Hungary, Italy, Ivory Coast, Japan, Korea Republic, Mexico,
+    Morocco, Netherlands, Nigeria, Norway, Poland, Portugal, Republic of Ireland, Romania, Russia, Scotland, Senegal,
+    Serbia, Spain, Sweden, Switzerland, Turkey, Ukraine, United States, Uruguay, Wales""",
+    ",",
 )
 """Countries as player tables print them."""
 
-CITIES: Final = (
-    *("Aveiro", "Beja", "Braga", "Coimbra", "Évora", "Faro", "Guarda", "Leiria", "Lisboa", "Porto", "Setúbal", "Viseu"),
-    *("Berlin", "Bremen", "Dresden", "Düsseldorf", "Köln", "Leipzig", "München", "Nürnberg", "Bologna", "Firenze"),
-    *("Milano", "Napoli", "Roma", "Torino", "Bilbao", "Córdoba", "Granada", "Málaga", "Sevilla", "Zaragoza", "Lyon"),
-    *("Lille", "Nantes", "Nice", "Paris", "Leeds", "London", "Oxford", "Malmö", "Göteborg", "Oslo", "Århus", "Brno"),
-    *("Praha", "Gdańsk", "Kraków", "Łódź", "Cluj", "Iași", "Oradea", "Budapest", "Szeged", "Zürich", "Genève"),
+CITIES: Final = names(
+    """Aveiro Beja Braga Coimbra Évora Faro Guarda Leiria Lisboa Porto Setúbal Viseu Berlin Bremen Dresden Düsseldorf
+    Köln Leipzig München Nürnberg Bologna Firenze Milano Napoli Roma Torino Bilbao Córdoba Granada Málaga Sevilla
+    Zaragoza Lyon Lille Nantes Nice Paris Leeds London Oxford Malmö Göteborg Oslo Århus Brno Praha Gdańsk Kraków Łódź
+    Cluj Iași Oradea Budapest Szeged Zürich Genève"""
 )
 """Towns."""
+
+_CELL = 8
+
+
+@cache
+def _cells() -> npt.NDArray[np.uint64]:
+    """Return the 65,536 cells, each eight ASCII characters seen as one word."""
+    words = {size: [word for word in WORDS if len(word) == size] for size in range(2, 8)}
+
+    def pairs(first: int) -> list[str]:
+        return [f"{one} {two} " for one, two in product(words[first], words[6 - first])]
+
+    shares = (
+        ([f"{word} " for word in words[7]], 16384),
+        (pairs(3), 24576),
+        (pairs(2), 12288),
+        (pairs(4), 8192),
+        ([f"a {word} " for word in words[5]], 4096),
+    )
+    joined = "".join(cells[i * len(cells) // count] for cells, count in shares for i in range(count))
+    return np.frombuffer(joined.encode("ascii"), dtype="<u8")
+
+
+def texts(seed: int, label: str, lengths: Integers) -> list[str]:
+    """Return a text of each length (in characters, each at least 1; shape (n,)) from the stream that the label names.
+
+    Each begins with a word.
+    """
+    cells = -(-lengths // _CELL)
+    ends = np.cumsum(cells)
+    starts = (ends - cells) * _CELL
+    count = int(ends[-1]) if len(ends) else 0
+    draws = raw(seed, label, -(-count // 4)).astype("<u8").view("<u2")[:count]
+    text = _cells()[draws].tobytes().decode("ascii")
+    pieces = (text[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
+    return [piece[:-1] + "." if piece.endswith(" ") else piece for piece in pieces]
