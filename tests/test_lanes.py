@@ -11,7 +11,6 @@ import pytest
 from benchbook import formats, grid, lanes
 from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
-from benchbook.lanes import contract, harness, toolchains
 from benchbook.studies import bookstore, crud, drivers, tcp
 from standing import announce, lane_needed, outputs
 
@@ -48,7 +47,7 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scripted:
         file = tmp_path / "harness.py"
         file.write_text(f"import json, sys, time\nasked = json.load(sys.stdin)\n{script}")
         found = lanes.Found("java", "scripted", (sys.executable, str(file)))
-        monkeypatch.setattr(harness, "find", lambda lane: found)
+        monkeypatch.setattr(lanes, "find", lambda lane: found)
 
     return put
 
@@ -96,9 +95,11 @@ def test_a_harness_that_hangs_is_ended(scripted: Scripted) -> None:
         asked(patience_s=0.5)
 
 
-def test_a_request_that_breaks_the_contract_is_not_sent() -> None:
-    with pytest.raises(lanes.LaneError, match="breaks the contract at"):
-        contract.request("bookstore", {}, "/nowhere")
+def test_a_request_that_breaks_the_contract_is_not_sent(scripted: Scripted, tmp_path: Path) -> None:
+    scripted(f"open({str(tmp_path / 'asked')!r}, 'w')")
+    with pytest.raises(lanes.LaneError, match=r"^the harness' request breaks the contract at"):
+        lanes.run("java", "bookstore", {}, "/nowhere")
+    assert not (tmp_path / "asked").exists()
 
 
 @pytest.mark.usefixtures("java")
@@ -309,11 +310,11 @@ def test_a_lane_and_its_codecs_belong_together(wrong: dict[str, Any]) -> None:
 
 def test_a_lane_that_is_not_here_is_left_out_or_skipped_with_the_remedy(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("PATH", "/nonexistent")
-    toolchains.find.cache_clear()
+    lanes.find.cache_clear()
     try:
         (one,) = grid.left_out(["bookstore"], "smoke")
         assert one.product == "lane java" and "make setup" in one.why
         cells = [cell for cell in grid.plan(["bookstore"], "paper") if '"java"' in cell.kind[1]]
         assert cells and all("make setup" in (cell.missing or "") for cell in cells)
     finally:
-        toolchains.find.cache_clear()
+        lanes.find.cache_clear()

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from benchbook import artefacts, paths
-from benchbook.lanes import maven
+from benchbook.lanes import jar, maven
 
 FOUND: Final = 1
 UNASKED: Final = 3
@@ -77,14 +77,14 @@ def node(folder: Path) -> Answer:
 
 def java() -> str:
     """Return what the Java lane's jar is made of: Maven has nobody to ask about it."""
-    if not maven.jar().is_file():
+    if not jar().is_file():
         return "harness/java: not built, so it ships nothing"
     lock = artefacts.locked(maven.lock_file())
     try:
         artefacts.gather(lock, paths.artefacts())
     except artefacts.ArtefactError as error:
         return f"harness/java: what its jar is made of is not here: {error}"
-    shipped = maven.shipped(paths.artefacts(), lock, maven.jar())
+    shipped = maven.shipped(paths.artefacts(), lock, jar())
     head = f"harness/java: nobody is asked about its {len(shipped)} artefacts (Maven knows no service that could be):"
     return "\n  ".join([head, *shipped])
 

@@ -1,8 +1,329 @@
-"""The papers' own stacks, Java and Node, behind one contract: a request in, a line of JSON a repetition out."""
+"""The papers' own stacks, Java and Node: which of them can run here, and a cell that is run on one.
 
-from benchbook.lanes.contract import Closing, LaneError, Repetition, Section
-from benchbook.lanes.harness import run
-from benchbook.lanes.toolchains import LANES, Found, Missing, find
+A harness answers one request, both as `harness/contract.schema.json` says, the same file on both sides: a line of JSON
+a repetition, and one that closes.
+"""
 
-__all__ = ["LANES", "Closing", "Found", "LaneError", "Missing", "Repetition", "Section", "find", "run"]
-"""What studies need of a lane."""
+import hashlib
+import json
+import os
+import pwd
+import re
+import selectors
+import shutil
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from datetime import datetime
+from functools import cache
+from pathlib import Path
+from typing import IO, Any, Final
+
+from benchbook import paths, processes
+from benchbook.scrubbing import scrubbed
+
+_NODE: Final = "20.19"
+
+_PATIENCE_S: Final = 6 * 3600.0
+"""How long a whole cell may take unless it is told otherwise: far longer than the largest of the papers."""
+
+_MOMENT_S: Final = 2.0
+
+_NOISE: Final = 200
+"""Characters of a line that is none of the contract's, in a message."""
+
+_TAIL: Final = 500
+"""Characters of the error output in a message."""
+
+
+class LaneError(RuntimeError):
+    """A harness failed, or said something that the contract does not know; the message holds no password."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(scrubbed(message))
+
+
+@dataclass(frozen=True)
+class Found:
+    """A lane that can run.
+
+    Parameters
+    ----------
+    lane
+        Its name.
+    version
+        Of the program and of what it runs: part of a cell's identity.
+    command
+        What starts its harness.
+    temporary
+        The program's option before a folder of temporary files, where it is deaf to ``TMPDIR``.
+    """
+
+    lane: str
+    version: str
+    command: tuple[str, ...]
+    temporary: str | None = None
+
+    def started(self, folder: str) -> tuple[str, ...]:
+        """Return the command, with its temporary files in a folder."""
+        program, *arguments = self.command
+        return (program, *([self.temporary + folder] if self.temporary else []), *arguments)
+
+
+@dataclass(frozen=True)
+class Missing:
+    """A lane that cannot run, and why, with what would help."""
+
+    lane: str
+    why: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """What was timed at once, with all that was read around it.
+
+    Parameters
+    ----------
+    operation, count, started_at
+        What it did, to how many items, and when it began (UTC).
+    values
+        Role, metric, value, unit, source and resolution of each reading, and whether it is censored.
+    format, codec
+        Where the study has them.
+    """
+
+    operation: str
+    count: int
+    started_at: datetime
+    values: list[dict[str, Any]]
+    format: str | None = None
+    codec: str | None = None
+
+
+@dataclass(frozen=True)
+class Repetition:
+    """One timed pass."""
+
+    number: int
+    sections: list[Section]
+
+
+@dataclass(frozen=True)
+class Closing:
+    """The last line: all went well.
+
+    Parameters
+    ----------
+    repetitions
+        How many lines came before it.
+    driver
+        The library that did the work, with its version.
+    lost
+        Why nothing more could be measured after those; empty when all was.
+    """
+
+    repetitions: int
+    driver: str
+    lost: str = ""
+
+
+@cache  # it starts the program
+def find(lane: str) -> Found | Missing:
+    """Return a lane's harness, or why it cannot run here.
+
+    Raises
+    ------
+    LookupError
+        When there is no such lane, or it is Python, which is here.
+    """
+    if lane not in _FINDERS:
+        raise LookupError(f"no harness for the lane {lane!r}: there are {', '.join(_FINDERS)}")
+    return _FINDERS[lane]()
+
+
+def jar() -> Path:
+    """Return where the Java lane's harness lies once it is built (`benchbook.lanes.maven`)."""
+    return paths.harness("java") / "target" / "benchbook.jar"
+
+
+def _java() -> Found | Missing:
+    if (java := shutil.which("java")) is None:
+        return Missing(
+            "java", "no Java 17 or newer on PATH: get openjdk and maven from apt-get or conda, then make setup"
+        )
+    said = _said(java, "-XshowSettings:properties", "-version").stderr
+    version = re.search(r'version "((\d+)[^"]*)"', said)
+    if version is None or int(version[2]) < 17:
+        return Missing("java", f"{java} is {version[1] if version else 'no JDK'}: Java 17 or newer is needed")
+    if not jar().is_file():
+        return Missing("java", "harness/java is not built: make setup, with Maven (mvn) on PATH")
+    if home := re.search(r"java\.home = (.+)", said):
+        java = str(Path(home[1]) / "bin" / "java")
+    # JAXB writes dates in the machine's time zone, the paper's were an hour east of Greenwich
+    command = (java, "-Duser.timezone=GMT+01:00", "-jar", str(jar()))
+    return Found("java", f"java {version[1]}, harness {_digest(jar())}", command, "-Djava.io.tmpdir=")
+
+
+def _node() -> Found | Missing:
+    harness = paths.harness("node")
+    if (node := shutil.which("node")) is None:
+        return Missing("node", f"no Node.js {_NODE} or newer on PATH: get nodejs and npm, then make setup")
+    said, _, program = _said(node, "-p", "`${process.versions.node} ${process.execPath}`").stdout.strip().partition(" ")
+    if tuple(int(part) for part in re.findall(r"\d+", said)[:2]) < tuple(map(int, _NODE.split("."))):
+        return Missing("node", f"{node} is {said or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
+    if not (harness / "node_modules" / "mongoose").is_dir():
+        return Missing("node", "harness/node is not installed: make setup, with npm on PATH")
+    command = (program, "--expose-gc", "--max-old-space-size=3072", str(harness / "lane.js"))  # the paper's heap: 3 GB
+    files = (*sorted(harness.glob("*.js")), harness / "package-lock.json", harness.parent / "contract.schema.json")
+    return Found("node", f"node {said}, harness {_digest(*files)}", command)
+
+
+_FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java, "node": _node}
+
+LANES: Final = ("python", *_FINDERS)
+"""Every lane; Python needs no harness."""
+
+
+def _said(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+    """Return what a program says of itself: what is on PATH may only lead to it, by files in the user's own home."""
+    try:
+        home = Path(pwd.getpwuid(os.getuid()).pw_dir)
+    except KeyError:  # a container's user may have no name
+        home = None
+    return processes.answer([program, *arguments], env=processes.environment(home))
+
+
+def _digest(*files: Path) -> str:
+    return hashlib.sha256(b"".join(file.read_bytes() for file in files)).hexdigest()[:12]
+
+
+def run(
+    lane: str,
+    study: str,
+    parameters: dict[str, Any],
+    folder: str,
+    *,
+    data: str | None = None,
+    url: str | None = None,
+    replica_url: str | None = None,
+    pids: Sequence[int] = (),
+    patience_s: float = _PATIENCE_S,
+) -> tuple[list[Repetition], Closing]:
+    """Run a cell on another stack, in a process of its own that never outlives this one.
+
+    Parameters
+    ----------
+    lane
+        ``java`` or ``node``.
+    study, parameters, folder, data, url, replica_url, pids
+        The request: see ``harness/contract.schema.json``.
+    patience_s
+        How long the whole may take, in seconds.
+
+    Returns
+    -------
+    tuple
+        Every repetition, and the line that closes.
+
+    Raises
+    ------
+    LaneError
+        When the lane is not here, the request breaks the contract, or the harness reports an error, prints what is no
+        line of its answer, ends without closing it, or takes too long.
+    """
+    found = find(lane)
+    if isinstance(found, Missing):
+        raise LaneError(found.why)
+    given: dict[str, Any] = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
+    request: dict[str, Any] = {"study": study, "parameters": parameters, "folder": folder}
+    request |= {name: value for name, value in given.items() if value is not None}
+    _check("request", request)
+    with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
+        stdin.write(json.dumps(request).encode())
+        stdin.seek(0)
+        env = processes.environment(Path(folder), TMPDIR=folder)
+        process = processes.spawn(found.started(folder), env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        try:
+            assert process.stdout is not None
+            with process.stdout as lines:
+                return _answer(_lines(lines, patience_s))
+        except LaneError as error:
+            raise LaneError(f"{lane}: {error}{_last_words(process, stderr)}") from None
+        finally:
+            processes.stop(process)
+
+
+def _answer(lines: Iterator[str]) -> tuple[list[Repetition], Closing]:
+    """Return all repetitions and the closing line, in order and complete."""
+    repetitions: list[Repetition] = []
+    for text in lines:
+        line = _parsed(text)
+        if isinstance(line, Repetition):
+            if line.number != len(repetitions):
+                raise LaneError(f"repetition {line.number} came, {len(repetitions)} was due")
+            repetitions.append(line)
+        elif line.repetitions != len(repetitions):
+            raise LaneError(f"it closed after {len(repetitions)} repetitions and counted {line.repetitions}")
+        else:
+            return repetitions, line
+    raise LaneError(f"it ended after {len(repetitions)} repetitions without closing its answer")
+
+
+def _lines(stream: IO[bytes], patience_s: float) -> Iterator[str]:
+    """Return the lines of a pipe as they come; raises `LaneError` when they take too long."""
+    deadline, rest = time.monotonic() + patience_s, b""
+    with selectors.DefaultSelector() as selector:
+        selector.register(stream, selectors.EVENT_READ)
+        while True:
+            if not selector.select(max(0.0, deadline - time.monotonic())):
+                raise LaneError(f"it did not end within {patience_s:g} s")
+            if not (read := stream.read1(2**16)):  # type: ignore[attr-defined]
+                break
+            *whole, rest = (rest + read).split(b"\n")
+            yield from (line.decode(errors="replace") for line in whole)
+    if rest:
+        yield rest.decode(errors="replace")
+
+
+def _parsed(text: str) -> Repetition | Closing:
+    """Return what a line says; raises `LaneError` when it is the harness' error, or none of the contract's lines."""
+    try:
+        line = json.loads(text)
+    except ValueError:
+        raise LaneError(f"the harness printed what is no line of its answer: {text.strip()[:_NOISE]!r}") from None
+    _check("line", line)
+    if error := line.get("error"):
+        raise LaneError(f"{error['type']}: {error['message']}")
+    if "closed" in line:
+        return Closing(line["repetitions"], line["driver"], line.get("lost", ""))
+    sections = [Section(**one | {"started_at": datetime.fromisoformat(one["started_at"])}) for one in line["sections"]]
+    return Repetition(line["repetition"], sections)
+
+
+def _check(what: str, content: Any) -> None:
+    from jsonschema.exceptions import best_match
+
+    if error := best_match(_validator(what).iter_errors(content)):
+        raise LaneError(f"the harness' {what} breaks the contract at {error.json_path}: {error.message[:_NOISE]}")
+
+
+@cache  # it is asked of every line
+def _validator(what: str) -> Any:
+    from jsonschema import Draft202012Validator
+
+    schema = json.loads((paths.harness("") / "contract.schema.json").read_text(encoding="utf-8"))
+    return Draft202012Validator({**schema, "$ref": f"#/$defs/{what}"})
+
+
+def _last_words(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> str:
+    """Return how the harness ended and the end of what it said, once it has ended; it gets a moment to do so."""
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(_MOMENT_S)
+    status = processes.stop(process)
+    stderr.seek(0)
+    said = " ".join(stderr.read().decode(errors="replace").split())[-_TAIL:]
+    ended = f" (exit status {status})" if status > 0 else f" (killed by signal {-status})" if status < 0 else ""
+    return f"{ended}: {said}" if said else ended

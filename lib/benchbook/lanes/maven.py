@@ -13,16 +13,12 @@ from pathlib import Path
 
 from benchbook import artefacts, paths
 from benchbook.artefacts import ArtefactError
+from benchbook.lanes import jar
 
 
 def lock_file() -> Path:
     """Return the file that names each artefact and its SHA-256."""
     return paths.harness("java") / "artefacts.lock"
-
-
-def jar() -> Path:
-    """Return where the lane looks for its jar."""
-    return paths.harness("java") / "target" / "benchbook.jar"
 
 
 def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
@@ -49,13 +45,7 @@ def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
 
 
 def package(repository: Path, *options: str) -> bytes:
-    """Return the jar that Maven makes in a scratch copy of the harness with this local repository.
-
-    Raises
-    ------
-    ArtefactError
-        When Maven is missing or fails.
-    """
+    """Return the jar that Maven makes in a scratch copy of the harness with this repository; raises `ArtefactError`."""
     with tempfile.TemporaryDirectory() as scratch:
         project = Path(scratch) / "java"
         shutil.copytree(paths.harness("java"), project, ignore=shutil.ignore_patterns("target"))
