@@ -153,13 +153,7 @@ def _papers(study: str | None = None) -> list[Paper]:
 
 
 def tally(table: pd.DataFrame) -> pd.DataFrame:
-    """Return how many checks there are of each study, and how many agree.
-
-    Returns
-    -------
-    pandas.DataFrame
-        ``study, recomputed, agree, disagree``, a row a study that has any, in the order of the studies.
-    """
+    """Return how many checks of a table each study has: ``study, recomputed, agree, disagree``."""
     agrees = table.groupby("study", sort=False)["agrees"]
     counts = pd.DataFrame({"recomputed": agrees.size(), "agree": agrees.sum().astype(int)})
     return counts.assign(disagree=counts["recomputed"] - counts["agree"]).reset_index()

@@ -3,6 +3,8 @@
 from itertools import pairwise, product
 from typing import Final
 
+import numpy as np
+
 from benchbook.evidence.published import Number
 from benchbook.papers.recomputed import Checks, Paper, Texts, below_one, bound, follows, less, listed, propagate
 
@@ -83,16 +85,9 @@ def more_noticeable() -> Texts:
 @paper.finding("unsupported", "Section IV; table of case 1")
 def cold_start() -> Texts:
     """Means that hold the cold start."""
-    means = {format: [cell(1, n, f"{format} time").value for n in SIZES] for format in FORMATS}
-    books = [int(n) for n in SIZES]
-    xml, json = (
-        [
-            (more - fewer) / (m - n)
-            for (fewer, more), (n, m) in zip(pairwise(means[format]), pairwise(books), strict=True)
-        ]
-        for format in FORMATS
-    )
-    one = means["XML"][0]
+    means = [[cell(1, n, f"{format} time").value for n in SIZES] for format in FORMATS]
+    xml, json = np.diff(means) / np.diff([int(n) for n in SIZES])
+    one = means[0][0]
     first = paper("Section IV", "repetitions", "each case").value * one / 1e3
     return (
         "Mean times of 100 repetitions in one process, the first ones among them, stand for what a format costs.",

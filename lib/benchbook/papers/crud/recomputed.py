@@ -5,6 +5,9 @@ from itertools import pairwise, product
 from statistics import geometric_mean
 from typing import Final, TypeAlias
 
+import numpy as np
+from numpy.typing import NDArray
+
 from benchbook.evidence.published import Number
 from benchbook.papers.recomputed import SIMILAR, Checks, Paper, Texts, alike, follows, less, listed
 
@@ -35,14 +38,9 @@ def time(table: Table, engine: str, n: str) -> Number:
     return paper(TABLES[table], engine, n)
 
 
-def times(table: Table, engine: str) -> list[float]:
+def times(table: Table, engine: str) -> NDArray[np.float64]:
     """Return an engine's times in ms at the three sizes."""
-    return [time(table, engine, n).value for n in SIZES]
-
-
-def ratios(over: tuple[Table, str], under: tuple[Table, str]) -> list[float]:
-    """Return one table's times of one engine over another's, at the three sizes."""
-    return [above / below for above, below in zip(times(*over), times(*under), strict=True)]
+    return np.array([time(table, engine, n).value for n in SIZES])
 
 
 def quickest(table: Table, engines: Iterable[str], n: str) -> Number:
@@ -64,16 +62,16 @@ def first(where: str, engine: str, others: tuple[str, ...], table: Table) -> Che
     """Check that an engine is the quickest, held against the quickest of the others."""
     for n in SIZES:
         own, rival = time(table, engine, n), quickest(table, (other for other in others if other != engine), n)
-        yield less(
-            where, f"{engine} quickest {among(engine, others)}, {place(table, n)} ({rival.row} next)", own, rival
-        )
+        says = f"{engine} quickest {among(engine, others)}, {place(table, n)} ({rival.row} next)"
+        yield less(where, says, own, rival)
 
 
 def last(where: str, engine: str, others: tuple[str, ...], table: Table) -> Checks:
     """Check that an engine is the slowest, held against the slowest of the others."""
     for n in SIZES:
         own, rival = time(table, engine, n), slowest(table, (other for other in others if other != engine), n)
-        yield less(where, f"{engine} slowest {among(engine, others)}, {place(table, n)} ({rival.row} next)", rival, own)
+        says = f"{engine} slowest {among(engine, others)}, {place(table, n)} ({rival.row} next)"
+        yield less(where, says, rival, own)
 
 
 def among(engine: str, others: tuple[str, ...]) -> str:
@@ -169,10 +167,9 @@ def machines() -> Checks:
     yield follows(every, lambda one: one * len(DOCUMENT), each, says=says)
 
 
-def rates(table: Table, engine: str) -> list[float]:
+def rates(table: Table, engine: str) -> NDArray[np.float64]:
     """Return MB of documents a second at the three sizes."""
-    kilobytes = paper("Section IV", "document", "size").value
-    return [int(n) * kilobytes / milliseconds for n, milliseconds in zip(SIZES, times(table, engine), strict=True)]
+    return np.array(SIZES, float) * paper("Section IV", "document", "size").value / times(table, engine)
 
 
 @paper.finding("implausible", "Tables II to VII; Section IV")
@@ -249,7 +246,7 @@ def couchbase_inserts() -> Texts:
 def sqlserver_topologies() -> Texts:
     """Twice as fast with a replica, and twenty times slower."""
     inserts, updates, deletes = (
-        ratios(((operation, "replicated"), SQL_SERVER), ((operation, "single"), SQL_SERVER))
+        times((operation, "replicated"), SQL_SERVER) / times((operation, "single"), SQL_SERVER)
         for operation in ("insert", "update", "delete")
     )
     return (
@@ -263,17 +260,15 @@ def sqlserver_topologies() -> Texts:
 @paper.finding("not shown", "Tables III, V and VII")
 def sqlserver_seconds() -> Texts:
     """A clock of one second."""
-    values = [
-        ms for table in (INSERT_REPLICATED, UPDATE_REPLICATED, DELETE_REPLICATED) for ms in times(table, SQL_SERVER)
-    ]
-    engines = [engine for engine in ALL_SIX if engine != SQL_SERVER]
-    others = [ms for table, engine in product(WRITES, engines) for ms in times(table, engine)]
-    whole, of_others = (sum(ms % 1000 == 0 for ms in some) for some in (values, others))
+    replicated = (INSERT_REPLICATED, UPDATE_REPLICATED, DELETE_REPLICATED)
+    values = np.array([times(table, SQL_SERVER) for table in replicated])
+    others = np.array([times(table, engine) for table in WRITES for engine in ALL_SIX if engine != SQL_SERVER])
+    whole, of_others = (np.sum(some % 1000 == 0) for some in (values, others))
     return (
         "All times are means in milliseconds.",
-        f"{whole} of SQL Server's {len(values)} replicated times are whole seconds, and {of_others} of the "
-        f"{len(others)} times of the others. At 1,000 records half a second either way is "
-        f"{100 * 500 / min(values):.0f} % of the smallest.",
+        f"{whole} of SQL Server's {values.size} replicated times are whole seconds, and {of_others} of the "
+        f"{others.size} times of the others. At 1,000 records half a second either way is "
+        f"{100 * 500 / values.min():.0f} % of the smallest.",
         "They were read off a coarser clock, or by hand. A mean of 50 batches would not end in three zeros nine times.",
     )
 
@@ -306,10 +301,10 @@ def postgresql_update() -> Texts:
 @paper.finding("contradiction", "Section V against Table IV")
 def close_updates() -> Texts:
     """SQL Server's updates, very close to MongoDB's."""
-    over_mongodb = ratios((UPDATE, SQL_SERVER), (UPDATE, "MongoDB"))
+    ratios = times(UPDATE, SQL_SERVER) / times(UPDATE, "MongoDB")
     return (
         "SQL Server's updates on one node take nearly the same time as MongoDB's.",
-        f"SQL Server over MongoDB is {listed(over_mongodb, '.2f')} at the three sizes.",
+        f"SQL Server over MongoDB is {listed(ratios, '.2f')} at the three sizes.",
         "True of the two larger sizes. At 1,000 records the relational system takes twice as long.",
     )
 
@@ -317,7 +312,7 @@ def close_updates() -> Texts:
 @paper.finding("contradiction", "Section V against Table IV")
 def mysql_couchbase() -> Texts:
     """MySQL's updates, very close to Couchbase's."""
-    more = [100 * (ratio - 1) for ratio in ratios((UPDATE, "MySQL"), (UPDATE, "Couchbase"))]
+    more = 100 * (times(UPDATE, "MySQL") / times(UPDATE, "Couchbase") - 1)
     return (
         "MySQL and Couchbase update in nearly the same time.",
         f"MySQL takes {listed(more, '.0f')} % more at the three sizes.",
@@ -328,11 +323,11 @@ def mysql_couchbase() -> Texts:
 @paper.finding("contradiction", "Section V against Table III")
 def slightly_worse() -> Texts:
     """Slightly worse by half."""
-    over = ratios((INSERT_REPLICATED, "MongoDB"), (INSERT_REPLICATED, "PostgreSQL"))
+    ratios = times(INSERT_REPLICATED, "MongoDB") / times(INSERT_REPLICATED, "PostgreSQL")
     return (
         "Replicated, MongoDB inserts slightly slower than PostgreSQL when the number is high.",
-        f"MongoDB over PostgreSQL is {listed(over, '.2f')}: quicker at the two smaller sizes, "
-        f"{100 * (over[-1] - 1):.0f} % slower at 100,000.",
+        f"MongoDB over PostgreSQL is {listed(ratios, '.2f')}: quicker at the two smaller sizes, "
+        f"{100 * (ratios[-1] - 1):.0f} % slower at 100,000.",
         "The direction turns and the difference is not slight; nothing is said of why.",
     )
 
@@ -340,14 +335,14 @@ def slightly_worse() -> Texts:
 @paper.finding("contradiction", "Sections V and VI against Tables II to VIII")
 def couchbase_postgresql() -> Texts:
     """Couchbase and PostgreSQL, very similar."""
-    over = {table: ratios((table, "PostgreSQL"), (table, "Couchbase")) for table in TABLES}
-    every = [(ratio, place(table, n)) for table in TABLES for ratio, n in zip(over[table], SIZES, strict=True)]
+    ratios = {table: times(table, "PostgreSQL") / times(table, "Couchbase") for table in TABLES}
+    every = [(ratio, place(table, n)) for table in TABLES for ratio, n in zip(ratios[table], SIZES, strict=True)]
     near = sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in every)
     most, where = max(every)
     return (
         "In both environments the two perform alike; of replicated inserts it is said once more.",
         f"They lie within a factor of {SIMILAR:g} in {near} of {len(every)} places. PostgreSQL over Couchbase reaches "
-        f"{most:.1f} ({where}) and is {listed(over[INSERT_REPLICATED], '.2f')} for replicated inserts.",
+        f"{most:.1f} ({where}) and is {listed(ratios[INSERT_REPLICATED], '.2f')} for replicated inserts.",
         "Alike are the single inserts and little else.",
     )
 

@@ -6,6 +6,7 @@ from statistics import fmean
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from benchbook import stats
 from benchbook.evidence import students
@@ -37,9 +38,9 @@ def both(run: str, measure: str) -> list[Number]:
     return [of_run(run, measure, format) for format in FORMATS]
 
 
-def of_trials(measure: str, format: str) -> list[float]:
+def of_trials(measure: str, format: str) -> NDArray[np.float64]:
     """Return the values of the five trials."""
-    return [of_run(run, measure, format).value for run in TRIALS]
+    return np.array([of_run(run, measure, format).value for run in TRIALS])
 
 
 @paper.check
@@ -189,7 +190,7 @@ def overview_ranges() -> Checks:
 @paper.finding("unsupported", "Section 5.3, Tables 7 and 8")
 def pooled_sizes() -> Texts:
     """A t-test over five sizes."""
-    json, xml = (np.array(of_trials("Total Time", format)) for format in FORMATS)
+    json, xml = (of_trials("Total Time", format) for format in FORMATS)
     test, spread = tested()["Total Time"], np.var(xml, ddof=1) / np.var(json, ddof=1)
     ratio, paired = stats.ratio_interval(xml, json, pairs=True), stats.paired(np.log(xml), np.log(json))
     return (
@@ -298,8 +299,7 @@ def trials_left_out() -> Texts:
     return (
         f"JSON's user CPU lies in {first}, its system CPU in {second}.",
         f"The five trials span {min(user):.2f} to {max(user):.2f} % and {min(system):.2f} to {max(system):.2f} %: "
-        f"trial {user.index(min(user)) + 1} is missing from the one, trial {system.index(max(system)) + 1} from the "
-        "other.",
+        f"trial {user.argmin() + 1} is missing from the one, trial {system.argmax() + 1} from the other.",
         f"The t-tests keep these trials. Without trial 1, user CPU would differ too (p = {kept:.1g}), JSON's being "
         "the higher: overview and tests describe different samples.",
     )
@@ -336,7 +336,7 @@ def first_trial() -> Texts:
 @paper.finding("not shown", "Tables 1 and 3")
 def growing_ratio() -> Texts:
     """One study, ratios from 28 to 58."""
-    ratios = np.divide(of_trials("Total Time", "XML"), of_trials("Total Time", "JSON"))
+    ratios = of_trials("Total Time", "XML") / of_trials("Total Time", "JSON")
     alone, last = ([one.value for one in both(run, "Total Time")] for run in (SCENARIO_1, TRIALS[-1]))
     json, xml = (100 * (of_million / 1e6 / (time / 1e5) - 1) for of_million, time in zip(alone, last, strict=True))
     return (
