@@ -11,7 +11,7 @@ from benchbook import evidence, figures
 from benchbook.evidence import Evidence
 from benchbook.figures import verdict_rows, verdicts
 from benchbook.papers import recomputed
-from benchbook.report import finding_cards, show, verdict_tables, words
+from benchbook.report import show, words
 
 ROW = {
     "id": "crud.one", "study": "crud", "says": "A takes <longer> than B.", "where": "Table II", "compare": "ratio",
@@ -103,7 +103,7 @@ def test_a_table_of_claims_escapes_marks_and_folds():
         {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only a stand-in <ran>"},
     )
     contrasts = table({"contrast": "n=1000"}, {"contrast": "n=10000"}, *ABSENT)
-    document = lxml.html.fragment_fromstring(verdict_tables.claims(rows, contrasts).data, create_parent="div")
+    document = lxml.html.fragment_fromstring(show.claims(rows, contrasts).data, create_parent="div")
     text = document.text_content()
     assert "A takes <longer> than B." in text
     assert "reproduced †" in text
@@ -122,15 +122,13 @@ def test_a_table_of_claims_escapes_marks_and_folds():
     [(1.5, inf, "[1.50, ∞]"), (1e-9, 1e12, "[< 0.001, > 1,000]"), (0.0, 999.0, "[0, 999]"), (nan, nan, "2.00")],
 )
 def test_ends_far_out_are_not_printed_in_digits(low, high, said):
-    document = lxml.html.fragment_fromstring(
-        verdict_tables.claims(table({"low": low, "high": high}), table({}).iloc[:0]).data
-    )
+    document = lxml.html.fragment_fromstring(show.claims(table({"low": low, "high": high}), table({}).iloc[:0]).data)
     assert document.xpath("//td[@class='here']")[0].text_content().endswith(said)
 
 
 def test_nothing_judged_is_said_and_not_left_blank():
     rows = table({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
-    assert "None of this paper's claims could be judged" in verdict_tables.claims(rows, rows).data
+    assert "None of this paper's claims could be judged" in show.claims(rows, rows).data
     assert words.study_verdicts(rows) == "**1 claims**: 1 not testable here."
 
 
@@ -143,7 +141,7 @@ def test_without_any_result_every_page_stands_and_says_so():
         exhibit = figures.FIGURES[name](nothing)
         assert exhibit.figure is not None
         assert any("not run in this profile" in note for note in exhibit.notes)
-    assert "None of this paper's claims" in verdict_tables.claims(judged[judged["study"] == "tcp"], table({})).data
+    assert "None of this paper's claims" in show.claims(judged[judged["study"] == "tcp"], table({})).data
 
 
 def test_sentences_count_what_the_verdicts_are():
@@ -157,7 +155,7 @@ def test_sentences_count_what_the_verdicts_are():
 
 def test_cards_hold_each_finding_and_how_to_get_it():
     found = recomputed.findings("tcp")
-    document = lxml.html.fragment_fromstring(finding_cards.cards(found).data, create_parent="div")
+    document = lxml.html.fragment_fromstring(show.findings(found).data, create_parent="div")
     assert [card.get("id") for card in document.xpath("//section")] == [one.name for one in found]
     first = document.xpath("//section")[0].text_content()
     assert all(part in first for part in (found[0].as_printed, found[0].recomputed, found[0].why, found[0].kind))
@@ -166,7 +164,7 @@ def test_cards_hold_each_finding_and_how_to_get_it():
 
 def test_checks_that_disagree_stand_open_and_those_that_agree_are_folded():
     checks = recomputed.checks("tcp")
-    document = lxml.html.fragment_fromstring(finding_cards.checks(checks).data, create_parent="div")
+    document = lxml.html.fragment_fromstring(show.checks(checks).data, create_parent="div")
     folded = document.xpath("//details//tbody/tr")
     assert len(folded) == checks["agrees"].sum()
     assert len(document.xpath("//tbody/tr")) == len(checks)

@@ -21,12 +21,12 @@ def main(asked: argparse.Namespace) -> int:
 
     try:
         cells = grid.plan(profile=asked.profile)
-        claims = evidence.claims()
+        evidence.claims()  # a mistake in their files is told before any result is read
     except InputError as error:
         raise status.UsageError(str(error)) from error
     damage.tell()
-    means = evidence.measures(evidence.stored_means(cell.key for cell in cells))
-    rows = _one_a_claim(evidence.verdicts(means, claims))
+    found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
+    rows = _one_a_claim(found.verdicts)
     if asked.json:
         print(tables.as_json(rows))
     else:

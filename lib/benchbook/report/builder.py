@@ -1,17 +1,21 @@
-"""Build a profile's report, unless nothing it depends on has changed: then little is imported."""
+"""Build a profile's report, one page that loads nothing from elsewhere, unless nothing it depends on has changed."""
 
 import hashlib
 import json
 import os
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import benchbook
 from benchbook import paths, results
 
+if TYPE_CHECKING:  # an unchanged report is not to wait for imports
+    from lxml.html import HtmlElement
+
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
 STAMP: Final = "report.json"
+LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
 
 
 class ReportError(RuntimeError):
@@ -43,10 +47,7 @@ def build(profile: str = "quick") -> Path:
         return page
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    executed = _execute(profile, folder)
-    from benchbook.report import page as pages
-
-    _replace(page, pages.html(executed, f"benchbook: {profile}"))
+    _replace(page, html(_execute(profile, folder), f"benchbook: {profile}"))
     _replace(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
 
@@ -84,14 +85,12 @@ def _execute(profile: str, folder: Path) -> Path:
     from benchbook.runner import kernels
     from benchbook.runner.notebook import execute
 
-    target = folder / NOTEBOOK
+    source, target = paths.notebooks() / NOTEBOOK, folder / NOTEBOOK
     for name in figures.FIGURES:
         (folder / f"{name}.svg").unlink(missing_ok=True)
     with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
         kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
-        why = execute(
-            paths.notebooks() / NOTEBOOK, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None
-        )
+        why = execute(source, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None)
     if why:
         raise ReportError(why)
     if absent := [name for name in figures.FIGURES if not (folder / f"{name}.svg").exists()]:
@@ -104,3 +103,52 @@ def _replace(path: Path, text: str) -> None:
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
+
+
+def html(notebook: Path, title: str) -> str:
+    """Return an executed notebook's prose and outputs, code left out, as a page with a table of contents.
+
+    Raises
+    ------
+    ValueError
+        When the page would load something from elsewhere.
+    """
+    import lxml.html
+    import nbformat
+    from nbconvert import HTMLExporter
+
+    settings = {"template_name": "template", "extra_template_basedirs": [str(Path(__file__).parent)]}
+    exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
+    body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))  # type: ignore[no-untyped-call]
+    document = lxml.html.document_fromstring(body)
+    for heading in document.iter("title"):
+        heading.text = title
+    _fill_contents(document)
+    if loaded := references(document):
+        raise ValueError(f"the report would load {', '.join(loaded)}")
+    return "<!DOCTYPE html>\n" + str(lxml.html.tostring(document, encoding="unicode"))
+
+
+def references(document: "HtmlElement") -> list[str]:
+    """Return every address that a browser would fetch when it opens the page."""
+    found = []
+    for element in document.xpath("//*"):
+        wanted = LINKS_THAT_LOAD | ({"href"} if element.tag in ("link", "image", "use") else set())
+        found += [
+            value for name, value in element.attrib.items() if name in wanted and not value.startswith(("data:", "#"))
+        ]
+        if element.tag == "style" and element.text and ("url(" in element.text or "@import" in element.text):
+            found.append(element.text)
+    return found
+
+
+def _fill_contents(document: "HtmlElement") -> None:
+    """Fill the table of contents from the headings, and take the headings' own anchors away."""
+    from lxml.html import builder
+
+    for anchor in document.xpath("//a[@class='anchor-link']"):
+        anchor.drop_tree()
+    target = document.get_element_by_id("contents")
+    for heading in document.xpath("//main//h2 | //main//h3"):
+        entry = builder.A(heading.text_content(), href=f"#{heading.get('id')}")
+        target.append(builder.LI(entry, {"class": heading.tag}))

@@ -3,12 +3,14 @@
 import json
 from collections import Counter
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence, figures, grid, paths, results, studies
+from benchbook import figures, grid, paths, results, studies
+from benchbook.evidence import Evidence, stored_means
 from benchbook.figures.provenance import distinct, environments, span
 
 TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
@@ -17,7 +19,6 @@ COUNTS: Final = ("repetitions", "blocks")
 """What a profile has fewer of, not other ones."""
 
 STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
-
 
 DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
 
@@ -43,9 +44,10 @@ class Merged:
     means: pd.DataFrame
     folder: Path
 
-    def of(self, study: str) -> pd.DataFrame:
-        """Return one study's block means."""
-        return self.means[self.means["study"] == study]
+    @cached_property
+    def evidence(self) -> Evidence:
+        """What follows from the means: figures, tables and sentences are all made of this one object."""
+        return Evidence.of(self.means)
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
@@ -55,7 +57,7 @@ class Merged:
 
     def draw(self) -> int:
         """Draw every figure and set every table; return how many files were written."""
-        return len(figures.draw_all(evidence.Evidence.of(self.means), self.folder, self.profile))
+        return len(figures.draw_all(self.evidence, self.folder, self.profile))
 
 
 def merge(profile: str) -> Merged:
@@ -67,19 +69,20 @@ def merge(profile: str) -> Merged:
         When a grid is wrong or has no such profile.
     """
     cells = grid.plan(profile=profile)
-    return Merged(profile, cells, evidence.stored_means(cell.key for cell in cells), paths.figures(profile))
+    return Merged(profile, cells, stored_means(cell.key for cell in cells), paths.figures(profile))
 
 
 def ran(merged: Merged) -> pd.DataFrame:
     """Return how many cells of each study are done, failed, skipped and not run, and how many values they gave."""
     counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
-    values = merged.means.groupby("study")["rows"].sum()
+    means = merged.means.groupby("study")
+    values, blocks = means["rows"].sum(), means["block"].nunique()
     rows = [
         {
             "Study": study,
             "Cells": sum(counts[study, state] for state in STATES),
             **{name.capitalize(): counts[study, state] for state, name in STATES.items()},
-            "Blocks": merged.of(study)["block"].nunique(),
+            "Blocks": int(blocks.get(study, 0)),
             "Values": int(values.get(study, 0)),
         }
         for study in studies.SLUGS

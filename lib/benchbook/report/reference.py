@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import evidence, report
+from benchbook import report
 from benchbook.evidence.words import figures
 from benchbook.report import merge
 from benchbook.report.builder import STAMP
@@ -25,15 +25,7 @@ _KINDS: Final = ("*.png", "*.csv", "*.json")
 
 
 def keep(profile: str, folder: Path) -> None:
-    """Replace the folder by what a profile's results give today.
-
-    Parameters
-    ----------
-    profile
-        The selection whose cells are read.
-    folder
-        Emptied first.
-    """
+    """Replace the folder by what a profile's results give today."""
     drawn = report.build(profile).parent
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
@@ -41,22 +33,12 @@ def keep(profile: str, folder: Path) -> None:
         shutil.copyfile(file, folder / file.name)
     merged = merge.merge(profile)
     merged.means.to_parquet(folder / MEANS, compression="zstd", index=False)
-    verdicts = evidence.verdicts(evidence.measures(merged.means))
-    (folder / PAGE).write_text(page(profile, verdicts, merge.unfinished(merged)), encoding="utf-8")
+    text = page(profile, merged.evidence.verdicts, merge.unfinished(merged))
+    (folder / PAGE).write_text(text, encoding="utf-8")
 
 
 def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
-    """Return the verdicts as Markdown, a table a study, and what did not run.
-
-    Parameters
-    ----------
-    profile
-        Whose results they rest on.
-    verdicts
-        As `benchbook.evidence.verdicts` returns them.
-    unfinished
-        As `benchbook.report.merge.unfinished` returns it.
-    """
+    """Return a profile's verdicts as Markdown, a table a study, and what did not run."""
     said = [
         f"# Verdicts on what the papers claim, from profile `{profile}`",
         "",

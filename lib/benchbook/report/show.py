@@ -1,24 +1,28 @@
-"""Tables and figures as the notebook shows them: accessible HTML, nothing loaded from elsewhere."""
+"""What the final notebook shows: figures, tables, claims and findings as HTML that loads nothing, study by study."""
 
 import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
-from html import escape
 from itertools import groupby
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pandas as pd
-from IPython.display import HTML, display
+from IPython.display import HTML, Markdown, display
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
 from benchbook import figures
 from benchbook.figures.caveats import mark
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
+from benchbook.figures.verdict_rows import UNTRUSTED
+from benchbook.figures.verdicts import NOT_TESTABLE
+from benchbook.papers import recomputed
 from benchbook.registry import untested
+from benchbook.report import words
+from benchbook.report.merge import Merged
 
-WIDE: Final = 32
-"""Characters from which a number's cell may break into lines."""
+Shown = HTML | Markdown
 
 VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
 """Ends of the names of the sheets of verdicts."""
@@ -26,73 +30,100 @@ VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
 FAR: Final = 1_000
 """Beyond this ratio, and below its inverse, an interval's end is not printed."""
 
+WIDE: Final = 32
+"""Characters from which a number's cell may break into lines."""
+
 LONG: Final = 60
 """Characters from which a cell's text gets a wide column."""
 
-
-def _html(text: str) -> HTML:
-    return HTML(text)  # type: ignore[no-untyped-call]
-
-
-def figure(folder: Path, name: str) -> HTML:
-    """Show a drawn figure; what must be said instead, when nothing was there to draw."""
-    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    if pd.read_csv(folder / f"{name}.csv").empty:
-        return _html(_said([f"{about['title']}: {note}" for note in about["notes"]]))
-    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    alternative = escape(f"{about['title']}. {'; '.join(about['notes'])}. Data: {name}.csv")
-    return _html(f'<figure id="{name}"><img alt="{alternative}" src="data:image/svg+xml;base64,{image}"></figure>')
+CARDS: Final = "Each card below is computed when this page is built; the call beneath it gives it by itself."
+_CLAIMS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
+_TESTS: Final = {"Quantity": "text", "Ratio, published": "published", "Ratio, here": "here"} | dict.fromkeys(
+    ("p", "p (Holm)", "Hedges g", "Detectable ratio"), ""
+)
 
 
-def table(folder: Path, name: str) -> HTML:
-    """Show a saved table with its title and notes."""
-    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
-    frame = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
-    if frame.empty:
-        return _html(_said([f"{about['title']}: {note}" for note in about["notes"]]))
-    return frame_html(frame, about["title"], about["notes"])
+def study(
+    merged: Merged, slug: str, *, own: str, tests: str, own_tests: Sequence[Shown] = (), also: Sequence[Shown] = ()
+) -> None:
+    """Show all of one study: its claims, the paper's own numbers, the sound tests, its figures and its tables.
+
+    Parameters
+    ----------
+    merged
+        What ran.
+    slug
+        The study.
+    own, tests
+        What is said of the paper's own numbers, and of the tests made here.
+    own_tests, also
+        What this paper alone has: shown with its own numbers, and below the tests.
+    """
+    verdicts, found = (
+        table[table["study"] == slug] for table in (merged.evidence.verdicts, merged.evidence.comparisons)
+    )
+    checked, follow = recomputed.checks(slug), recomputed.findings(slug)
+    tell(f"### Claims of {slug}", words.study_verdicts(verdicts), claims(verdicts, merged.evidence.contrasts))
+    tell(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
+    tell(*own_tests, findings(follow), checks(checked))
+    tell(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
+    tell(comparisons(found, f"all {len(found)} comparisons", "Nothing to compare in this profile."), *also)
+    for head, registry in (("Figures", figures.FIGURES), ("Tables", figures.TABLES)):
+        mine = [name for name in registry if name.startswith(f"{slug}_") and not VERDICTS.search(name)]
+        tell(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
 
 
-def study(folder: Path, slug: str, kind: str) -> None:
-    """Show all figures or all tables of a study; the sheets of its verdicts are `verdicts`' to show."""
-    registry, one = (figures.FIGURES, figure) if kind == "figures" else (figures.TABLES, table)
-    for name in registry:
-        if name.startswith(f"{slug}_") and not VERDICTS.search(name):
-            display(one(folder, name))  # type: ignore[no-untyped-call]
+def tell(*parts: str | Shown) -> None:
+    """Show one thing after the other; a text is Markdown."""
+    for part in parts:
+        display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
 
 
 def verdicts(folder: Path) -> None:
     """Show the sheets of verdicts of every study."""
-    for name in figures.FIGURES:
-        if VERDICTS.search(name):
-            display(figure(folder, name))  # type: ignore[no-untyped-call]
+    tell(*(exhibit(folder, name) for name in figures.FIGURES if VERDICTS.search(name)))
 
 
-def folded(content: HTML, name: str) -> HTML:
-    """Show what is long behind its name, open on a click; on paper only the name."""
-    return _html(f"<details><summary>{escape(name)}</summary>{content.data}</details>")
+def exhibit(folder: Path, name: str) -> Shown:
+    """Show a drawn figure or a saved table; what must be said instead, when there was nothing to draw."""
+    about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
+    rows = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
+    if rows.empty:
+        return _html("figure", image="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
+    if name in figures.TABLES:
+        return frame(rows, title=about["title"], notes=about["notes"])
+    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
+    return _html("figure", image=image, name=name, title=about["title"], notes=about["notes"])
 
 
-def frame_html(frame: pd.DataFrame, title: str = "", notes: Sequence[str] = ()) -> HTML:
-    """Show a frame: columns that end in ``, published`` and ``, here`` share a heading."""
-    kinds = {name: _kind(name, frame[name]) for name in frame.columns}
-    body = "".join(
-        "<tr>" + "".join(_cell(kinds[name], value) for name, value in zip(frame.columns, row, strict=True)) + "</tr>"
-        for row in frame.itertuples(index=False, name=None)
-    )
-    caption = f"<figcaption>{escape(title)}</figcaption>" if title else ""
-    head = _head(kinds)
-    grid = f"<table><thead>{head}</thead><tbody>{body}</tbody></table>"
-    return _html(f'<figure>{caption}<div class="scroll">{grid}</div>{_said(notes)}</figure>')
+def frame(
+    table: pd.DataFrame, *, title: str = "", notes: Sequence[str] = (), fold: str = "", otherwise: str = ""
+) -> Shown:
+    """Show a frame: columns that end in ``, published`` and ``, here`` share a heading.
+
+    Parameters
+    ----------
+    table
+        Texts and numbers.
+    title, notes
+        What stands above and below it.
+    fold
+        The name behind which it is hidden until it is clicked; on paper only the name is seen.
+    otherwise
+        What is said of an empty frame instead.
+    """
+    if otherwise and table.empty:
+        return Markdown(otherwise)  # type: ignore[no-untyped-call]
+    kinds = {str(name): _kind(str(name), table[name]) for name in table.columns}
+    rows = [[number(value) if isinstance(value, float) else str(value) for value in row]
+            for row in table.itertuples(index=False, name=None)]  # fmt: skip
+    about = {"title": title, "notes": notes, "fold": fold}
+    return _html("table", heads=_heads(kinds), kinds=list(kinds.values()), rows=rows, **about)
 
 
-def _said(notes: Sequence[str]) -> str:
-    return "".join(f'<p class="notes">{escape(note)}</p>' for note in notes)
-
-
-def _kind(name: object, values: "pd.Series[Any]") -> str:
+def _kind(name: str, values: "pd.Series[Any]") -> str:
     """Return a column's class: whose numbers they are, else text, or nothing for numbers."""
-    source = str(name).rpartition(", ")[2]
+    source = name.rpartition(", ")[2]
     if source in SOURCES:
         return source
     texts = values.astype(str)
@@ -100,49 +131,46 @@ def _kind(name: object, values: "pd.Series[Any]") -> str:
     return "" if numeric.all() else "long" if texts.str.len().max() > LONG else "text"
 
 
-def _head(kinds: Mapping[str, str]) -> str:
-    """Return one row of headings, or two where published and here share one."""
-    if not set(kinds.values()) & set(SOURCES):
-        return "<tr>" + "".join(f'<th class="{kind}">{escape(name)}</th>' for name, kind in kinds.items()) + "</tr>"
-    top, bottom = "", ""
-    for name, some in groupby(kinds, key=lambda name: name.rpartition(", ")[0] if kinds[name] in SOURCES else name):
-        members = [kinds[member] for member in some]
-        single = members[0] not in SOURCES
-        spans = f'rowspan="2" class="{members[0]}"' if single else f'colspan="{len(members)}" class="group"'
-        top += f"<th {spans}>{escape(name)}</th>"
-        bottom += "" if single else "".join(f"<th>{source}</th>" for source in members)
-    return f"<tr>{top}</tr><tr>{bottom}</tr>"
+class _Head(NamedTuple):
+    """A column's heading with its class, or that of several columns, whose ``sources`` stand beneath."""
+
+    name: str
+    kind: str
+    sources: list[str]
 
 
-def _cell(kind: str, value: object) -> str:
-    text = number(value) if isinstance(value, float) else str(value)
-    classes = [kind, "none" if text in (NOT_PRINTED, NOT_RUN) else "wide" if len(text) > WIDE else ""]
-    mean, bracket, interval = text.partition(" [") if kind == "here" else (text, "", "")
-    below = f'<br><span class="interval">[{escape(interval)}</span>' if bracket else ""
-    return f'<td class="{" ".join(filter(None, classes))}">{escape(mean)}{below}</td>'
+def _heads(kinds: Mapping[str, str]) -> list[_Head]:
+    """Return the headings: columns of one quantity, published and here, share theirs."""
+    groups = groupby(kinds, key=lambda name: name.rpartition(", ")[0] if kinds[name] in SOURCES else name)
+    classes = [(name, [kinds[column] for column in columns]) for name, columns in groups]
+    return [_Head(name, some[0], some if some[0] in SOURCES else []) for name, some in classes]
 
 
-def comparisons(found: pd.DataFrame) -> HTML:
-    """Show the sound tests, two lines each: the numbers, and what came out in words."""
+def comparisons(found: pd.DataFrame, fold: str, otherwise: str) -> Shown:
+    """Show rows of `benchbook.evidence.comparisons` behind the name ``fold``, or say that there are none."""
+    if found.empty:
+        return Markdown(otherwise)  # type: ignore[no-untyped-call]
     ordered = _ordered(found)
-    columns = ["Quantity", "Ratio, published", "Ratio, here", "p", "p (Holm)", "Hedges g", "Detectable ratio"]
-    kinds = dict.fromkeys(columns, "") | {"Quantity": "text", "Ratio, published": "published", "Ratio, here": "here"}
-    body = ""
-    for row, where in zip(figures.each(ordered), _varying(ordered["factors"]), strict=True):
-        quantity = f"{figures.METRICS.get(row.metric, row.metric)}, {row.operation.replace('_', ' ')}, {row.role}"
-        numbers = [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm)]
-        numbers += [
-            number(row.hedges_g),
-            end(row.detectable_ratio) if row.detectable_ratio == row.detectable_ratio else NOT_PRINTED,
-        ]
-        cells = "".join(_cell(kinds[name], text) for name, text in zip(columns[1:], numbers, strict=True))
-        badge = f' <span class="mark">{said}</span>' if (said := _mark(row)) else ""
-        named = f'<td class="text">{escape(quantity)}{badge}<br><span class="interval">{escape(where)}</span></td>'
-        body += (
-            f'<tr class="numbers">{named}{cells}</tr><tr><td colspan="7" class="words">{escape(row.words)}</td></tr>'
-        )
-    table_ = f"<table><thead>{_head(kinds)}</thead><tbody>{body}</tbody></table>"
-    return _html(f'<figure><div class="scroll">{table_}</div></figure>')
+    rows = [
+        (row, f"{figures.METRICS.get(row.metric, row.metric)}, {row.operation.replace('_', ' ')}, {row.role}",
+         _mark(row), where, _numbers(row))
+        for row, where in zip(figures.each(ordered), _varying(ordered["factors"]), strict=True)
+    ]  # fmt: skip
+    return _html("comparisons", fold=fold, heads=_heads(_TESTS), kinds=list(_TESTS.values()), rows=rows)
+
+
+def _ordered(found: pd.DataFrame) -> pd.DataFrame:
+    """Bring comparisons of one quantity together, small n before large."""
+    quantity = found.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
+    natural = found["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
+    return found.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+
+
+def _varying(factors: "pd.Series[str]") -> list[str]:
+    """Drop the factors that are the same in every row."""
+    rows = [text.split(", ") for text in factors]
+    same = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
+    return [", ".join(part for part in parts if part not in same) for parts in rows]
 
 
 def _mark(row: "figures.Row") -> str:
@@ -151,29 +179,10 @@ def _mark(row: "figures.Row") -> str:
     return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
-def students(tests: pd.DataFrame) -> HTML:
-    """Show the papers' own tests, recomputed from their printed samples."""
-    shown = pd.DataFrame(
-        {
-            "Measure": tests["measure"],
-            "Commas": tests["reading"],
-            "Values, JSON": tests["n_json"],
-            "Values, XML": tests["n_xml"],
-            "t": tests["t"].map(number),
-            "p (Student)": tests["p"].map(_p),
-            "p (Welch)": tests["p_welch"].map(_p),
-            "p printed": tests["printed"],
-            "": tests["agrees"].map({True: "agrees", False: "differs"}),
-        }
-    )
-    return frame_html(shown)
-
-
-def _ordered(found: pd.DataFrame) -> pd.DataFrame:
-    """Bring comparisons of one quantity together, small n before large."""
-    quantity = found.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
-    natural = found["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
-    return found.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+def _numbers(row: "figures.Row") -> list[str]:
+    """Return a comparison's numbers, in the order of the columns."""
+    detectable = NOT_PRINTED if pd.isna(row.detectable_ratio) else end(row.detectable_ratio)
+    return [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm), number(row.hedges_g), detectable]
 
 
 def _estimate(row: "figures.Row") -> str:
@@ -184,21 +193,96 @@ def _estimate(row: "figures.Row") -> str:
     return NOT_PRINTED
 
 
-def end(value: float) -> str:
-    """Return an interval's end; far out its digits say nothing, as with two blocks."""
-    if value == float("inf"):
-        return "∞"
-    return (
-        f"> {FAR:,}" if value > FAR else "0" if value == 0 else f"< {1 / FAR:g}" if value < 1 / FAR else number(value)
-    )
-
-
 def _p(p: float) -> str:
     return NOT_PRINTED if p != p else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
-def _varying(factors: "pd.Series[str]") -> list[str]:
-    """Drop the factors that are the same in every row."""
-    rows = [text.split(", ") for text in factors]
-    same = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
-    return [", ".join(part for part in parts if part not in same) for parts in rows]
+def end(value: float) -> str:
+    """Return an interval's end; far out its digits say nothing, as with two blocks."""
+    if value == float("inf"):
+        return "∞"
+    if value > FAR:
+        return f"> {FAR:,}"
+    return "0" if value == 0 else f"< {1 / FAR:g}" if value < 1 / FAR else number(value)
+
+
+def students(tests: pd.DataFrame) -> Shown:
+    """Show `benchbook.evidence.student_as_published`: a paper's own tests, recomputed from its printed samples."""
+    return frame(
+        pd.DataFrame(
+            {
+                "Measure": tests["measure"],
+                "Commas": tests["reading"],
+                "Values, JSON": tests["n_json"],
+                "Values, XML": tests["n_xml"],
+                "t": tests["t"].map(number),
+                "p (Student)": tests["p"].map(_p),
+                "p (Welch)": tests["p_welch"].map(_p),
+                "p printed": tests["printed"],
+                "": tests["agrees"].map({True: "agrees", False: "differs"}),
+            }
+        )
+    )
+
+
+def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
+    """Show the claims that could be judged, two lines each, and below those that could not, with the reason.
+
+    Parameters
+    ----------
+    verdicts
+        Rows of `benchbook.evidence.verdicts`, of one study.
+    contrasts
+        As `benchbook.evidence.judged` returns them.
+    """
+    able, rest = (verdicts[(verdicts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
+    apart = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
+    several = able["id"].duplicated().any()
+    judged = [
+        (row, f"{row.where}; {row.lane} lane" if several else row.where, *_why(row, apart))
+        for row in figures.each(able)
+    ]
+    return _html("claims", heads=_CLAIMS, judged=judged, rest=list(figures.each(rest)), untrusted=UNTRUSTED)
+
+
+def _why(row: "figures.Row", apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
+    """Return the reason; of several contrasts how many came out how, and each of them."""
+    mine = apart.get((row.id, row.host, row.lane))
+    if mine is None or len(mine) < 2:
+        return row.why, []
+    able, rest = (mine[(mine["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
+    counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
+    told = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
+    told += f"; {len(rest)} more could not be judged" if len(rest) else ""
+    absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
+    return told, [
+        *(f"{one.contrast}: {one.verdict}, {one.why}" for one in figures.each(able)),
+        *(f"{why}: {where}" for why, where in absent.items()),
+    ]
+
+
+def findings(found: Sequence[recomputed.Finding]) -> HTML:
+    """Show what does not follow from a paper's own numbers, a card each: as printed, recomputed, why."""
+    return _html("findings", findings=found)
+
+
+def checks(table: pd.DataFrame) -> HTML:
+    """Show `benchbook.papers.recomputed.checks`: those that disagree at once, those that agree on a click."""
+    differ, agree = (list(figures.each(table[table["agrees"] == wanted])) for wanted in (False, True))
+    return _html("checks", differ=differ, agree=agree)
+
+
+def _digits(value: float) -> str:
+    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
+
+
+_TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "template"), autoescape=True, undefined=StrictUndefined
+)
+_TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits}
+_TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE}
+
+
+def _html(template: str, **parts: Any) -> HTML:
+    """Return a template filled in; whatever it is given is escaped."""
+    return HTML(_TEMPLATES.get_template(f"{template}.html.j2").render(parts))  # type: ignore[no-untyped-call]
