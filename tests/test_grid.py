@@ -15,7 +15,7 @@ import pytest
 
 from benchbook import grid, results, servers, studies
 from benchbook.grid import identities, planning
-from benchbook.grid import sources as code
+from benchbook.inputs import InputError
 
 GRID = """\
 study: crud
@@ -103,7 +103,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
     assert [point[2] for point in points()].count(20) == 1
     assert [point[2] for point in points(changes=["blocks=3"])].count(20) == 3
     write(GRID.replace("set: {repetitions: 1}", "set: {blocks: many}"))
-    with pytest.raises(grid.GridError, match=r"crud\.yaml:7: blocks is a whole number from 1 to 1,000, not 'many'"):
+    with pytest.raises(InputError, match=r"crud\.yaml:7: blocks is a whole number from 1 to 1,000, not 'many'"):
         points()
 
 
@@ -160,7 +160,7 @@ def test_an_override_may_give_some_cells_fewer_blocks_and_the_command_all_the_sa
 def test_what_is_wrong_is_refused_with_file_and_line(write: Writer, change: tuple[str, str], line: int, says: str):
     assert change[0] in GRID
     write(GRID.replace(*change))
-    with pytest.raises(grid.GridError) as refused:
+    with pytest.raises(InputError) as refused:
         grid.plan(["crud"], "twice")
     assert str(refused.value).startswith(f"papermill_params/crud.yaml:{line}: "), refused.value
     assert says in str(refused.value)
@@ -187,7 +187,7 @@ def test_a_grid_that_is_no_text_is_refused_before_a_byte_is_waited_for(write: Wr
         path.unlink()
         makers = {"fifo": os.mkfifo, "folder": os.mkdir, "absent": lambda path: None}
         makers.get(data, lambda path: path.symlink_to("/dev/zero"))(path)
-    with pytest.raises(grid.GridError) as refused:
+    with pytest.raises(InputError) as refused:
         grid.load("crud")
     assert str(refused.value).startswith(f"papermill_params/crud.yaml{says}")
 
@@ -211,14 +211,14 @@ def test_a_byte_order_mark_is_no_part_of_a_grid(write: Writer):
 def test_a_notebook_that_cannot_be_read_is_named(home: Path, monkeypatch: pytest.MonkeyPatch, text: str, says: str):
     (home / "notebooks" / "04_crud.ipynb").write_text(text)
     identities._notebook_code.cache_clear()
-    with pytest.raises(grid.GridError) as refused:
+    with pytest.raises(InputError) as refused:
         grid.plan(["crud"], "smoke", ["engine=noop"])
     assert str(refused.value).startswith("notebooks/04_crud.ipynb") and says in str(refused.value)
 
 
 def test_too_many_cells_in_all_blocks_are_counted_and_refused(write: Writer):
     write(GRID)
-    with pytest.raises(grid.GridError, match="100,000 cells in all blocks: at most 50,000"):
+    with pytest.raises(InputError, match="100,000 cells in all blocks: at most 50,000"):
         seeds = ",".join(map(str, range(100)))
         grid.plan(["crud"], "bare", changes=[f"seed={seeds}", "blocks=1000"])
 
@@ -265,7 +265,7 @@ def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
     monkeypatch.chdir(tmp_path)
     (tmp_path / "own.csv").write_text("a,b\n1,2\n3\n")
     (tmp_path / "loop.csv").symlink_to("loop.csv")
-    with pytest.raises(grid.GridError) as refused:
+    with pytest.raises(InputError) as refused:
         grid.plan(**{"slugs": ["crud"], "profile": "all", **options})
     assert says in str(refused.value)
 
@@ -399,7 +399,7 @@ def fresh() -> Iterator[Callable[[], None]]:
     """What forgets the code that was read, now and at the end."""
 
     def forget() -> None:
-        for cached in (code.closure, code._digest, identities._notebook_code, planning._server):
+        for cached in (identities.closure, identities._module_digest, identities._notebook_code, planning._server):
             cached.cache_clear()
 
     forget()
@@ -412,8 +412,8 @@ def identity(
     home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], None]
 ) -> Callable[..., str]:
     """The identity of a cell of `crud`, whose code and notebook may be changed."""
-    shutil.copytree(code._SOURCE, tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
-    monkeypatch.setattr(code, "_SOURCE", tmp_path / "code")
+    shutil.copytree(identities._SOURCE, tmp_path / "code", ignore=shutil.ignore_patterns("__pycache__"))
+    monkeypatch.setattr(identities, "_SOURCE", tmp_path / "code")
 
     def now(**options: Any) -> str:
         fresh()
@@ -473,10 +473,10 @@ def test_identity_changes_with_the_versions_of_the_libraries(
     identity: Callable[..., str], monkeypatch: pytest.MonkeyPatch
 ):
     base = identity(engine="mongodb")
-    real = code._version
-    monkeypatch.setattr(code, "_version", lambda name: "99" if name == "pymongo" else real(name))
+    real = identities._version
+    monkeypatch.setattr(identities, "_version", lambda name: "99" if name == "pymongo" else real(name))
     assert identity(engine="mongodb") != base
-    monkeypatch.setattr(code, "_version", lambda name: "99" if name == "duckdb" else real(name))
+    monkeypatch.setattr(identities, "_version", lambda name: "99" if name == "duckdb" else real(name))
     assert identity(engine="mongodb") == base, "no cell of crud imports duckdb"
 
 

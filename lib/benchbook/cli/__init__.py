@@ -7,11 +7,9 @@ import re
 import site
 import sys
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Final
 
 from benchbook import processes
-from benchbook.cli import status
 from benchbook.folders import FolderError
 from benchbook.inputs import InputError
 
@@ -25,24 +23,29 @@ COMMANDS: Final = {
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
 }
 
+DONE: Final = 0
+FAILED: Final = 1
+USAGE: Final = 2
+NOTHING_RUNS: Final = 3
+INTERRUPTED: Final = 130
+TERMINATED: Final = 143
 
 LONGEST_CELL_S: Final = 30 * 86_400
 """Seconds that a cell can be given: thirty days."""
 
+_LONGEST: Final = 600
+"""Characters of an error: what a person gave may stand in it, and may be long."""
+
+
+class UsageError(Exception):
+    """What was asked cannot be done as asked; nothing was started."""
+
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command.
+    """Run the command with these arguments (None: the process's own), and return its exit status.
 
-    Parameters
-    ----------
-    argv
-        Its arguments; None: those of the process.
-
-    Returns
-    -------
-    int
-        Its exit status: 0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3
-        nothing could run here; 130 and 143 when a signal stopped it.
+    0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3 nothing could run here;
+    130 and 143 when a signal stopped it.
     """
     if argv is None:
         _isolate()
@@ -55,24 +58,20 @@ def main(argv: Sequence[str] | None = None) -> int:
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where a full disk can still be told
         return ended
-    except (status.UsageError, InputError, FileNotFoundError, FolderError) as error:
-        return _told(error, status.USAGE)
+    except (UsageError, InputError, FileNotFoundError, FolderError) as error:
+        return _told(error, USAGE)
     except KeyboardInterrupt:
         print("benchbook: stopped", file=sys.stderr)
-        return status.INTERRUPTED
+        return INTERRUPTED
     except BrokenPipeError:  # the reader has seen enough
         _forget_output()
-        return status.DONE
+        return DONE
     except OSError as error:  # a disk that is full, a file that is not ours
-        with suppress(OSError, ValueError):
+        try:
             sys.stdout.flush()
-            return _told(error, status.FAILED)
-        _forget_output()
-        return _told(error, status.FAILED)
-
-
-_LONGEST: Final = 600
-"""Characters of an error: what a person gave may stand in it, and may be long."""
+        except (OSError, ValueError):
+            _forget_output()
+        return _told(error, FAILED)
 
 
 def _told(error: Exception, ended: int) -> int:

@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import grid
-from benchbook.cli import damage, status, tables
-from benchbook.inputs import InputError
+from benchbook import cli, grid
+from benchbook.cli import output
 
 NARROW: Final = 100
 """Columns below which a line does not wrap any narrower."""
@@ -19,19 +18,13 @@ def main(asked: argparse.Namespace) -> int:
     """Print every claim with its verdict."""
     from benchbook import evidence  # after the parser: it is slow to import
 
-    try:
-        cells = grid.plan(profile=asked.profile)
-        evidence.claims()  # a mistake in their files is told before any result is read
-    except InputError as error:
-        raise status.UsageError(str(error)) from error
-    damage.tell()
+    cells = grid.plan(profile=asked.profile)
+    evidence.claims()  # a mistake in their files is told before any result is read
+    output.tell_damage()
     found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
     rows = _one_a_claim(found.verdicts)
-    if asked.json:
-        print(tables.as_json(rows))
-    else:
-        print(_text(rows))
-    return status.DONE
+    print(output.as_json(rows) if asked.json else _text(rows))
+    return cli.DONE
 
 
 def _one_a_claim(table: pd.DataFrame) -> list[dict[str, Any]]:
@@ -65,7 +58,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
         }
         for row in rows
     ]
-    lines = [line if len(line) <= wide else line[: wide - 1] + "…" for line in tables.as_text(shown).splitlines()]
+    lines = [line if len(line) <= wide else line[: wide - 1] + "…" for line in output.as_text(shown).splitlines()]
     counts = Counter(row["verdict"] for row in rows)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
     return "\n".join([*lines, f"claims: {len(rows)}, {summary}"])

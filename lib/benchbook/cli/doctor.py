@@ -5,8 +5,8 @@ import platform
 import sys
 from typing import Any
 
-from benchbook import databases, folders, lanes, servers
-from benchbook.cli import status, tables
+from benchbook import cli, databases, folders, lanes, servers
+from benchbook.cli import output
 from benchbook.measure.environment import environment
 from benchbook.registry import untested
 
@@ -15,15 +15,15 @@ def main(asked: argparse.Namespace) -> int:
     """Print what can run here; 3 when no server and no study can."""
     found = [_engine(name) for name in databases.NAMES]
     if asked.json:
-        print(tables.as_json(found))
+        print(output.as_json(found))
     else:
         words = {"available": {True: "yes", False: "no"}, "stand_in": {True: "yes", False: ""}}
         shown = [{**row, **{name: said[row[name]] for name, said in words.items()}} for row in found]
-        print(tables.as_text(shown))
+        print(output.as_text(shown))
         print()
-        print(tables.as_text(_lanes()))
+        print(output.as_text(_lanes()))
         print("".join(f"\n{line}" for line in _limits()))
-    return status.DONE if any(row["available"] for row in found) else status.NOTHING_RUNS
+    return cli.DONE if any(row["available"] for row in found) else cli.NOTHING_RUNS
 
 
 def _engine(name: str) -> dict[str, Any]:

@@ -3,46 +3,33 @@
 import argparse
 from collections import Counter
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Final
 
-from benchbook import grid, results
-from benchbook.cli import absences, damage, status, tables
+from benchbook import cli, grid, results
+from benchbook.cli import output
 from benchbook.runner.durations import time_left
 from benchbook.runner.failures import described
 
-
-def cells_of(asked: argparse.Namespace) -> list[grid.Cell]:
-    """Return the plan that was asked for.
-
-    Raises
-    ------
-    status.UsageError
-        When the grid or what was asked of it is wrong.
-    """
-    try:
-        cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    except grid.GridError as error:
-        raise status.UsageError(str(error)) from error
-    damage.tell()
-    return cells
+_HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
+"""What only JSON tells."""
 
 
 def main(asked: argparse.Namespace) -> int:
     """Print the plan."""
-    cells = cells_of(asked)
+    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    output.tell_damage()
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
     rows = [_row(cell, cells, known) for cell in cells]
     if asked.json:
-        print(tables.as_json(rows))
-        return status.DONE
-    hidden = {"parameters", "identity", "product", "topology", "why"}
-    shown = [{name: value for name, value in row.items() if name not in hidden} for row in rows if not row["why"]]
+        print(output.as_json(rows))
+        return cli.DONE
+    shown = [{name: value for name, value in row.items() if name not in _HIDDEN} for row in rows if not row["why"]]
     if shown:
-        print(tables.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
-    for line in absences.lines((row["why"] for row in rows if row["why"]), absences.left_out(asked)):
-        print(line)
+        print(output.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
+    absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
+    output.print_absences((row["why"] for row in rows if row["why"]), absent)
     print(_summary(cells, known))
-    return status.DONE
+    return cli.DONE
 
 
 def _row(cell: grid.Cell, cells: Sequence[grid.Cell], known: dict[tuple[str, str], float]) -> dict[str, Any]:
@@ -66,6 +53,5 @@ def _row(cell: grid.Cell, cells: Sequence[grid.Cell], known: dict[tuple[str, str
 def _summary(cells: Sequence[grid.Cell], known: dict[tuple[str, str], float]) -> str:
     states = Counter("skipped" if cell.missing else cell.state for cell in cells)
     left = [cell.kind for cell in cells if cell.state != "done" and not cell.missing]
-    return ", ".join(
-        [f"cells: {len(cells)}", *(f"{count} {state}" for state, count in states.items()), *time_left(left, known)]
-    )
+    counts = [f"{count} {state}" for state, count in states.items()]
+    return ", ".join([f"cells: {len(cells)}", *counts, *time_left(left, known)])

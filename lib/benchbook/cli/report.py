@@ -3,23 +3,20 @@
 import argparse
 import sys
 
-from benchbook import grid, studies
-from benchbook.cli import damage, status
+from benchbook import cli, grid, studies
+from benchbook.cli import output
 
 
 def main(asked: argparse.Namespace) -> int:
     """Build the report and print where it is."""
-    try:
-        for slug in studies.SLUGS:
-            grid.load(slug).profile(asked.profile)
-    except grid.GridError as error:
-        raise status.UsageError(str(error)) from error
-    damage.tell()
+    for slug in studies.SLUGS:
+        grid.load(slug).profile(asked.profile)
+    output.tell_damage()
     from benchbook import report  # after the check: it is slow to import
 
     try:
         print(report.build(asked.profile))
     except report.ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
-        return status.FAILED
-    return status.DONE
+        return cli.FAILED
+    return cli.DONE

@@ -1,6 +1,12 @@
-"""`benchbook results`: a query over the merged results, which it cannot change; it sees no other file."""
+"""`benchbook results`: a query over the merged results, which it cannot change; it sees no other file.
+
+The answer is text, CSV, JSON or Parquet, written in pieces: DuckDB itself puts each value into words.
+"""
 
 import argparse
+import codecs
+import csv
+import json
 import os
 import re
 import shutil
@@ -10,15 +16,16 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+from duckdb import DuckDBPyConnection
+from duckdb.sqltypes import DuckDBPyType
 
-from benchbook import grid, results
-from benchbook.cli import answers, damage, status
-
-if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+from benchbook import cli, grid, results
+from benchbook.cli import output
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -26,72 +33,85 @@ MEMORY: Final = "1GB"
 LONGEST: Final = 100_000
 """Characters of the longest query."""
 
+TABLE: Final = "_answer"
+"""Where the answer stands on its connection."""
+
+_PIECE: Final = 10_000
+_WIDEST: Final = 40
+
+_SIGNED: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"})
+_UNSIGNED: Final = frozenset({"utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"})
+_NUMBERS: Final = frozenset({"boolean", "decimal", *_SIGNED, *_UNSIGNED})
+_FLOATS: Final = frozenset({"float", "double"})
+_NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "json"})
+_NOT_IN_PARQUET: Final = frozenset({"interval", "union", "bit", "bignum", "time with time zone"})
+_MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$")
+_CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
+
+_SUFFIXES: Final = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".parquet": "parquet"}
+"""What the name of a file says of its form."""
+
 
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows."""
     form = _form(asked)
     identities = _identities(asked.profile)
-    damage.tell()
+    output.tell_damage()
     with results.connect(identities, memory=MEMORY) as connection:
         _answer(connection, asked.sql)
         if standing := _stand_ins(connection):
             print(f"stand-ins, not the products themselves: {', '.join(standing)}", file=sys.stderr)
         with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
             try:
-                answers.FORMATS[form](connection, file)
+                _FORMATS[form](connection, file)
             except duckdb.Error as error:
-                raise status.UsageError(f"--sql: {_told(error)}") from error
-    return status.DONE
+                raise cli.UsageError(f"--sql: {_told(error)}") from error
+    return cli.DONE
 
 
 def _form(asked: argparse.Namespace) -> str:
     """Return the form that was asked for, by its name or by the file's."""
     if asked.format is not None:
         if asked.format == "parquet" and not asked.output and sys.stdout.isatty():
-            raise status.UsageError("--format parquet is not for a terminal: name an --output")
+            raise cli.UsageError("--format parquet is not for a terminal: name an --output")
         return str(asked.format)
     suffix = Path(asked.output or "").suffix.lower()
-    if suffix not in answers.SUFFIXES:
-        known = ", ".join(filter(None, answers.SUFFIXES))
-        raise status.UsageError(
-            f"--output {asked.output}: no form is called {suffix}: end it in {known}, or add --format"
-        )
-    return answers.SUFFIXES[suffix]
+    if suffix not in _SUFFIXES:
+        known = ", ".join(filter(None, _SUFFIXES))
+        raise cli.UsageError(f"--output {asked.output}: no form is called {suffix}: end it in {known}, or add --format")
+    return _SUFFIXES[suffix]
 
 
 def _identities(profile: str | None) -> set[str]:
     """Return the results that are shown as observations: a profile's, else all whose identity is current."""
     if profile is not None:
-        try:
-            return {cell.key for cell in grid.plan(profile=profile)}
-        except grid.GridError as error:
-            raise status.UsageError(str(error)) from error
+        return {cell.key for cell in grid.plan(profile=profile)}
     with results.connect() as connection:
         query = "SELECT DISTINCT cell_id, study, parameters FROM cells WHERE state = 'done'"
         return grid.current(results.frame(connection, query).itertuples(index=False, name=None))
 
 
-def _answer(connection: "DuckDBPyConnection", sql: str) -> None:
+def _answer(connection: DuckDBPyConnection, sql: str) -> None:
     """Keep the query's rows on the connection, within its memory.
 
     Raises
     ------
-    status.UsageError
+    cli.UsageError
         When it is not one SELECT, is wrong, or takes too much.
     """
     if len(sql) > LONGEST:
-        raise status.UsageError(f"--sql: {len(sql):,} characters: at most {LONGEST:,} are read")
+        raise cli.UsageError(f"--sql: {len(sql):,} characters: at most {LONGEST:,} are read")
     try:
         sql.encode()
         statements = connection.extract_statements(sql)
         if [statement.type for statement in statements] != [duckdb.StatementType.SELECT]:
-            raise status.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
-        _interruptible(connection, lambda: connection.sql(sql).create(answers.TABLE))
+            raise cli.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
+        _interruptible(connection, lambda: connection.sql(sql).create(TABLE))
     except (duckdb.Error, UnicodeEncodeError) as error:
-        raise status.UsageError(f"--sql: {_told(error)}") from error
+        raise cli.UsageError(f"--sql: {_told(error)}") from error
 
 
-def _interruptible(connection: "DuckDBPyConnection", query: Callable[[], None]) -> None:
+def _interruptible(connection: DuckDBPyConnection, query: Callable[[], None]) -> None:
     """Run a query in a thread, for this one alone hears Ctrl-C, at any moment; it then interrupts the query."""
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(query)
@@ -114,19 +134,19 @@ def _told(error: Exception) -> str:
     return " ".join(reason.split()) + (f" (line {line[1]})" if line else "") + limit
 
 
-def _stand_ins(connection: "DuckDBPyConnection") -> list[str]:
+def _stand_ins(connection: DuckDBPyConnection) -> list[str]:
     """Return the engines of the answer's rows that stand-ins were measured as."""
-    if "engine" not in connection.table(answers.TABLE).columns:
+    if "engine" not in connection.table(TABLE).columns:
         return []
     query = f"""SELECT DISTINCT engine FROM observations
-        WHERE stand_in AND engine IN (SELECT CAST(engine AS VARCHAR) FROM {answers.TABLE}) ORDER BY engine"""
+        WHERE stand_in AND engine IN (SELECT CAST(engine AS VARCHAR) FROM {TABLE}) ORDER BY engine"""
     return [str(engine) for (engine,) in connection.execute(query).fetchall()]
 
 
 @contextmanager
 def _standard_output() -> Iterator[BinaryIO]:
     if sys.stdout is None:
-        raise status.UsageError("standard output is closed: name an --output")
+        raise cli.UsageError("standard output is closed: name an --output")
     sys.stdout.flush()
     yield sys.stdout.buffer
     sys.stdout.buffer.flush()
@@ -138,7 +158,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
 
     Raises
     ------
-    status.UsageError
+    cli.UsageError
         When no file can be written there.
     OSError
         When the disk takes no more.
@@ -147,7 +167,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         target = path.resolve()
         there = target.stat() if target.exists() else None
         if there and stat.S_ISDIR(there.st_mode):
-            raise status.UsageError(f"--output {path}: is a folder: name a file in it")
+            raise cli.UsageError(f"--output {path}: is a folder: name a file in it")
         whole = there is None or stat.S_ISREG(there.st_mode)  # a device or FIFO is written to, never replaced
         written = target.with_name(f".{target.name}.{os.getpid()}") if whole else target
         if there and not os.access(target, os.W_OK):
@@ -155,7 +175,7 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         file = written.open("xb" if whole else "wb")
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise status.UsageError(f"--output {path}: no file can be written there: {reason}") from error
+        raise cli.UsageError(f"--output {path}: no file can be written there: {reason}") from error
     try:
         with file:
             yield file
@@ -170,3 +190,136 @@ def _file(path: Path) -> Iterator[BinaryIO]:
         if whole:
             with suppress(OSError):
                 written.unlink()
+
+
+def _text(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+    """Write columns under their names; long values are cut."""
+    columns = _columns(connection)
+    widths = [len(_shown(name)) for name, _ in columns]
+    for row in _rows(connection):
+        widths = [max(width, len(_shown(value))) for width, value in zip(widths, row, strict=True)]
+    file.write(_line(tuple(name for name, _ in columns), widths))
+    for row in _rows(connection):
+        file.write(_line(row, widths))
+
+
+def _line(row: tuple[str | None, ...], widths: list[int]) -> bytes:
+    cells = (_shown(value).rjust(width) for value, width in zip(row, widths, strict=True))
+    return ("  ".join(cells) + "\n").encode()
+
+
+def _shown(value: str | None) -> str:
+    """Return a value on one line."""
+    words = _CONTROL.sub(" ", "NULL" if value is None else value[: _WIDEST + 1])
+    return words if len(words) <= _WIDEST else words[: _WIDEST - 3] + "..."
+
+
+def _csv(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+    """Write a header and the rows; what is missing is empty."""
+    writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
+    writer.writerow(name for name, _ in _columns(connection))
+    writer.writerows(_rows(connection))
+
+
+def _json(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+    """Write one array of objects, one a line; what JSON has no number for is null."""
+    columns = _columns(connection)
+    parts = [_as_json(kind) for _, kind in columns]
+    names = [json.dumps(name, ensure_ascii=False) for name, _ in columns]
+    between = "["
+    for row in _rows(connection, json_columns=True):
+        values = ("null" if value is None else part(value) for part, value in zip(parts, row, strict=True))
+        line = ",".join(f"{name}:{value}" for name, value in zip(names, values, strict=True))
+        file.write(f"{between}{{{line}}}".encode())
+        between = ",\n "
+    file.write(b"[]\n" if between == "[" else b"]\n")
+
+
+def _as_json(kind: str) -> Callable[[str], str]:
+    """Return what makes JSON of the words for a value of that type."""
+    if kind in _NUMBERS | _FLOATS:
+        return str
+    if kind in _NESTED:
+        return _nested
+    if kind.startswith("timestamp"):
+        return lambda words: json.dumps(
+            _MOMENT.sub(lambda found: f"{found[1]}T{found[2]}{(found[3] and 'Z') or ''}", words)
+        )
+    return lambda words: json.dumps(words, ensure_ascii=False)
+
+
+def _nested(words: str) -> str:
+    """Return DuckDB's JSON without its NaN and infinities."""
+    try:
+        return json.dumps(json.loads(words, parse_constant=lambda _: None), ensure_ascii=False)
+    except (ValueError, RecursionError) as error:
+        raise cli.UsageError(f"--sql: a value that JSON cannot hold: {error}") from error
+
+
+def _parquet(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+    """Write the columns with their types."""
+    table = connection.table(TABLE)
+    for name, kind in zip(table.columns, table.types, strict=True):
+        if not _fits(kind) or _exceeds(connection, name, kind.id):
+            wrong = f"column {name!r} is of type {kind}, of which Parquet cannot hold every value"
+            raise cli.UsageError(f"--sql: {wrong}: cast it, as in CAST({name} AS VARCHAR)")
+    reader = connection.sql(f"SELECT * FROM {TABLE}").to_arrow_reader(_PIECE)
+    try:
+        with pq.ParquetWriter(file, reader.schema) as writer:
+            for piece in reader:
+                writer.write_batch(piece)
+    except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
+        raise cli.UsageError(f"--sql: a type that Parquet cannot hold: {error}") from error
+
+
+def _fits(kind: DuckDBPyType) -> bool:
+    """Return whether Parquet, as it is written here, has the type and all that it is made of."""
+    if kind.id in ("list", "array", "struct", "map", "union"):
+        inner = [child for _, child in kind.children if isinstance(child, DuckDBPyType)]
+        return kind.id != "union" and all(map(_fits, inner))
+    return kind.id not in _NOT_IN_PARQUET
+
+
+def _exceeds(connection: DuckDBPyConnection, name: str, kind: str) -> bool:
+    """Return whether a column holds an infinite time, or an integer of more than 38 digits."""
+    column = _quoted(name)
+    if kind in ("hugeint", "uhugeint"):
+        wrong = f"length(ltrim(CAST({column} AS VARCHAR), '-')) > 38"
+    elif kind.startswith("timestamp") or kind == "date":
+        wrong = f"NOT isfinite({column})"
+    else:
+        return False
+    return connection.execute(f"SELECT 1 FROM {TABLE} WHERE {wrong} LIMIT 1").fetchone() is not None
+
+
+def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
+    """Return each column's name and type."""
+    table = connection.table(TABLE)
+    return [(name, kind.id) for name, kind in zip(table.columns, table.types, strict=True)]
+
+
+def _rows(connection: DuckDBPyConnection, *, json_columns: bool = False) -> Iterator[tuple[str | None, ...]]:
+    """Yield each row in words, for JSON in such that DuckDB's numbers are JSON's."""
+    words = ", ".join(_words(_quoted(name), kind if json_columns else "") for name, kind in _columns(connection))
+    cursor = connection.execute(f"SELECT {words} FROM {TABLE}")
+    while piece := cursor.fetchmany(_PIECE):
+        yield from piece
+
+
+def _words(column: str, kind: str) -> str:
+    if kind in _FLOATS:
+        return f"CASE WHEN isfinite({column}) THEN CAST({column} AS VARCHAR) END"
+    return f"CAST({f'to_json({column})' if kind in _NESTED else column} AS VARCHAR)"
+
+
+def _quoted(name: str) -> str:
+    doubled = name.replace('"', '""')
+    return f'"{doubled}"'
+
+
+_FORMATS: Final[dict[str, Callable[[DuckDBPyConnection, BinaryIO], None]]] = {
+    "text": _text,
+    "csv": _csv,
+    "json": _json,
+    "parquet": _parquet,
+}

@@ -8,9 +8,8 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-from benchbook import folders, grid
-from benchbook.cli import absences, status
-from benchbook.cli.plan import cells_of
+from benchbook import cli, folders, grid
+from benchbook.cli import output
 
 
 class _Terminated(KeyboardInterrupt):
@@ -21,7 +20,9 @@ def main(asked: argparse.Namespace) -> int:
     """Run."""
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
-    cells, absent = cells_of(asked), absences.left_out(asked)
+    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    output.tell_damage()
+    absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
     if cells and not todo:
@@ -30,9 +31,8 @@ def main(asked: argparse.Namespace) -> int:
         print(f"cells: {len(cells)}, {before} done before; nothing else can run here:")
     else:
         return _run(asked, cells, absent)
-    for line in absences.lines((cell.missing or "" for cell in todo), absent):
-        print(line)
-    return status.DONE if before else status.NOTHING_RUNS
+    output.print_absences((cell.missing or "" for cell in todo), absent)
+    return cli.DONE if before else cli.NOTHING_RUNS
 
 
 def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut]) -> int:
@@ -49,22 +49,18 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
             try:
                 batch.run()
             except KeyboardInterrupt as error:
-                stopped = status.TERMINATED if isinstance(error, _Terminated) else status.INTERRUPTED
+                stopped = cli.TERMINATED if isinstance(error, _Terminated) else cli.INTERRUPTED
             except UnwritableError as error:
-                stopped, why = status.FAILED, f"stopped, for {error}"
+                stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
-        raise status.UsageError(str(error)) from error
+        raise cli.UsageError(str(error)) from error
     _tell(asked, cells, batch.summary, absent)
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
-    return _status(cells, batch.summary)
-
-
-def _status(cells: Sequence[grid.Cell], summary: Any) -> int:
-    if summary.failed:
-        return status.FAILED
-    return status.NOTHING_RUNS if all(cell.missing for cell in cells) else status.DONE
+    if batch.summary.failed:
+        return cli.FAILED
+    return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
 
 
 def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]) -> None:
@@ -73,15 +69,14 @@ def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, a
 
     options = Asked(asked.profile, tuple(asked.where), tuple(asked.set))
     before = sum(cell.state == "done" for cell in cells)
-    parts = [f"{summary.done} done", f"{before} before"] if before else [f"{summary.done} done"]
+    parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     share = summary.measured_s / summary.wall_s if summary.wall_s else 0.0
     print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was measured work")
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
         print("\n".join(f"  {described(cell, cells)} (block {cell.block + 1})" for cell in summary.ran_out))
-    for line in absences.lines((failure.reason for failure in summary.skipped), absent):
-        print(line)
+    output.print_absences((failure.reason for failure in summary.skipped), absent)
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, cells)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))

@@ -5,8 +5,7 @@ import signal
 import sys
 import threading
 
-from benchbook import servers
-from benchbook.cli import status
+from benchbook import cli, servers
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -14,15 +13,15 @@ def main(asked: argparse.Namespace) -> int:
     try:
         product = servers.product_of(asked.engine)
     except servers.ServerError as error:
-        raise status.UsageError(str(error)) from error
+        raise cli.UsageError(str(error)) from error
     if product == "none":
-        raise status.UsageError(f"{asked.engine} has no server")
+        raise cli.UsageError(f"{asked.engine} has no server")
     if asked.topology not in (ways := servers.topologies(product)):
-        raise status.UsageError(f"{product} runs {' or '.join(ways)} here, not {asked.topology}")
+        raise cli.UsageError(f"{product} runs {' or '.join(ways)} here, not {asked.topology}")
     found = servers.find(product, asked.topology)
     if isinstance(found, servers.Missing):
         print(f"benchbook: {found.why}", file=sys.stderr)
-        return status.NOTHING_RUNS
+        return cli.NOTHING_RUNS
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
@@ -33,8 +32,8 @@ def main(asked: argparse.Namespace) -> int:
             while not ended.wait(1.0):
                 if why := running.alive():
                     print(f"benchbook: {why}", file=sys.stderr)
-                    return status.FAILED
+                    return cli.FAILED
     except servers.ServerError as error:
         print(f"benchbook: {error}", file=sys.stderr)
-        return status.FAILED
-    return status.DONE
+        return cli.FAILED
+    return cli.DONE

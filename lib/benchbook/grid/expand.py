@@ -1,20 +1,22 @@
-"""From a profile's selection to valid parameters: products, overrides, second arms, exclusions, the study's checks."""
+"""Which points were asked for: a profile of some studies, changed by the command's options, expanded and filtered.
+
+A profile's products are multiplied out, overrides applied, second arms added, and the study's own checks made.
+"""
 
 import itertools
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from pydantic import BaseModel, ValidationError
 
-from benchbook import paths
+from benchbook import paths, strict, studies
 from benchbook.datasets import own_records
-from benchbook.grid.errors import GridError
-from benchbook.grid.parse import Grid
-from benchbook.grid.sections import STAND_IN, Point
+from benchbook.grid.read import STAND_IN, Grid, Values, load
 from benchbook.inputs import InputError
-from benchbook.strict import Located, mistake
+from benchbook.strict import Located, nearest
 
 POINTS: Final = 10_000
 """Points of the largest grid of a study; the papers' have some hundreds."""
@@ -22,151 +24,200 @@ POINTS: Final = 10_000
 BLOCKS: Final = 1_000
 """The papers' grids have six."""
 
+Point = dict[str, Located]
+"""A value for each parameter."""
 
-def points(grid: Grid, products: Sequence[Mapping[str, Located]] | None = None) -> list[Point]:
-    """Return the grid's points in its order, each once, the parameters that it does not name at their defaults.
 
-    Parameters
-    ----------
-    grid
-        Gives overrides, and what is the same for all.
-    products
-        What is multiplied out: the grid's own when None.
+@dataclass(frozen=True)
+class Choice:
+    """A point that was asked for; an optional one is left out where its server is not found."""
+
+    grid: Grid
+    point: Point
+    parameters: BaseModel
+    optional: bool
+
+    @property
+    def blocks(self) -> int:
+        """In how many blocks it is run: the grid's, unless an override sets them.
+
+        Raises
+        ------
+        InputError
+            When it is not a whole number from 1 to `BLOCKS`.
+        """
+        given = self.point.get("blocks") or self.grid.fixed.get("blocks", Located(1, self.grid.study))
+        if type(given.value) is not int or not 1 <= given.value <= BLOCKS:
+            raise InputError(given.where, f"blocks is a whole number from 1 to {BLOCKS:,}, not {given.plain()!r}")
+        return given.value
+
+    def excluded(self, *, stand_in: bool) -> str | None:
+        """Return why the grid does not run it, on a stand-in or on the product; None when it does."""
+        asked = {**self.point, STAND_IN: Located(stand_in, "")}
+        return next((one.why for one in self.grid.exclude if _matches(asked, one.when)), None)
+
+
+def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:
+    """Return the points that were asked for: as `benchbook.grid.plan`, which see for what it takes and raises."""
+    grids = [load(slug).profile(profile) for slug in dict.fromkeys(slugs) or studies.SLUGS]
+    settings = [_setting(text, "--set", grids) for text in changes]
+    conditions = [_setting(text, "--where", grids) for text in where]
+    chosen = [one for grid in grids for one in _points(_changed(grid, settings), as_written=not changes)]
+    for name, value in conditions:
+        chosen = _filtered(chosen, name, value)
+    return [Choice(grid, point, _validated(grid, point), optional) for grid, point, optional in chosen]
+
+
+def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Located]:
+    """Return the parameter and the values that an option names."""
+    where = f"{option} {text}"
+    name, equals, given = text.partition("=")
+    names = {name for grid in grids for name in grid.model.model_fields} | ({"blocks"} if option == "--set" else set())
+    if not equals or not given:
+        raise InputError(where, f"write {option} NAME=VALUE or {option} NAME=VALUE,VALUE")
+    if name not in names:
+        raise InputError(where, f"no parameter {name!r}: {nearest(name, names)}")
+    values = [strict.scalar(value, where) for value in given.split(",")]
+    return name, Located(values, where) if len(values) > 1 else values[0]
+
+
+def _changed(grid: Grid, settings: Iterable[tuple[str, Located]]) -> Grid:
+    """Return the grid with other values of some parameters, which no override of it changes back."""
+    for name, value in settings:
+        if name == "blocks" or name in grid.model.model_fields:
+            grid = grid.put(name, value).set_free(name)
+    return grid
+
+
+def _points(grid: Grid, *, as_written: bool) -> list[tuple[Grid, Point, bool]]:
+    """Return a grid's points, second arms after first ones, and whether each is left out where its server is not.
 
     Raises
     ------
-    GridError
-        When they are more than `POINTS`, which is known before they are multiplied out.
+    InputError
+        When they are too many; of a grid as written, when a point that is to get a second arm is not there.
     """
-    shared = {name: place for name, place in grid.fixed.items() if name != "blocks"}
+    wanted = _expanded(grid, grid.products)
+    optional = {key: point for key, point in _expanded(grid, grid.if_available).items() if key not in wanted}
+    if as_written:
+        _check_second_arms(grid, [*wanted.values(), *optional.values()])
+    return [
+        (grid, point, may_lack)
+        for some, may_lack in ((wanted, False), (optional, True))
+        for point in [*some.values(), *_second_arms(grid, some.values())]
+    ]
+
+
+def _expanded(grid: Grid, products: Iterable[Values]) -> dict[str, Point]:
+    """Return the points of some products, each once, what they do not name as the grid has it, else at its default."""
+    defaults = {name: one.default for name, one in grid.model.model_fields.items() if not one.is_required()}
+    same = {name: Located(value, "") for name, value in defaults.items()} | dict(grid.fixed)
+    same.pop("blocks", None)
+    products = [{**same, **product} for product in products]
+    _check_count(products)
     found: dict[str, Point] = {}
-    some = [{**_defaults(grid.model), **shared, **one} for one in (grid.products if products is None else products)]
-    _check_count(some)
-    for axes in some:
-        for values in itertools.product(*(place.values() for place in axes.values())):
-            point = {name: _with_whole_path(name, place) for name, place in zip(axes, values, strict=True)}
+    for product in products:
+        for values in itertools.product(*(value.values() for value in product.values())):
+            point = {name: _with_whole_path(name, value) for name, value in zip(product, values, strict=True)}
             for override in grid.overrides:
-                if matches(point, override.when):
-                    point |= {name: _with_whole_path(name, place) for name, place in override.values.items()}
-            found.setdefault(key(point), point)
+                if _matches(point, override.when):
+                    point |= {name: _with_whole_path(name, value) for name, value in override.values.items()}
+            found.setdefault(_key(point), point)
+    return found
+
+
+def _check_count(products: Sequence[Values]) -> None:
+    """Raise `InputError` when products give more than `POINTS`, before they are multiplied out."""
+    counts = [math.prod(len(value.values()) for value in product.values()) for product in products]
+    if (total := sum(counts)) > POINTS:
+        largest = products[counts.index(max(counts))]
+        longest = max(largest.values(), key=lambda value: len(value.values()))
+        message = f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values"
+        raise InputError(longest.where, message)
+
+
+def _second_arms(grid: Grid, points: Iterable[Point]) -> list[Point]:
+    """Return the second arms of those points that the grid wants twice."""
+    found: dict[str, Point] = {}
+    for condition in grid.aa:
+        arm = Located("b", _where(condition))
+        found |= {_key(point): {**point, "arm": arm} for point in points if _matches(point, condition)}
     return list(found.values())
 
 
-def _check_count(products: Sequence[Mapping[str, Located]]) -> None:
-    counts = [math.prod(len(place.values()) for place in axes.values()) for axes in products]
-    if (total := sum(counts)) > POINTS:
-        largest = products[counts.index(max(counts))]
-        place = max(largest.values(), key=lambda place: len(place.values()))
-        raise GridError(
-            place.where, f"{total:,} points of the grid: at most {POINTS:,} are taken, so take fewer values"
-        )
-
-
-def optional(grid: Grid, wanted: Sequence[Point]) -> list[Point]:
-    """Return the points that are cells only where their server is found, without those that are `wanted` anyway."""
-    known = {key(point) for point in wanted}
-    return [point for point in points(grid, grid.if_available) if key(point) not in known]
-
-
-def twins(grid: Grid, found: Sequence[Point]) -> list[Point]:
-    """Return the second arms of those points that the grid wants twice."""
-    second: dict[str, Point] = {}
+def _check_second_arms(grid: Grid, points: Sequence[Point]) -> None:
+    """Raise `InputError` when a point that is wanted twice is not there once."""
     for condition in grid.aa:
-        chosen = [point for point in found if matches(point, condition)]
-        second |= {key(point): {**point, "arm": Located("b", _where(condition))} for point in chosen}
-    return list(second.values())
+        if not any(_matches(point, condition) for point in points):
+            raise InputError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
 
 
-def check_twins(grid: Grid, found: Sequence[Point]) -> None:
-    """Raise `GridError` when a point that is wanted twice is not there once."""
-    for condition in grid.aa:
-        if not any(matches(point, condition) for point in found):
-            raise GridError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
+def _where(condition: Values) -> str:
+    return next((value.where for value in condition.values()), "aa")
 
 
-def excluded(grid: Grid, point: Point, *, stand_in: bool) -> str | None:
-    """Return why the grid does not run a point, on a stand-in or on the product; None when it does."""
-    asked = {**point, STAND_IN: Located(stand_in, "")}
-    return next((one.why for one in grid.exclude if matches(asked, one.when)), None)
+def _filtered(chosen: list[tuple[Grid, Point, bool]], name: str, value: Located) -> list[tuple[Grid, Point, bool]]:
+    """Return the points whose parameter has one of those values."""
+    if found := [one for one in chosen if _matches(one[1], {name: value})]:
+        return found
+    there = {str(point[name].plain()) for _, point, _ in chosen if name in point}
+    raise InputError(value.where, f"no cell is like that: of {name}, {nearest(str(value.plain()), there)}")
 
 
-def matches(point: Mapping[str, Located], condition: Mapping[str, Located]) -> bool:
+def _matches(point: Values, condition: Values) -> bool:
     """Return whether each parameter of the condition has one of its values."""
     return all(
-        name in point
-        and any(_same(point[name].value, _with_whole_path(name, one).value) for one in condition[name].values())
-        for name in condition
+        name in point and any(_same(point[name].value, _with_whole_path(name, one).value) for one in values.values())
+        for name, values in condition.items()
     )
-
-
-def validated(grid: Grid, point: Point) -> BaseModel:
-    """Return the study's parameters.
-
-    Raises
-    ------
-    GridError
-        When the study refuses them, or the file of records that they name cannot be used.
-    """
-    try:
-        parameters = grid.model.model_validate({name: one.plain() for name, one in point.items() if name != "blocks"})
-    except ValidationError as error:
-        latest = max((one.where for one in point.values()), key=_lateness)
-        where, name, said = mistake(error, Located(point, latest), grid.model)
-        raise GridError(where, f"{name} {said}".strip()) from error
-    if file := getattr(parameters, "dataset_file", None):
-        try:
-            own_records.checked(file)
-        except InputError as error:
-            raise GridError(point["dataset_file"].where, str(error)) from error
-    return parameters
-
-
-def blocks(grid: Grid, point: Point) -> int:
-    """Return in how many blocks a point is run: the grid's, unless an override sets them.
-
-    Raises
-    ------
-    GridError
-        When it is not a whole number from 1 to `BLOCKS`.
-    """
-    place = point.get("blocks") or grid.fixed.get("blocks", Located(1, grid.study))
-    if type(place.value) is not int or not 1 <= place.value <= BLOCKS:
-        raise GridError(place.where, f"blocks is a whole number from 1 to {BLOCKS:,}, not {place.plain()!r}")
-    return place.value
-
-
-def _defaults(model: type[BaseModel]) -> Point:
-    return {name: Located(field.default, "") for name, field in model.model_fields.items() if not field.is_required()}
-
-
-def _with_whole_path(name: str, place: Located) -> Located:
-    """Return a parameter's value; a file's with the whole path, for a cell works in another folder.
-
-    An option's path begins in the working folder, a grid's in the checkout's, wherever the command is given.
-    """
-    if name != "dataset_file" or not isinstance(place.value, str):
-        return place
-    try:
-        start = Path() if place.where.startswith("--") else paths.root()
-        return Located(str((start / place.value).resolve()), place.where)
-    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of symbolic links
-        raise GridError(place.where, f"dataset_file: {place.value!r} is no path of a file: {error}") from error
 
 
 def _same(a: Any, b: Any) -> bool:
     return bool(a == b) and isinstance(a, bool) == isinstance(b, bool)
 
 
-def key(point: Point) -> str:
+def _key(point: Point) -> str:
     """Return what two equal points have in common."""
-    return repr(sorted((name, place.plain()) for name, place in point.items()))
+    return repr(sorted((name, value.plain()) for name, value in point.items()))
+
+
+def _with_whole_path(name: str, value: Located) -> Located:
+    """Return a parameter's value; a file's with the whole path, for a cell works in another folder.
+
+    An option's path begins in the working folder, a grid's in the checkout's, wherever the command is given.
+    """
+    if name != "dataset_file" or not isinstance(value.value, str):
+        return value
+    try:
+        start = Path() if value.where.startswith("--") else paths.root()
+        return Located(str((start / value.value).resolve()), value.where)
+    except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of symbolic links
+        raise InputError(value.where, f"dataset_file: {value.value!r} is no path of a file: {error}") from error
+
+
+def _validated(grid: Grid, point: Point) -> BaseModel:
+    """Return the study's parameters.
+
+    Raises
+    ------
+    InputError
+        When the study refuses them, or the file of records that they name cannot be used.
+    """
+    try:
+        parameters = grid.model.model_validate({name: one.plain() for name, one in point.items() if name != "blocks"})
+    except ValidationError as error:
+        latest = max((one.where for one in point.values()), key=_lateness)
+        where, name, said = strict.mistake(error, Located(point, latest), grid.model)
+        raise InputError(where, f"{name} {said}".strip()) from error
+    if file := getattr(parameters, "dataset_file", None):
+        try:
+            own_records.checked(file)
+        except InputError as error:
+            raise InputError(point["dataset_file"].where, str(error)) from error
+    return parameters
 
 
 def _lateness(where: str) -> tuple[bool, int]:
     """Return how late a place has its say: the file's lines in their order, then the options of the command."""
     line = where.rpartition(":")[2]
     return where.startswith("--"), int(line) if line.isdigit() else 0
-
-
-def _where(condition: Mapping[str, Located]) -> str:
-    return next((place.where for place in condition.values()), "aa")

@@ -1,24 +1,59 @@
-"""A cell's identity: what would have to be equal for its result to be the same experiment."""
+"""A cell's identity: what would have to be equal for its result to be the same experiment.
 
+Which code a cell runs: all that its modules import, as the import graph has it, and a digest of those sources. Of what
+is imported by a name that is made up at run time (an adapter, a codec) the graph knows nothing: the study names it, as
+`benchbook.studies` says, and the test suite holds that against what cells really load. A package's own module counts
+with any module of it. `benchbook.registry` and `benchbook.studies` only list what there is, so that they count for no
+cell: what is added to them changes none that was there.
+"""
+
+import ast
 import hashlib
+import importlib.metadata
 import json
 import platform
+import sys
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Any, Final
 
+import grimp
 from pydantic import BaseModel
 
+import benchbook
 from benchbook import paths, processes, studies
 from benchbook.datasets import own_records
-from benchbook.grid.errors import GridError
-from benchbook.grid.sources import Closure, closure, normal
-from benchbook.inputs import contents, text
+from benchbook.inputs import InputError, contents, text
 from benchbook.measure.environment import host
 from benchbook.servers import Found
 
 LENGTH = 20
 """Hexadecimal digits of an identity: enough that no two cells of a laboratory share one."""
+
+NOTEBOOK_LIMIT: Final = 16 * 2**20
+"""Bytes of the largest notebook that is read."""
+
+_SOURCE: Final = Path(benchbook.__path__[0])
+_LISTS: Final = frozenset({"benchbook.registry", "benchbook.studies"})
+_DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+@dataclass(frozen=True)
+class Closure:
+    """Some of the suite's modules and all that they import.
+
+    Parameters
+    ----------
+    digest
+        Of their sources, without comments, docstrings and layout.
+    libraries
+        The names and versions of the other packages that they import.
+    """
+
+    modules: frozenset[str]
+    digest: str
+    libraries: tuple[tuple[str, str], ...]
 
 
 def identity(study: str, parameters: BaseModel, server: str) -> str:
@@ -41,9 +76,7 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     Raises
     ------
     InputError
-        When the records that it was given cannot be used.
-    GridError
-        When the study's notebook is none.
+        When the records that it was given cannot be used, or the study's notebook is none.
     """
     inherited = processes.inherited()
     return _digest(
@@ -79,14 +112,33 @@ def server_version(found: Found) -> str:
     return f"{found.version} {_digest(digests)[:LENGTH]}"
 
 
+def code_hash(study: str, parameters: BaseModel) -> str:
+    """Return the digest of a cell's code: its notebook's without drawing, and that of its modules."""
+    return _digest([_notebook_code(notebook(study)), code(study, parameters).digest])
+
+
 def code(study: str, parameters: BaseModel) -> Closure:
     """Return the suite's modules that a cell runs: its study's, what its parameters name, and what those import."""
     return closure(frozenset({f"benchbook.studies.{study}", *studies.load(study).modules(parameters)}))
 
 
-def code_hash(study: str, parameters: BaseModel) -> str:
-    """Return the digest of a cell's code: its notebook's without drawing, and that of its modules."""
-    return _digest([_notebook_code(notebook(study)), code(study, parameters).digest])
+@cache
+def closure(roots: frozenset[str]) -> Closure:
+    """Return the closure of some of the suite's modules."""
+    graph, found, open_ = _graph(), set[str](), [*roots]
+    libraries: set[str] = set()
+    while open_:
+        module = open_.pop()
+        if module in found or module in _LISTS:
+            continue
+        found.add(module)
+        imported = graph.find_modules_directly_imported_by(module)
+        libraries.update(name for name in imported if not name.startswith("benchbook"))
+        open_ += [name for name in imported if name.startswith("benchbook")]
+        open_ += [parent for parent in [module.rpartition(".")[0]] if parent]
+    digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(found))
+    versions = tuple((name, _version(name)) for name in sorted(libraries - sys.stdlib_module_names))
+    return Closure(frozenset(found), hashlib.sha256(digests.encode()).hexdigest(), versions)
 
 
 def notebook(study: str) -> Path:
@@ -103,10 +155,6 @@ def notebook(study: str) -> Path:
     return found[0]
 
 
-NOTEBOOK_LIMIT: Final = 16 * 2**20
-"""Bytes of the largest notebook that is read."""
-
-
 @cache
 def _notebook_code(path: Path) -> list[str]:
     name = f"{path.parent.name}/{path.name}"
@@ -116,18 +164,56 @@ def _notebook_code(path: Path) -> list[str]:
         code = [one for one in cells if one["cell_type"] == "code" and "draw" not in one["metadata"].get("tags", [])]
         sources = ["".join(cell["source"]) for cell in code]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise GridError(name, f"not a Jupyter notebook: {type(error).__name__}: {error}") from error
-    return [_normal(source, f"{name}, code cell {number}") for number, source in enumerate(sources, 1)]
+        raise InputError(name, f"not a Jupyter notebook: {type(error).__name__}: {error}") from error
+    return [_checked(source, f"{name}, code cell {number}") for number, source in enumerate(sources, 1)]
 
 
-def _normal(source: str, where: str) -> str:
+def _checked(source: str, where: str) -> str:
+    """Return a notebook cell's code as `_normal` does, and say where it is none."""
     try:
-        return normal(source)
+        return _normal(source)
     except SyntaxError as error:
-        raise GridError(where, f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)") from error
+        raise InputError(where, f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)") from error
     except (ValueError, RecursionError, MemoryError) as error:
-        raise GridError(where, f"not Python that can be read: {error}") from error
+        raise InputError(where, f"not Python that can be read: {error}") from error
+
+
+def _normal(code: str) -> str:
+    """Return code in a form that comments, docstrings and layout do not change."""
+    tree = ast.parse(code)
+    for node in ast.walk(tree):
+        if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
+            node.body = node.body[1:]
+    return ast.dump(tree)
 
 
 def _digest(what: Any) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
+
+
+@cache
+def _graph() -> grimp.ImportGraph:
+    return grimp.build_graph(
+        "benchbook", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+    )
+
+
+@cache
+def _module_digest(module: str) -> str:
+    """Return the digest of one of the suite's modules."""
+    stem = _SOURCE.joinpath(*module.split(".")[1:])
+    path = next(path for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")) if path.is_file())
+    return hashlib.sha256(_normal(path.read_text(encoding="utf-8")).encode()).hexdigest()
+
+
+@cache
+def _version(library: str) -> str:
+    """Return the version of the distribution that holds an importable name."""
+    try:
+        return importlib.metadata.version(library)
+    except importlib.metadata.PackageNotFoundError:
+        holders = _distributions().get(library, [])
+        return " ".join(f"{holder} {importlib.metadata.version(holder)}" for holder in sorted(set(holders)))
+
+
+_distributions = cache(importlib.metadata.packages_distributions)  # reads every installed package's files

@@ -3,7 +3,6 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
@@ -13,13 +12,9 @@ from pydantic import BaseModel
 
 from benchbook import lanes, results, servers, studies
 from benchbook.deployment import Topology
-from benchbook.grid.errors import GridError
-from benchbook.grid.expand import blocks, excluded
+from benchbook.grid.expand import Choice, choose
 from benchbook.grid.identities import identity, records, server_version
-from benchbook.grid.selection import Choice, choose
 from benchbook.inputs import InputError
-
-CellState = Literal["todo", "done", "failed", "skipped"]
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -31,10 +26,8 @@ class Cell:
 
     Parameters
     ----------
-    study, parameters, identity
-        What it is.
-    block, position
-        In which pass, and its rank in the pass's random order, from 0.
+    position
+        Its rank in the block's random order, from 0.
     product, topology
         The deployment that it needs; ``none`` is one too.
     missing
@@ -55,7 +48,7 @@ class Cell:
     product: str
     topology: Topology
     missing: str | None
-    state: CellState
+    state: Literal["todo", "done", "failed", "skipped"]
     stand_in: bool = False
     records: str | None = None
 
@@ -82,17 +75,7 @@ class Cell:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A product, or a lane, whose cells are not in the plan: the profile has them only where it is found.
-
-    Parameters
-    ----------
-    product
-        Its name; ``lane java`` is one too.
-    studies
-        Which have cells of it.
-    why
-        In one line, why it is not here and how to get it.
-    """
+    """A product, or a lane as ``lane java``, that the profile has only where it is found: it is not, and why."""
 
     product: str
     studies: tuple[str, ...]
@@ -126,13 +109,13 @@ def plan(
 
     Raises
     ------
-    GridError
+    InputError
         When a grid, a name or a value is wrong, or the cells are more than `CELLS`.
     """
-    chosen = [one for one in choose(slugs, profile, where, changes) if not _absent(one)]
-    if (count := sum(blocks(one.grid, one.point) for one in chosen)) > CELLS:
-        place = f"the grid of {', '.join(dict.fromkeys(one.grid.study for one in chosen))}"
-        raise GridError(place, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
+    chosen = [one for one in choose(slugs, profile, where, changes) if not _left_out(one)]
+    if (count := sum(one.blocks for one in chosen)) > CELLS:
+        studied = f"the grid of {', '.join(dict.fromkeys(one.grid.study for one in chosen))}"
+        raise InputError(studied, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
     return _ordered(chosen)
 
 
@@ -142,15 +125,17 @@ def left_out(
     """Return the products that `plan`, asked the same, leaves out because no server of theirs is here."""
     found: dict[str, list[Choice]] = {}
     for one in choose(slugs, profile, where, changes):
-        if _absent(one):
-            found.setdefault(_lacking(one), []).append(one)
+        if _left_out(one):
+            product, topology = _deployment(one.grid.study, one.parameters)
+            lacking = product if _server(product, topology).missing else f"lane {_lane(one.parameters)}"
+            found.setdefault(lacking, []).append(one)
     return [
         LeftOut(
-            product,
+            lacking,
             tuple(dict.fromkeys(one.grid.study for one in some)),
-            (_stack(some[0].parameters, _place(some[0])).missing or "").partition("\n")[0],
+            (_stack(some[0].grid.study, some[0].parameters).missing or "").partition("\n")[0],
         )
-        for product, some in found.items()
+        for lacking, some in found.items()
     ]
 
 
@@ -160,63 +145,68 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     for old, study, text in rows:
         try:
             parameters = studies.load(study).Parameters.model_validate(json.loads(text))
+            records(parameters)
         except (ValueError, KeyError):
-            continue  # the study has other parameters by now, or is gone: not a current result
-        place = studies.load(study).deployment(parameters)
-        with suppress(InputError):  # the records that it was given are gone: nothing would give that result today
-            if identity(study, parameters, _stack(parameters, place).version) == old:
-                found.add(old)
+            continue  # the study has other parameters by now or is gone, or the records that it was given are
+        if identity(study, parameters, _stack(study, parameters).version) == old:
+            found.add(old)
     return found
 
 
-def _place(one: Choice) -> tuple[str, Topology]:
-    """Return the deployment that a point needs."""
-    found: tuple[str, Topology] = studies.load(one.grid.study).deployment(one.parameters)
-    return found
-
-
-def _lacking(one: Choice) -> str:
-    """Return the product, or the lane, for lack of which a point is left out."""
-    place = _place(one)
-    return place[0] if _server(*place).missing else f"lane {getattr(one.parameters, 'lane', 'python')}"
-
-
-def _absent(one: Choice) -> bool:
-    return one.optional and _stack(one.parameters, _place(one)).missing is not None
+def _left_out(one: Choice) -> bool:
+    return one.optional and _stack(one.grid.study, one.parameters).missing is not None
 
 
 def _ordered(chosen: list[Choice]) -> list[Cell]:
     written = {one.grid.study: results.states(one.grid.study) for one in chosen}
     cells: list[Cell] = []
-    for block in range(max((blocks(one.grid, one.point) for one in chosen), default=0)):
+    for block in range(max((one.blocks for one in chosen), default=0)):
         first = len(cells)
         visits: dict[tuple[str, Topology], list[Choice]] = {}
         for one in chosen:
-            if block < blocks(one.grid, one.point):
-                visits.setdefault(_place(one), []).append(one)
+            if block < one.blocks:
+                visits.setdefault(_deployment(one.grid.study, one.parameters), []).append(one)
         order = random.Random(f"block {block}")
-        for place in order.sample(sorted(visits), len(visits)):
-            for one in order.sample(visits[place], len(visits[place])):
-                cells.append(_cell(one, block, len(cells) - first, place, written[one.grid.study]))
+        for deployment in order.sample(sorted(visits), len(visits)):
+            for one in order.sample(visits[deployment], len(visits[deployment])):
+                cells.append(_cell(one, block, len(cells) - first, written[one.grid.study]))
     return cells
 
 
-def _cell(
-    one: Choice, block: int, position: int, place: tuple[str, Topology], written: dict[str, results.State]
-) -> Cell:
-    stack, study = _stack(one.parameters, place), one.grid.study
-    key = identity(study, one.parameters, stack.version)
-    missing = stack.missing or excluded(one.grid, one.point, stand_in=stack.stand_in)
-    state: CellState = written.get(f"{key}.{block}", "todo")
-    given = records(one.parameters)
-    return Cell(study, one.parameters, key, block, position, *place, missing, state, stack.stand_in, given)
+def _cell(one: Choice, block: int, position: int, written: dict[str, results.State]) -> Cell:
+    study, parameters = one.grid.study, one.parameters
+    stack = _stack(study, parameters)
+    key = identity(study, parameters, stack.version)
+    product, topology = _deployment(study, parameters)
+    return Cell(
+        study,
+        parameters,
+        key,
+        block,
+        position,
+        product,
+        topology,
+        missing=stack.missing or one.excluded(stand_in=stack.stand_in),
+        state=written.get(f"{key}.{block}", "todo"),
+        stand_in=stack.stand_in,
+        records=records(parameters),
+    )
 
 
-def _stack(parameters: BaseModel, place: tuple[str, Topology]) -> _Stack:
+def _deployment(study: str, parameters: BaseModel) -> tuple[str, Topology]:
+    """Return the product and the topology that a cell needs."""
+    found: tuple[str, Topology] = studies.load(study).deployment(parameters)
+    return found
+
+
+def _lane(parameters: BaseModel) -> str:
+    return str(getattr(parameters, "lane", "python"))
+
+
+def _stack(study: str, parameters: BaseModel) -> _Stack:
     """Return what a cell runs on beside Python: its server, and its lane's harness."""
-    server = _server(*place)
-    lane = getattr(parameters, "lane", "python")
-    if lane == "python":
+    server = _server(*_deployment(study, parameters))
+    if (lane := _lane(parameters)) == "python":
         return server
     found = lanes.find(lane)
     if isinstance(found, lanes.Missing):

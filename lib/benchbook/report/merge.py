@@ -65,7 +65,7 @@ def merge(profile: str) -> Merged:
 
     Raises
     ------
-    benchbook.grid.GridError
+    benchbook.inputs.InputError
         When a grid is wrong or has no such profile.
     """
     cells = grid.plan(profile=profile)

@@ -1,16 +1,15 @@
 """What runs write, and how it is read back."""
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
-from benchbook.results.files import typed, write_table
-from benchbook.results.inventory import lost, whole
+from benchbook.results.files import DamagedError, delivered, typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES, Metric
-from benchbook.results.seal import DamagedError, delivered
-from benchbook.results.store import STATES, State, joined, path, states, write
 
 if TYPE_CHECKING:
+    from benchbook.results.folder import lost, whole
     from benchbook.results.merge import connect, finished, frame, observations, seconds
+    from benchbook.results.store import STATES, State, joined, path, states, write
 
 __all__ = [
     "CELLS",
@@ -37,9 +36,16 @@ __all__ = [
     "write_table",
 ]
 
+_LATER: Final = {
+    "folder": ("lost", "whole"),
+    "merge": ("connect", "finished", "frame", "observations", "seconds"),
+    "store": ("STATES", "State", "joined", "path", "states", "write"),
+}
+
 
 def __getattr__(name: str) -> Any:
-    """Import what reads back only when asked: a cell's kernel writes and never reads."""
-    if name in ("connect", "finished", "frame", "observations", "seconds"):
-        return getattr(import_module("benchbook.results.merge"), name)
+    """Import what keeps and reads back results only when asked: no cell runs it, and none is new when it changes."""
+    for module, names in _LATER.items():
+        if name in names:
+            return getattr(import_module(f"{__name__}.{module}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,7 +8,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from benchbook.results import inventory
+from benchbook.results import folder
 from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
 
 if TYPE_CHECKING:
@@ -22,7 +22,7 @@ LONGEST_S: Final = 24 * 3600.0
 
 def table() -> "pa.Table | ds.Dataset":
     """Return every row of every file: finished, failed and skipped cells of any identity; of damaged ones none."""
-    files = [str(one.path) for one in inventory.whole()]
+    files = [str(one.path) for one in folder.whole()]
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
     return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
@@ -37,7 +37,7 @@ def finished(identities: Iterable[str] | None = None) -> list[Path]:
         ``identity`` for all blocks of a cell, ``identity.block`` for one.
     """
     chosen = None if identities is None else set(identities)
-    done = (one for one in inventory.whole() if one.facts.state == "done")
+    done = (one for one in folder.whole() if one.facts.state == "done")
     return [one.path for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
 
 
@@ -84,7 +84,7 @@ def seconds() -> dict[tuple[str, str], float]:
     What no cell can have taken is left out: files that were written before durations came from the monotonic clock
     hold a jump of the machine's time as one.
     """
-    done = [one.facts for one in inventory.whole() if one.facts.state == "done" and 0 <= one.facts.took_s <= LONGEST_S]
+    done = [one.facts for one in folder.whole() if one.facts.state == "done" and 0 <= one.facts.took_s <= LONGEST_S]
     return {(one.study, str(one.parameters)): one.took_s for one in sorted(done, key=lambda one: one.ended_at or 0.0)}
 
 

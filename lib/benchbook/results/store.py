@@ -9,7 +9,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchbook import paths
-from benchbook.results import inventory, seal
+from benchbook.results import files, folder
 from benchbook.results.files import flush_folder, typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS
 
@@ -25,7 +25,7 @@ def path(study: str, identity: str, block: int, state: State = "done") -> Path:
 
 def states(study: str) -> dict[str, State]:
     """Return the state of each of a study's written cells, by ``identity.block``: of what is damaged, none."""
-    found = {state: {one.key: state for one in inventory.whole(study) if one.facts.state == state} for state in STATES}
+    found = {state: {one.key: state for one in folder.whole(study) if one.facts.state == state} for state in STATES}
     return found["skipped"] | found["failed"] | found["done"]  # done outlives what an interrupted `write` left beside
 
 
@@ -47,7 +47,7 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
     """
     place = {state: path(cell["study"], cell["cell_id"], cell["block"], state) for state in STATES}
     table = joined(cell, values)
-    write_table(place[cell["state"]], table, seal.facts(table))
+    write_table(place[cell["state"]], table, files.facts(table))
     for state in STATES:
         if state != cell["state"]:
             place[state].unlink(missing_ok=True)
@@ -62,7 +62,7 @@ def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = Non
     table = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
     row = typed(pd.DataFrame([dict(cell)]), CELLS)
     for name in CELLS.names:
-        if name in seal.KEYS:  # whose the file is, no study says
+        if name in files.KEYS:  # whose the file is, no study says
             table = _with(table, name, pa.repeat(row[name][0], len(table)))
             continue
         own = table[name] if name in table.column_names else pa.nulls(len(table), CELLS.field(name).type)

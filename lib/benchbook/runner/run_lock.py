@@ -7,8 +7,8 @@ from datetime import datetime
 from typing import Final
 
 from benchbook import paths
-from benchbook.results import lock
-from benchbook.results.lock import BusyError
+from benchbook.results import folder
+from benchbook.results.folder import BusyError
 from benchbook.servers.errors import advised
 
 __all__ = ["BusyError", "UnwritableError", "run_lock", "writing"]
@@ -34,7 +34,7 @@ def run_lock() -> Iterator[None]:
     """
     with ExitStack() as up:
         with writing():
-            file = up.enter_context(lock.held(_PATIENCE_S))
+            file = up.enter_context(folder.locked(_PATIENCE_S))
             file.truncate(0)
             file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
             file.flush()

@@ -1,0 +1,46 @@
+"""What several commands print: tables, what does not run here and why, and what of the results is damaged."""
+
+import json
+import sys
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from benchbook import grid
+from benchbook.results import folder
+
+Rows = Sequence[Mapping[str, Any]]
+
+
+def as_json(rows: Rows) -> str:
+    """Return the rows as a JSON array of objects, one a line."""
+    lines = ",\n ".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
+    return f"[{lines}]"
+
+
+def as_text(rows: Rows) -> str:
+    """Return the rows as columns under their names; a column without a value is left out."""
+    names = [name for name in (rows[0] if rows else {}) if any(row[name] not in (None, "") for row in rows)]
+    table = [names, *(["" if row[name] is None else str(row[name]) for name in names] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*table, strict=True)]
+    return "\n".join(
+        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table
+    )
+
+
+def print_absences(reasons: Iterable[str], absent: Iterable[grid.LeftOut]) -> None:
+    """Print a line for each reason that cells are skipped for, never a line a cell, and for each product left out."""
+    for reason, count in Counter(reasons).items():
+        print(f"skipped {count}: {reason}")
+    for one in absent:
+        print(f"left out: {one.product} ({', '.join(one.studies)}): {one.why}")
+
+
+def tell_damage() -> None:
+    """Set damaged results aside; say so on stderr, and name what is not read, a line each."""
+    lines = folder.set_aside()
+    if others := folder.strangers():
+        more = f" and {len(others) - 1} more" if len(others) > 1 else ""
+        lines.append(f"{others[0]}{more}: no result's name, not read")
+    for line in lines:
+        print("benchbook: " + "".join(one if one.isprintable() else "?" for one in line), file=sys.stderr)

@@ -1,0 +1,218 @@
+"""The results' folder: which files are whole and hold what their names say, which do not, and who may replace them.
+
+Each file is held against its checksum and its name once a process, and again only when it was replaced. Damaged files
+are set aside, told of, and never removed; while a run writes, they are only left out.
+"""
+
+import fcntl
+import os
+import re
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, TextIO
+
+from benchbook import paths
+from benchbook.results import files
+from benchbook.results.files import DamagedError, Facts
+
+LOCK: Final = ".running"
+"""The file that whoever replaces or moves a result's file holds the lock of."""
+
+_SAYS: Final = 200
+"""Characters that its holder may say of itself."""
+
+_GLANCE_S: Final = 0.05
+
+_NAME: Final = re.compile(r"([0-9A-Za-z_-]+)\.(0|[1-9][0-9]*)(?:\.(failed|skipped))?\.parquet")
+_SUFFIX: Final = ".damaged"
+_ASIDE: Final = re.compile(_NAME.pattern + re.escape(_SUFFIX) + r"(\.[0-9]+)?")
+_ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
+
+
+class BusyError(RuntimeError):
+    """Another run has the results' folder."""
+
+
+@dataclass(frozen=True)
+class Whole:
+    """A whole file."""
+
+    path: Path
+    facts: Facts
+
+    @property
+    def key(self) -> str:
+        """Identity and block."""
+        return f"{self.facts.cell_id}.{self.facts.block}"
+
+
+@dataclass(frozen=True)
+class Damage:
+    """A file under a cell's name that is not that cell's result, and why."""
+
+    path: Path
+    why: str
+
+
+_Stamp = tuple[int, ...]
+_seen: dict[str, tuple[_Stamp, Facts | str]] = {}
+
+
+def whole(study: str | None = None) -> list[Whole]:
+    """Return the files that are whole, of one study or of all, sorted."""
+    return [Whole(path, found) for path, found in _found(study) if isinstance(found, Facts)]
+
+
+def damaged() -> list[Damage]:
+    """Return the files under cells' names that are not those cells' results."""
+    return [Damage(path, found) for path, found in _found() if isinstance(found, str)]
+
+
+def strangers() -> list[Path]:
+    """Return what looks like results and has no result's name, such as copies: it is not read."""
+    named = (entry for entry in _entries() if _ANY.match(entry.name))
+    return [Path(one.path) for one in named if not _NAME.fullmatch(one.name) and not _ASIDE.fullmatch(one.name)]
+
+
+def lost() -> set[str]:
+    """Return the cells, each with its block, of which a file is damaged, or was and is set aside."""
+    names = [entry.name for entry in _entries() if _ASIDE.fullmatch(entry.name)]
+    return {".".join(name.split(".")[:2]) for name in [*names, *(one.path.name for one in damaged())]}
+
+
+def set_aside() -> list[str]:
+    """Move damaged files out of their cells' names, and return a line for each.
+
+    Only while no run replaces files: what was damaged may be whole by then.
+    """
+    found = damaged()
+    if not found:
+        return []
+    try:
+        with locked():
+            return [_moved(one) for one in damaged()]
+    except BusyError:
+        why = "a run writes there at present"
+    except OSError as error:
+        why = f"it cannot be set aside: {error.strerror}"
+    return [f"{one.path} is damaged ({one.why}) and left out; {why}" for one in found]
+
+
+def _moved(one: Damage) -> str:
+    said = f"{one.path} is damaged ({one.why})"
+    place = _free(one.path)
+    try:
+        one.path.rename(place)
+    except OSError as error:
+        return f"{said} and left out; it cannot be set aside: {error.strerror}"
+    return f"{said}: set aside as {place.name}, its cell will be measured again"
+
+
+def _free(path: Path) -> Path:
+    """Return the first name beside the file that nothing has."""
+    place, number = path.with_name(f"{path.name}{_SUFFIX}"), 1
+    while os.path.lexists(place):
+        number += 1
+        place = path.with_name(f"{path.name}{_SUFFIX}.{number}")
+    return place
+
+
+@contextmanager
+def locked(patience_s: float = 0.0) -> Iterator[TextIO]:
+    """Hold the lock; the system lets go of it however the process ends.
+
+    Parameters
+    ----------
+    patience_s
+        How long to wait for another that holds it.
+
+    Yields
+    ------
+    TextIO
+        Where its holder says who it is.
+
+    Raises
+    ------
+    BusyError
+        When another holds it: says who.
+    OSError
+        When the folder takes nothing.
+    """
+    file = _opened()
+    with file:
+        deadline = time.monotonic() + patience_s
+        while not _taken(file):
+            if time.monotonic() >= deadline:
+                file.seek(0)
+                who = file.read(_SAYS) or "another run"
+                raise BusyError(f"{who} writes to {paths.results()}: wait for it, or stop it")
+            time.sleep(_GLANCE_S)
+        yield file
+
+
+def _opened() -> TextIO:
+    """Open its file; nothing that waits when it is opened, and nothing elsewhere that a link leads to."""
+    folder = paths.results()
+    folder.mkdir(parents=True, exist_ok=True)
+    flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
+    descriptor = os.open(folder / LOCK, flags, 0o666)
+    return os.fdopen(descriptor, "r+", errors="replace")
+
+
+def _taken(file: TextIO) -> bool:
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    return True
+
+
+def _entries(study: str | None = None) -> Iterator["os.DirEntry[str]"]:
+    for folder in [paths.results() / study] if study else _folders():
+        try:
+            with os.scandir(folder) as found:
+                yield from sorted(found, key=lambda entry: entry.name)
+        except (FileNotFoundError, NotADirectoryError):
+            continue
+
+
+def _folders() -> list[Path]:
+    try:
+        return sorted(path for path in paths.results().iterdir() if path.is_dir() and not path.name.startswith("."))
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def _found(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
+    for entry in _entries(study):
+        if not (name := _NAME.fullmatch(entry.name)):
+            continue
+        path = Path(entry.path)
+        try:
+            stamp = _stamp(entry)
+            known = _seen.get(entry.path)
+            if known is None or known[0] != stamp:
+                known = _seen[entry.path] = stamp, _checked(path, name)
+        except FileNotFoundError:
+            continue  # a run has just replaced a failure by a success
+        yield path, known[1]
+
+
+def _stamp(entry: "os.DirEntry[str]") -> _Stamp:
+    facts = entry.stat(follow_symlinks=entry.is_symlink() and Path(entry.path).exists())
+    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
+
+
+def _checked(path: Path, name: re.Match[str]) -> Facts | str:
+    """Return what a file holds; in words, why it is not what its name says."""
+    try:
+        found = files.whole(path)
+    except DamagedError as error:
+        return str(error)
+    cell, block, state = name.groups()
+    if (found.study, found.cell_id, found.block, found.state) != (path.parent.name, cell, int(block), state or "done"):
+        return f"it holds {found.study} {found.cell_id}.{found.block}, {found.state}, not what its name says"
+    return found
