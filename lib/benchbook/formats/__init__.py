@@ -1,62 +1,163 @@
 """Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
-from typing import Final, Literal
+from typing import Any, Final, Literal, Protocol
 
-from benchbook.formats.codec import LIMIT, Codec, FormatError
-from benchbook.schemas import Record
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Record, Schema
 
 NAMES: Final[dict[str, Literal["json", "xml"]]] = {
-    "orjson": "json",
-    "json": "json",
-    "msgspec": "json",
-    "pydantic": "json",
-    "lxml": "xml",
-    "etree": "xml",
-    "xsdata": "xml",
-    "pydantic_xml": "xml",
+    **dict.fromkeys(("orjson", "json", "msgspec", "pydantic"), "json"),
+    **dict.fromkeys(("lxml", "etree", "xsdata", "pydantic_xml"), "xml"),
 }
 """Every codec's format; each format's first is its main one."""
 
-_FACTORIES: Final = {name: (f"{name}_codec", "codec") for name in NAMES} | {"json": ("json_codecs", "stdlib")}
+LIMIT: Final = 64 * 2**20
+"""Bytes of the largest document that is decoded."""
+
+Decoder = Callable[[bytes], dict[str, Any]]
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MILLISECOND: Final = timedelta(milliseconds=1)
+
+
+class FormatError(ValueError):
+    """An object that the format cannot hold, or bytes that are no such document; the message says where."""
+
+
+class Codec(Protocol):
+    """One library that writes and reads one format; what it refuses raises `FormatError`.
+
+    All codecs of a format write documents of the same meaning. Dates and datetimes of records are ISO 8601; a
+    bookstore's are milliseconds since 1970 in JSON and carry ``+01:00`` in XML, as Jackson and JAXB wrote them.
+    """
+
+    name: str
+    format: Literal["json", "xml"]
+
+    def encode_record(self, record: Record) -> bytes:
+        """Return the flat record as a compact document, without declaration."""
+
+    def decode_record(self, data: bytes) -> dict[str, Any]:
+        """Return the record as the format itself types it: dates are text, in XML all is."""
+
+    def decoder(self, schema: Schema) -> Decoder:
+        """Return what decodes a record of that schema to an equal one."""
+
+    def encode_bookstore(self, store: AnyBookstore) -> bytes:
+        """Return the bookstore as a document: compact JSON, or XML as JAXB formats it."""
+
+    def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
+        """Return the bookstore of the paper's case 1 or 2."""
 
 
 def module(name: str) -> str:
     """Return the module of a codec."""
-    return f"{__name__}.{_FACTORIES[name][0]}"
+    return f"{__name__}.json_codecs" if name == "json" else f"{__name__}.{name}_codec"
 
 
 @cache
 def codec(name: str) -> Codec:
-    """Return the codec of that name.
-
-    Raises
-    ------
-    LookupError
-        When there is none.
-    """
+    """Return the codec of that name; raises `LookupError` when there is none."""
     if name not in NAMES:
         raise LookupError(f"no codec {name!r}: there are {', '.join(NAMES)}")
-    made: Codec = getattr(import_module(module(name)), _FACTORIES[name][1])()
+    made: Codec = import_module(module(name)).codec()
     return made
 
 
-def json_text(record: Record) -> str:
-    """Return the record as the main JSON codec writes it; raises `FormatError`."""
-    return codec("orjson").encode_record(record).decode()
+def to_text(value: Any) -> str:
+    """Return a record's value as text; raises `TypeError` when it is of no field's type."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return repr(value)
+    if isinstance(value, date):
+        return value.isoformat()
+    raise TypeError(f"{type(value).__name__} is no type of a record's value")
 
 
-def xml_text(record: Record) -> str:
-    """Return the record as the main XML codec writes it; raises `FormatError`."""
-    return codec("lxml").encode_record(record).decode()
+def _boolean(text: str) -> bool:
+    if text not in ("true", "false"):
+        raise ValueError(f"neither true nor false: {text!r}")
+    return text == "true"
 
 
-def xml_fields(record: Record) -> dict[str, str]:
-    """Return each field's value as an XML element of its own, ``<name>value</name>``; raises `FormatError`."""
-    from benchbook.formats.fragments import fragment
+READ: Final[dict[FieldType, Callable[[str], Any]]] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": _boolean,
+    "date": date.fromisoformat,
+    "datetime": datetime.fromisoformat,
+}
+"""The inverse of `to_text`, by the field's type."""
 
-    return {name: fragment(name, value) for name, value in record.items()}
+
+def milliseconds(moment: datetime) -> int:
+    """Return the whole milliseconds since 1970."""
+    return (moment - _EPOCH) // _MILLISECOND
 
 
-__all__ = ["LIMIT", "NAMES", "Codec", "FormatError", "codec", "json_text", "xml_fields", "xml_text"]
+def moment(count: int) -> datetime:
+    """Return the UTC time so many milliseconds after 1970."""
+    return _EPOCH + count * _MILLISECOND
+
+
+def bounded(data: bytes) -> bytes:
+    """Return the document; raises `FormatError` when it is over the limit."""
+    if len(data) > LIMIT:
+        raise FormatError(f"a document of {len(data)} bytes is over the limit of {LIMIT}")
+    return data
+
+
+def refusal(record: Record, encode: Callable[[Record], Any], error: Exception) -> FormatError:
+    """Return the error that names the first field that cannot be encoded by itself."""
+    for name, value in record.items():
+        try:
+            encode({name: value})
+        except (TypeError, ValueError) as reason:
+            return FormatError(f"field {name!r}: {reason}")
+    return FormatError(str(error))
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A library's own classes for a bookstore, which take their fields by name, and what its dates are there."""
+
+    stores: tuple[Callable[..., Any], Callable[..., Any]]
+    book1: Callable[..., Any]
+    book2: Callable[..., Any]
+    author: Callable[..., Any]
+    written: Callable[[datetime], Any]
+    read: Callable[[Any], datetime]
+
+    def bound(self, store: AnyBookstore) -> Any:
+        """Return the library's object of the same content."""
+        books: list[Any] = store.books
+        if books and isinstance(books[0], Book2):
+            return self.stores[1](books=[self._bound2(book) for book in books])
+        return self.stores[0](books=[self.book1(id=book.id, title=book.title, author=book.author) for book in books])
+
+    def _bound2(self, book: Book2) -> Any:
+        by = book.author
+        author = self.author(id=by.id, name=by.name, age=by.age, born_on=self.written(by.born_on))
+        published_on = self.written(book.published_on)
+        return self.book2(id=book.id, pages=book.pages, published_on=published_on, title=book.title, author=author)
+
+    def unbound(self, bound: Any, case: int) -> AnyBookstore:
+        """Return the bookstore of that case that the library's object holds."""
+        if case == 2:
+            return Bookstore([unbound2(book, self.read) for book in bound.books])
+        return Bookstore([Book1(book.id, book.title, book.author) for book in bound.books])
+
+
+def unbound2(book: Any, read: Callable[[Any], datetime]) -> Book2:
+    """Return the second book that an object with the same attributes holds, its dates read."""
+    by = book.author
+    author = Author(by.id, by.name, by.age, read(by.born_on))
+    return Book2(book.id, book.pages, read(book.published_on), book.title, author)

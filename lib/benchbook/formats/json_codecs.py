@@ -3,14 +3,24 @@
 import json
 from collections.abc import Callable
 from datetime import date, datetime
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
-from benchbook.formats.codec import READ, Decoder, FormatError, bounded, milliseconds, moment, refusal
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.formats import READ, Decoder, FormatError, bounded, milliseconds, moment, refusal
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Record, Schema
+
+TYPES: Final[dict[FieldType, type]] = {
+    "string": str,
+    "integer": int,
+    "float": float,
+    "boolean": bool,
+    "date": date,
+    "datetime": datetime,
+}
+"""What a library that checks types is to read, by the field's type."""
 
 
 class JsonCodec:
-    """JSON through a library's `dumps` and `loads`.
+    """JSON through a library's functions.
 
     Parameters
     ----------
@@ -82,7 +92,7 @@ class JsonCodec:
         books = self.decode_record(data).get("books")
         if not isinstance(books, list):
             raise FormatError("a bookstore needs a list of books")
-        read = _book2 if case == 2 else _book1
+        read = _book2 if case == 2 else Book1
         store: Bookstore[Any] = Bookstore([])
         for number, book in enumerate(books):
             try:
@@ -90,9 +100,6 @@ class JsonCodec:
             except (TypeError, OverflowError) as error:
                 raise FormatError(f"books[{number}] is no book of case {case}: {error}") from error
         return store
-
-
-_book1 = Book1
 
 
 def _book2(id: str, pages: int, published_on: int, title: str, author: dict[str, Any]) -> Book2:
@@ -116,7 +123,7 @@ def _iso(value: Any) -> str:
     raise TypeError(f"{type(value).__name__} is no type of a record's value")
 
 
-def stdlib() -> JsonCodec:
+def codec() -> JsonCodec:
     """Return the codec of the standard library."""
     options: dict[str, Any] = {"separators": (",", ":"), "ensure_ascii": False, "allow_nan": False}
     record, books = json.JSONEncoder(default=_iso, **options), json.JSONEncoder(default=plain, **options)

@@ -3,6 +3,7 @@
 from typing import Any
 
 from lxml import etree
+from typing_extensions import override
 
 from benchbook.formats.tree import NAMESPACE, ROOT, TreeCodec
 
@@ -23,19 +24,16 @@ class LxmlCodec(TreeCodec):
     name = "lxml"
     element = staticmethod(etree.Element)
     child = staticmethod(etree.SubElement)
+    parse = staticmethod(parse)
 
+    @override
     def root(self) -> Any:
-        """Return an empty bookstore's element, with JAXB's prefix."""
-        return etree.Element(ROOT, nsmap={"ns2": NAMESPACE})
+        return etree.Element(ROOT, nsmap={"ns2": NAMESPACE})  # JAXB's prefix
 
+    @override
     def write(self, element: Any) -> bytes:
-        """Return the element as UTF-8; the library has refused what XML cannot hold."""
         data: bytes = etree.tostring(element, encoding="UTF-8", xml_declaration=False)
         return data
-
-    def parse(self, data: bytes) -> Any:
-        """Return the document's root."""
-        return parse(data)
 
 
 def codec() -> TreeCodec:

@@ -1,23 +1,14 @@
 """msgspec's JSON: typed decoders made once per schema, dataclasses written and read by the library itself."""
 
 from collections.abc import Callable
-from datetime import date, datetime
-from typing import Any, Final, TypedDict
+from typing import Any, TypedDict
 
 import msgspec
+from typing_extensions import override
 
-from benchbook.formats.codec import Decoder, FormatError, bounded, milliseconds, moment
-from benchbook.formats.json_codecs import JsonCodec
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Schema
-
-_TYPES: Final[dict[FieldType, type]] = {
-    "string": str,
-    "integer": int,
-    "float": float,
-    "boolean": bool,
-    "date": date,
-    "datetime": datetime,
-}
+from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, unbound2
+from benchbook.formats.json_codecs import TYPES, JsonCodec
+from benchbook.schemas import AnyBookstore, Book1, Book2, Bookstore, Schema
 
 
 class _Author(msgspec.Struct):
@@ -47,24 +38,24 @@ class MsgspecCodec(JsonCodec):
     def __init__(self) -> None:
         encode = msgspec.json.Encoder().encode
         super().__init__("msgspec", encode, lambda store: encode(_written(store)), msgspec.json.Decoder().decode)
-        self._read1 = _checked(msgspec.json.Decoder(Bookstore[Book1]).decode)
-        self._read2 = _checked(msgspec.json.Decoder(_Store2).decode)
+        self._read1, self._read2 = _reader(Bookstore[Book1]), _reader(_Store2)
 
+    @override
     def decoder(self, schema: Schema) -> Decoder:
-        """Return a decoder that checks and reads every field's type."""
-        fields = {field.name: _TYPES[field.type] for field in schema.fields}
-        return _checked(msgspec.json.Decoder(TypedDict(schema.name, fields)).decode)  # type: ignore[operator]
+        fields = {field.name: TYPES[field.type] for field in schema.fields}
+        return _reader(TypedDict(schema.name, fields))  # type: ignore[operator]
 
+    @override
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
-        """Return the bookstore of that case."""
         if case == 1:
             store: Bookstore[Book1] = self._read1(data)
             return store
-        return Bookstore([_book2(book) for book in self._read2(data).books])
+        return Bookstore([unbound2(book, moment) for book in self._read2(data).books])
 
 
-def _checked(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
-    """Return the decoder with its limit and its errors turned to `FormatError`, which say where (``$.books[3].id``)."""
+def _reader(form: Any) -> Callable[[bytes], Any]:
+    """Return what reads a type; its errors say where (``$.books[3].id``)."""
+    decode = msgspec.json.Decoder(form).decode
 
     def checked(data: bytes) -> Any:
         try:
@@ -77,19 +68,13 @@ def _checked(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
 
 def _written(store: AnyBookstore) -> Any:
     """Return what msgspec writes as the paper's JSON."""
-    if store.books and isinstance(store.books[0], Book2):
-        return _Store2([_struct(book) for book in store.books if isinstance(book, Book2)])
-    return store
+    books: list[Any] = store.books
+    return _Store2([_struct(book) for book in books]) if books and isinstance(books[0], Book2) else store
 
 
 def _struct(book: Book2) -> _Book2:
     author = _Author(book.author.id, book.author.name, book.author.age, milliseconds(book.author.born_on))
     return _Book2(book.id, book.pages, milliseconds(book.published_on), book.title, author)
-
-
-def _book2(book: _Book2) -> Book2:
-    author = Author(book.author.id, book.author.name, book.author.age, moment(book.author.born_on))
-    return Book2(book.id, book.pages, moment(book.published_on), book.title, author)
 
 
 def codec() -> JsonCodec:

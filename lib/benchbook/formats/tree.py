@@ -1,4 +1,4 @@
-"""XML through element trees: what lxml and the standard library share, for both have the same tree.
+"""What the XML codecs share: names, limits, types; and element trees, which lxml and the standard library have alike.
 
 A record is ``<record><field>text</field>...</record>``. A bookstore is the document that JAXB writes: declaration,
 root in a namespace, four spaces a level, ids, pages and date of publication as attributes.
@@ -10,8 +10,9 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final, Literal
+from xml.sax.saxutils import escape
 
-from benchbook.formats.codec import READ, Decoder, FormatError, bounded, refusal, to_text
+from benchbook.formats import READ, Decoder, FormatError, bounded, refusal, to_text
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -19,18 +20,13 @@ NAMESPACE: Final = "org.example"
 ROOT: Final = f"{{{NAMESPACE}}}bookstore"
 ZONE: Final = timezone(timedelta(hours=1))
 
-ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-"""Characters that no XML 1.0 document can hold."""
-
+_ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _NOT_A_NAME: Final = re.compile(r"^[\d.-]|[^\w.-]|_(?=x[0-9A-F]{4,6}(?:_|[^\w.-]))", re.ASCII)
 """Characters that are escaped; ``_`` is where what follows, as it is written, would make an escape of it."""
 _ESCAPE: Final = re.compile(r"_x([0-9A-F]{4,6})_")
 
 ATTRIBUTES: Final = 2_000
 """Attributes of an element that is read: the libraries' time grows with their number's square."""
-
-FIELDS: Final = 2_000
-"""Fields of a record that a library binds to a class made for it: a thousand times what a line of text costs."""
 
 _WINDOW: Final = 4096
 _SHORT: Final = 2 * _WINDOW
@@ -42,13 +38,7 @@ _INDENT: Final = tuple("\n" + "    " * depth for depth in range(4))
 
 @lru_cache(maxsize=4096)
 def tag(name: str) -> str:
-    """Return the field's name as an element's: ``Club Logo`` is ``Club_x0020_Logo`` (the escape of SQL/XML).
-
-    Raises
-    ------
-    ValueError
-        When the name is empty.
-    """
+    """Return the field's name as an element's: ``Club Logo`` is ``Club_x0020_Logo`` (the escape of SQL/XML)."""
     if not name:
         raise ValueError("an XML element needs a name")
     return _NOT_A_NAME.sub(lambda match: f"_x{ord(match[0]):04X}_", name)
@@ -56,30 +46,37 @@ def tag(name: str) -> str:
 
 @lru_cache(maxsize=4096)
 def field_name(element: str) -> str:
-    """Return the name that `tag` wrote.
-
-    Raises
-    ------
-    FormatError
-        When an escape in it names no character.
-    """
+    """Return the name that `tag` wrote; raises `FormatError` when an escape in it names no character."""
     try:
         return _ESCAPE.sub(lambda match: chr(int(match[1], 16)), element)
     except ValueError as error:
         raise FormatError(f"<{element}> escapes a character beyond U+10FFFF, the last there is") from error
 
 
-def root_of(parse: Callable[[bytes], Any], data: bytes) -> Any:
-    """Return what `parse` makes of a document that is not over the limits, of bytes and of an element's attributes.
+def encoded(text: str) -> bytes:
+    """Return a document as UTF-8, after the check and the escape (of CR) that some libraries leave to their user."""
+    if found := _ILLEGAL.search(text):
+        raise ValueError(f"XML cannot hold the character U+{ord(found[0]):04X}")
+    return text.replace("\r", "&#13;").encode()
 
-    Raises
-    ------
-    FormatError
-        When it is over one of them.
-    """
-    if len(data) <= _SHORT:
-        return parse(data)
-    root = parse(bounded(data))
+
+def fragment(name: str, value: Any) -> str:
+    """Return one field as an element, ``<name>value</name>``; raises `FormatError` where XML cannot hold it."""
+    try:
+        element = tag(name)
+        return encoded(f"<{element}>{escape(to_text(value))}</{element}>").decode()
+    except (TypeError, ValueError) as error:
+        raise FormatError(f"field {name!r}: {error}") from error
+
+
+def root_of(parse: Callable[[bytes], Any], data: bytes) -> Any:
+    """Return the root that `parse` finds; raises `FormatError` on what it refuses, or what is over a limit."""
+    try:
+        if len(data) <= _SHORT:
+            return parse(data)
+        root = parse(bounded(data))
+    except (ValueError, SyntaxError, LookupError) as error:
+        raise FormatError(f"not XML that is accepted here: {error}") from error
     if _suspected(data) and _crowded(root):
         raise FormatError(f"an element has more than {ATTRIBUTES:,} attributes")
     return root
@@ -138,12 +135,9 @@ class TreeCodec(ABC):
     def parse(self, data: bytes) -> Any:
         """Return the document's root; raises ValueError when it is not well-formed or has a DOCTYPE."""
 
-    def read(self, data: bytes, expected: str) -> Any:
+    def _read(self, data: bytes, expected: str) -> Any:
         """Return the document's root, which has the expected tag; raises `FormatError`."""
-        try:
-            element = root_of(self.parse, data)
-        except (ValueError, SyntaxError, LookupError) as error:
-            raise FormatError(f"not XML that is accepted here: {error}") from error
+        element = root_of(self.parse, data)
         if element.tag != expected:
             raise FormatError(f"<{expected}> is expected, not <{element.tag}>")
         return element
@@ -164,7 +158,7 @@ class TreeCodec(ABC):
     def decode_record(self, data: bytes) -> dict[str, str]:
         """Return every field's text."""
         try:
-            return {field_name(element): text for element, text in texts(self.read(data, "record")).items()}
+            return {field_name(element): text for element, text in texts(self._read(data, "record")).items()}
         except ValueError as error:
             raise FormatError(f"not a flat record: {error}") from error
 
@@ -212,7 +206,7 @@ class TreeCodec(ABC):
         """Return the bookstore of that case."""
         make = _read_book2 if case == 2 else _read_book1
         store: Bookstore[Any] = Bookstore([])
-        for number, node in enumerate(self.read(data, ROOT)):
+        for number, node in enumerate(self._read(data, ROOT)):
             try:
                 store.books.append(make(node))
             except (KeyError, TypeError, ValueError) as error:
@@ -234,15 +228,6 @@ def typed(decode: Callable[[bytes], dict[str, str]], schema: Schema) -> Decoder:
         return record
 
     return decode_typed
-
-
-def bindable(names: tuple[str, ...]) -> tuple[str, ...]:
-    """Return the names of a record's fields; raises ValueError when no class should be made of them."""
-    if len(names) > FIELDS:
-        raise ValueError(f"a record of {len(names):,} fields: at most {FIELDS:,} are bound to a class")
-    if len(set(names)) < len(names):
-        raise ValueError("a field comes twice")
-    return names
 
 
 def texts(node: Any) -> dict[str, str]:

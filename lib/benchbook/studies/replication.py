@@ -28,6 +28,7 @@ from benchbook import databases, datasets, formats, servers
 from benchbook.databases import Engine
 from benchbook.datasets import phones
 from benchbook.deployment import Topology
+from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, lacks, product, product_of
 from benchbook.schemas import Field
@@ -42,6 +43,9 @@ OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 
 PROCESSES: Final = {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
 BYTES: Final = ("replica", "bytes_received")
+CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
+"""What writes the text that a model stores."""
+
 EVERY: Final = {("insert", *one) for one in {*TIMES, *PROCESSES, BYTES}}
 """The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
 
@@ -82,8 +86,8 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
-    codec = {"json_text": "orjson", "xml_text": "lxml"}.get(parameters.model)
-    return *databases.modules(parameters.engine), *((formats.module(codec),) if codec else ())
+    codecs = [formats.module(codec) for model, codec in CODECS.items() if model == parameters.model]
+    return *databases.modules(parameters.engine), *codecs
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
@@ -143,11 +147,14 @@ def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
     key = data.schema.key
     if model == "xml_fields":
         fields = tuple(field if field.name == key else replace(field, type="string") for field in data.schema.fields)
-        records = [{**formats.xml_fields(record), key: record[key]} for record in data.records]
+        records = [
+            {name: value if name == key else fragment(name, value) for name, value in record.items()}
+            for record in data.records
+        ]
     else:
-        text = formats.json_text if model == "json_text" else formats.xml_text
+        encode = formats.codec(CODECS[model]).encode_record
         fields = (Field(key, "string"), Field("body", "string"))
-        records = [{key: record[key], "body": text(record)} for record in data.records]
+        records = [{key: record[key], "body": encode(record).decode()} for record in data.records]
     return replace(data, schema=replace(data.schema, fields=fields), records=records)
 
 
