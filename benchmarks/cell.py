@@ -12,7 +12,7 @@ import tempfile
 from pathlib import Path
 
 from benchbook import cli, results
-from benchbook.runner import cells
+from benchbook.runner import batch
 
 
 def beyond(folder: Path) -> dict[str, list[float]]:
@@ -22,7 +22,7 @@ def beyond(folder: Path) -> dict[str, list[float]]:
     for (study, _), rows in results.observations().groupby(["study", "cell_id"]):
         first = rows.iloc[0]
         wall = (first["cell_ended_at"] - first["cell_started_at"]).total_seconds()
-        found.setdefault(study, []).append(wall - cells.measured_s(rows))
+        found.setdefault(study, []).append(wall - batch.measured_s(rows))
     return found
 
 

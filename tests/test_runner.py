@@ -20,10 +20,9 @@ import psutil
 import pytest
 
 from benchbook import grid, processes, results, servers
-from benchbook.runner import cells
-from benchbook.runner.durations import time_left
-from benchbook.runner.failures import Asked, again
+from benchbook.runner import batch
 from benchbook.runner.kernels import ForkServer
+from benchbook.runner.summary import Asked, again, time_left
 from waiting import PATIENCE_S, comes_true
 
 PASSWORD = "p%41ss \"w/rd@'漢\\n"
@@ -167,7 +166,7 @@ def test_an_unchanged_run_starts_nothing(suite: Suite):
 SET_FORTH = """
 import datetime, sys
 from benchbook import cli
-from benchbook.runner import durations
+from benchbook.runner import batch
 
 class Set(datetime.datetime):  # the machine's time, set forth by 297 years after it is first read
     readings = 0
@@ -177,7 +176,7 @@ class Set(datetime.datetime):  # the machine's time, set forth by 297 years afte
         cls.readings += 1
         return datetime.datetime.now(zone) + datetime.timedelta(0 if cls.readings == 1 else 108_405)
 
-durations.datetime = Set
+batch.datetime = Set
 sys.exit(cli.main(sys.argv[1:]))
 """
 
@@ -446,25 +445,25 @@ EXPECTED = {("insert", "client", "wall_time")}
 
 
 def test_complete_is_every_value_of_every_repetition():
-    assert cells.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
-    one = cells.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
+    assert batch.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
+    one = batch.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
     assert one == "1 of 2 values, first wall_time of the client in insert 1"
-    assert cells.missing(rows(), 1, EXPECTED) == "all values"
-    assert cells.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
-    assert cells.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
+    assert batch.missing(rows(), 1, EXPECTED) == "all values"
+    assert batch.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
+    assert batch.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
 
 
 def test_a_cell_of_both_formats_owes_both():
     json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json")
-    assert cells.missing(json, 1, EXPECTED, "both") == "all values of xml"
+    assert batch.missing(json, 1, EXPECTED, "both") == "all values of xml"
     both = pd.concat([json, json.assign(format="xml")])
-    assert cells.missing(both, 1, EXPECTED, "both") is None
+    assert batch.missing(both, 1, EXPECTED, "both") is None
 
 
 def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():
-    assert cells.ran_out(rows((0, "insert", "catch_up_time", 5, 0), censored=True))
-    assert not cells.ran_out(rows((0, "select", "wall_time", None, 0), censored=True))
-    assert not cells.ran_out(rows((0, "insert", "catch_up_time", 5, 0)))
+    assert batch.ran_out(rows((0, "insert", "catch_up_time", 5, 0), censored=True))
+    assert not batch.ran_out(rows((0, "select", "wall_time", None, 0), censored=True))
+    assert not batch.ran_out(rows((0, "insert", "catch_up_time", 5, 0)))
 
 
 def test_measured_work_counts_each_moment_once():
@@ -476,7 +475,7 @@ def test_measured_work_counts_each_moment_once():
         (0, "unmarshal", "cpu_user", 99 * seconds, 2),
         (1, "marshal", "wall_time", 1 * seconds, 10),
     )
-    assert cells.measured_s(frame) == pytest.approx(6.0)
+    assert batch.measured_s(frame) == pytest.approx(6.0)
 
 
 def test_time_left_is_told_only_as_far_as_it_is_known():

@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from benchbook import cli, grid, results
 from benchbook.cli import output
-from benchbook.runner.durations import time_left
-from benchbook.runner.failures import described
+from benchbook.runner.summary import described, time_left
 
 _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 """What only JSON tells."""

@@ -64,8 +64,7 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
 
 
 def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]) -> None:
-    from benchbook.runner.durations import span
-    from benchbook.runner.failures import Asked, again, described
+    from benchbook.runner.summary import Asked, again, described, span
 
     options = Asked(asked.profile, tuple(asked.where), tuple(asked.set))
     before = sum(cell.state == "done" for cell in cells)

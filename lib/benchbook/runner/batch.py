@@ -1,27 +1,30 @@
 """The batch: block after block, deployment after deployment, one cell at a time, whatever happens to each."""
 
 import itertools
+import json
 import time
 import uuid
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
+import pandas as pd
 import pyarrow as pa
 
 from benchbook import paths, results, studies
+from benchbook.datasets import own_records
 from benchbook.deployment import Topology
-from benchbook.grid import Cell, code, notebook
-from benchbook.runner.cells import changed, columns, frame, measured_on, measured_s, missing, ran_out
-from benchbook.runner.durations import Stopwatch
-from benchbook.runner.failures import Failure
+from benchbook.grid import Cell, code, code_hash, notebook
+from benchbook.inputs import InputError
+from benchbook.measure.environment import host
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
 from benchbook.runner.run_lock import writing
+from benchbook.runner.summary import Failure, Summary
 from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
@@ -30,43 +33,15 @@ from benchbook.studies.cell import RECORDS, RESULT
 TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is given up, unless told otherwise."""
 
+_STEP_S: Final = 0.1
+"""Seconds by which the two clocks may part before it is a jump: more than passes between two readings of them."""
 
-@dataclass
-class Summary:
-    """What a run did.
-
-    Attributes
-    ----------
-    done
-        Cells finished in this run.
-    failed, skipped
-        Cells without values, and why.
-    ran_out
-        Finished cells in which a wait for the replica ran out: their times are censored.
-    wall_s, measured_s
-        How long the run took, and for how long of it a cell's clock ran.
-    """
-
-    done: int = 0
-    failed: list[Failure] = field(default_factory=list)
-    skipped: list[Failure] = field(default_factory=list)
-    ran_out: list[Cell] = field(default_factory=list)
-    wall_s: float = 0.0
-    measured_s: float = 0.0
+_TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
+_VARYING: Final = ["format", "codec"]
 
 
 class Batch:
-    """One run over a plan.
-
-    Parameters
-    ----------
-    cells
-        The plan; finished cells are left alone.
-    progress
-        Told of every cell.
-    timeout_s
-        Seconds until a cell is given up.
-    """
+    """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds."""
 
     def __init__(self, cells: Sequence[Cell], progress: Progress, timeout_s: float = TIMEOUT_S) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
@@ -96,7 +71,7 @@ class Batch:
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
             reason = cell.missing or ""
-            self._write(columns(cell, self._run_id, "skipped", reason))
+            self._write(_columns(cell, self._run_id, "skipped", reason))
             self.summary.skipped.append(Failure(cell, reason))
             self._progress.ended(cell, "skipped")
 
@@ -120,21 +95,21 @@ class Batch:
         target.unlink(missing_ok=True)
         watch = Stopwatch()
         why = self._execute(cell, visit, target)
-        other = changed(cell)
+        other = _changed(cell)
         table, lacking = _delivered(cell, target)
-        took = watch.stopped()
-        known = measured_on(visit, took)
+        watch.stop()
+        known = _measured_on(visit, watch)
         if table is None or lacking or other:
             dead = visit.broken()
             self._fail(
                 cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
             )
             return False
-        self._write({**columns(cell, self._run_id, "done"), **known}, table)
+        self._write({**_columns(cell, self._run_id, "done"), **known}, table)
         self.summary.done += 1
-        rows = frame(table)
+        rows = _judged(table)
         self.summary.measured_s += measured_s(rows)
-        self._progress.ended(cell, "done", took.seconds)
+        self._progress.ended(cell, "done", watch.seconds)
         if late := ran_out(rows):
             self.summary.ran_out.append(cell)
         return not late
@@ -148,11 +123,10 @@ class Batch:
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(target), **({RECORDS: cell.records} if cell.records else {})}
         kernel = Kernel(visit.fork_server, visit.folder, paths.notebooks(), log, env)
-        parameters = cell.parameters.model_dump()
         try:
             return execute(
                 notebook(cell.study),
-                parameters,
+                cell.parameters.model_dump(),
                 kernel,
                 kept,
                 broken=visit.died,
@@ -168,7 +142,7 @@ class Batch:
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
         reason = scrubbed(reason)
-        self._write({**columns(cell, self._run_id, "failed", reason), **known})
+        self._write({**_columns(cell, self._run_id, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
 
@@ -178,8 +152,80 @@ class Batch:
             results.write(cell, values)
 
 
+class Stopwatch:
+    """Runs from when it is made until it is stopped.
+
+    Attributes
+    ----------
+    started_at
+        By the machine's time.
+    seconds
+        How long it ran, by the monotonic clock, which nobody sets.
+    step_s
+        By how much more the machine's time went on: it was set, or the machine slept.
+    """
+
+    def __init__(self) -> None:
+        self.started_at, self._begun = datetime.now(UTC), time.monotonic()
+        self.seconds = self.step_s = 0.0
+
+    def stop(self) -> None:
+        """Read both clocks."""
+        self.seconds = time.monotonic() - self._begun
+        self.step_s = (datetime.now(UTC) - self.started_at).total_seconds() - self.seconds
+
+
 def _visited(cell: Cell) -> tuple[int, str, Topology]:
     return cell.block, cell.product, cell.topology
+
+
+def _columns(cell: Cell, run_id: str, state: results.State, reason: str | None = None) -> dict[str, Any]:
+    """Return a cell's columns that are known without running it."""
+    parameters = cell.parameters.model_dump()
+    own = {name: parameters[name] for name in results.CELLS.names if name in parameters and name != "parameters"}
+    return {
+        **own,
+        "cell_id": cell.identity,
+        "block": cell.block,
+        "position": cell.position,
+        "run_id": run_id,
+        "host": host(),
+        "study": cell.study,
+        "topology": cell.topology,
+        "dataset": studies.load(cell.study).dataset(cell.parameters),
+        "parameters": cell.kind[1],
+        "code_hash": code_hash(cell.study, cell.parameters),
+        "state": state,
+        "reason": reason,
+    }
+
+
+def _measured_on(visit: Visit, watch: Stopwatch) -> dict[str, Any]:
+    """Return a cell's columns that its deployment knows, and when it ran.
+
+    It ends as long after its start as the monotonic clock says; how far the machine's time jumped meanwhile stands
+    with its environment.
+    """
+    nodes = visit.deployment.nodes
+    jumped = {"clock_step_s": round(watch.step_s, 3)} if abs(watch.step_s) >= _STEP_S else {}
+    return {
+        "engine_version": nodes[0].version if nodes else None,
+        "stand_in": any(node.stand_in for node in nodes),
+        "environment": json.dumps(visit.environment | jumped, sort_keys=True, default=str),
+        "cell_started_at": watch.started_at,
+        "cell_ended_at": watch.started_at + timedelta(seconds=watch.seconds),
+    }
+
+
+def _changed(cell: Cell) -> str | None:
+    """Return that the file of records which a cell was given is another now than when it was planned; else None."""
+    if cell.records is None:
+        return None
+    file = cell.parameters.model_dump()["dataset_file"]
+    try:
+        return None if own_records.digest(file) == cell.records else f"{file}: {own_records.CHANGED}"
+    except InputError as error:
+        return f"{error}: it {own_records.CHANGED}"
 
 
 def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
@@ -192,4 +238,47 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
         return None, f"what it delivered is damaged: {error}"
     asked = cell.parameters.model_dump()
     expected = studies.load(cell.study).expected(cell.parameters)
-    return table, missing(frame(table), asked["repetitions"], expected, asked.get("format"))
+    return table, missing(_judged(table), asked["repetitions"], expected, asked.get("format"))
+
+
+def _judged(table: pa.Table) -> pd.DataFrame:
+    """Return the columns that completeness and time are judged by."""
+    names = ["repetition", "operation", "role", "metric", "value", "censored", "started_at", *_VARYING]
+    rows: pd.DataFrame = table.select(names).to_pandas()
+    return rows
+
+
+def missing(
+    rows: pd.DataFrame, repetitions: int, expected: Iterable[tuple[str, str, str]], format_: str | None = None
+) -> str | None:
+    """Return what lacks in a cell's rows; None when they are complete.
+
+    Every repetition holds every expected operation, role and metric, for each format that the cell measures (``both``
+    are JSON and XML); a value may be missing only where a wait ran out.
+    """
+    stated = rows[rows["value"].notna() | rows["censored"]]
+    if format_ == "both" and (absent := {"json", "xml"} - set(stated["format"])):
+        return f"all values of {' and '.join(sorted(absent))}"
+    for _, part in stated.groupby(_VARYING, dropna=False):
+        found = set(zip(part["repetition"], part["operation"], part["role"], part["metric"], strict=True))
+        wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
+        if lacking := sorted(wanted - found):
+            repetition, operation, role, metric = lacking[0]
+            return f"{len(lacking)} of {len(wanted)} values, first {metric} of the {role} in {operation} {repetition}"
+    return "all values" if stated.empty else None
+
+
+def ran_out(rows: pd.DataFrame) -> bool:
+    """Return whether a wait for the replica ran out: a time that is censored, not one that was never taken."""
+    return bool((rows["censored"] & rows["value"].notna()).any())
+
+
+def measured_s(rows: pd.DataFrame) -> float:
+    """Return for how many seconds a cell's clocks ran, each moment once."""
+    times = rows[rows["metric"].isin(_TIMES) & rows["value"].notna()]
+    starts = (times["started_at"] - times["started_at"].min()).dt.total_seconds()
+    total, until = 0.0, float("-inf")
+    for start, end in sorted(zip(starts, starts + times["value"] / 1e9, strict=True)):
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total

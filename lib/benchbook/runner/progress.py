@@ -12,8 +12,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from benchbook.grid import Cell
-from benchbook.runner.durations import Durations, time_left
-from benchbook.runner.failures import described
+from benchbook.runner.summary import Durations, described, time_left
 
 
 class Progress:

@@ -1,0 +1,94 @@
+"""What a run says of its cells: which one, why it failed, the one command that runs it again, and the time left."""
+
+import json
+import shlex
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from benchbook.grid import Cell
+
+Durations = Mapping[tuple[str, str], float]
+"""Seconds of a finished cell, by its kind: study and parameters."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A cell that failed or was skipped, and why."""
+
+    cell: Cell
+    reason: str
+
+
+@dataclass
+class Summary:
+    """What a run did.
+
+    Attributes
+    ----------
+    done
+        Cells finished in this run.
+    failed, skipped
+        Cells without values, and why.
+    ran_out
+        Finished cells in which a wait for the replica ran out: their times are censored.
+    wall_s, measured_s
+        How long the run took, and for how long of it a cell's clock ran.
+    """
+
+    done: int = 0
+    failed: list[Failure] = field(default_factory=list)
+    skipped: list[Failure] = field(default_factory=list)
+    ran_out: list[Cell] = field(default_factory=list)
+    wall_s: float = 0.0
+    measured_s: float = 0.0
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What the run was asked for: the options that its cells depend on."""
+
+    profile: str = "quick"
+    where: tuple[str, ...] = ()
+    changes: tuple[str, ...] = ()
+
+
+def again(cell: Cell, plan: Sequence[Cell], asked: Asked) -> str:
+    """Return the command that runs a cell again: the options as asked, and what tells the cell from the others."""
+    words = ["benchbook", "run", cell.study]
+    words += [] if asked.profile == "quick" else ["--profile", asked.profile]
+    for option, texts in (("--set", asked.changes), ("--where", (*asked.where, *_telling(cell, plan)))):
+        for text in dict.fromkeys(texts):
+            words += [option, text]
+    return shlex.join(words)
+
+
+def described(cell: Cell, plan: Sequence[Cell]) -> str:
+    """Return a cell in a line: its study, and the parameters that tell it from the others."""
+    return " ".join([cell.study, *_telling(cell, plan)])
+
+
+def _telling(cell: Cell, plan: Sequence[Cell]) -> list[str]:
+    others = [other.parameters.model_dump() for other in plan if other.study == cell.study]
+    own = cell.parameters.model_dump()
+    return [f"{name}={_text(value)}" for name, value in own.items() if any(other[name] != value for other in others)]
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def time_left(cells: Sequence[tuple[str, str]], known: Durations) -> list[str]:
+    """Return how long cells will take, as far as cells of the same study and parameters tell; nothing for none."""
+    seconds = [known[cell] for cell in cells if cell in known]
+    if not seconds:
+        return ["time left unknown"] if cells else []
+    return [f"{'about' if len(seconds) == len(cells) else 'more than'} {span(sum(seconds))}"]
+
+
+def span(seconds: float) -> str:
+    """Return a duration in words."""
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
