@@ -1,29 +1,48 @@
-"""Reads `data/claims`: every name in it checked, every mistake told with its file, line and the nearest right name."""
+"""Reads `data/claims`: every name in it is checked, every mistake stated with file, line and the nearest right name."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Final, TypeVar, get_args
+from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args
 
-from pydantic import BaseModel, RootModel, ValidationError
+from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
-from benchbook import paths
-from benchbook.evidence.claim_names import check
-from benchbook.evidence.claims import Claim, Tested
-from benchbook.evidence.published import STUDIES
-from benchbook.evidence.sentences import Sentence
+from benchbook import paths, studies
+from benchbook.evidence.claims import (
+    Called,
+    Claim,
+    Comparison,
+    Key,
+    Level,
+    PublishedAt,
+    Rank,
+    Sentence,
+    Settings,
+    Tested,
+    published_keys,
+)
+from benchbook.evidence.means import DERIVED
+from benchbook.evidence.published import found, published
+from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.inputs import InputError
 from benchbook.strict import Located, load, mistake, nearest
+from benchbook.studies import SLUGS
 
 T = TypeVar("T", bound=BaseModel)
-SECTIONS: Final = ("study", "margins", "sentences", "claims")
+Triple: TypeAlias = tuple[str, str, str]
+SECTIONS: Final = ("study", "margins", "sentences", "claims", "comparisons", "published", "called")
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
 
 class Margin(RootModel[tuple[float, str]]):
     """A margin, and why so much."""
+
+
+class Words(RootModel[Called]):
+    """What a paper calls the levels of its factors."""
 
 
 @dataclass(frozen=True)
@@ -38,11 +57,18 @@ class Claims:
         Its comparative sentences, in the paper's order.
     claims
         What they claim.
+    comparisons
+        What is compared there.
+    published, called
+        Where it prints what is compared, and what it calls the levels there.
     """
 
     study: str
     sentences: tuple[Sentence, ...]
     claims: tuple[Claim, ...]
+    comparisons: tuple[Comparison, ...] = ()
+    published: tuple[PublishedAt, ...] = ()
+    called: Called = field(default_factory=dict)
 
 
 def claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -64,13 +90,27 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
 
 def sentences(study: str) -> tuple[Sentence, ...]:
     """Return the comparative sentences of one paper, each with its claims or why it makes none."""
-    return next((one.sentences for one in _all(paths.claims(), paths.published()) if one.study == study), ())
+    return _of(study).sentences
+
+
+def comparisons(study: str) -> tuple[Comparison, ...]:
+    """Return what one paper compares."""
+    return _of(study).comparisons
+
+
+def published_at(study: str) -> tuple[tuple[PublishedAt, ...], Called]:
+    """Return where one paper prints what is compared, and what it calls the levels there."""
+    return _of(study).published, _of(study).called
+
+
+def _of(study: str) -> Claims:
+    return next((one for one in _all(paths.claims(), paths.published()) if one.study == study), Claims(study, (), ()))
 
 
 @cache
 def _all(folder: Path, published: Path) -> tuple[Claims, ...]:
     """Return every file of a folder; `published` only keeps apart what was checked against other numbers."""
-    files = sorted(folder.glob("*.yaml"), key=lambda file: (file.stem not in STUDIES, _rank(file.stem)))
+    files = sorted(folder.glob("*.yaml"), key=lambda file: [*SLUGS, file.stem].index(file.stem))
     found = tuple(read(file) for file in files)
     owner: dict[str, str] = {}
     for one in found:
@@ -95,13 +135,16 @@ def read(path: Path) -> Claims:
         if name not in SECTIONS:
             raise InputError(place.where, f"no section {name!r}: {nearest(name, SECTIONS)}")
     study = parts["study"].plain() if "study" in parts else None
-    if study not in STUDIES or study != path.stem:
-        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(STUDIES)}")
+    if study not in SLUGS or study != path.stem:
+        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
     margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
-    found = tuple(_claim(item, study, margins) for item in _items(parts, "claims"))
+    stated_claims = tuple(_claim(item, study, margins) for item in _items(parts, "claims"))
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
-    _mapped(parts, stated, [claim.id for claim in found])
-    return Claims(study, stated, found)
+    _mapped(parts, stated, [claim.id for claim in stated_claims])
+    compared = tuple(_comparison(item, study) for item in _items(parts, "comparisons"))
+    printed = tuple(_printed(item, study) for item in _items(parts, "published"))
+    called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
+    return Claims(study, stated, stated_claims, compared, printed, called)
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
@@ -123,6 +166,27 @@ def _claim(item: Located, study: str, margins: dict[str, Located]) -> Claim:
         except ValueError as error:
             raise InputError(item.where, f"{name}: {error}") from error
     return claim
+
+
+def _comparison(item: Located, study: str) -> Comparison:
+    values = item.mapping("a comparison")
+    name = str(values["name"].plain()) if "name" in values else "a comparison without name"
+    one = _valid(Comparison, item, name).model_copy(update={"study": study})
+    try:
+        check_comparison(one)
+    except ValueError as error:
+        raise InputError(item.where, f"{name}: {error}") from error
+    return one
+
+
+def _printed(item: Located, study: str) -> PublishedAt:
+    one = _valid(PublishedAt, item, "published")
+    for part, name in zip(one.key, ("source", "row", "column"), strict=True):
+        form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
+        every = set(published(study)[name])
+        if not any(re.fullmatch(form, text) for text in every):
+            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, every)}")
+    return one
 
 
 def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, Located], name: str) -> Located:
@@ -165,5 +229,146 @@ def _mapped(parts: dict[str, Located], stated: Sequence[Sentence], ids: list[str
                 raise InputError(item.where, f"no claim {name!r}: {nearest(name, ids)}")
 
 
-def _rank(study: str) -> int:
-    return STUDIES.index(study) if study in STUDIES else len(STUDIES)
+def check(claim: Tested) -> None:
+    """Check every name of a claim.
+
+    Raises
+    ------
+    ValueError
+        When the study has no such quantity, parameter or value, or the paper prints no such number.
+    """
+    sides = claim.sides()
+    for name, value in _named(claim, sides.values()):
+        _check_value(claim.study, name, value)
+    for levels in claim.contrasts():
+        for side in sides.values():
+            for quantity in _quantities({**claim.quantity.model_dump(), **levels, **side}):
+                _check_quantity(claim.study, quantity)
+        _check_published(claim, levels)
+
+
+def check_comparison(one: Comparison) -> None:
+    """Check every name of a comparison; as `check`."""
+    fields = {*_parameters(one.study).model_fields, *OF_ROWS}
+    for name in (one.by, *one.shown, *one.loose):
+        if name not in fields:
+            raise ValueError(f"no parameter {name!r}: {nearest(name, fields)}")
+    for level in {level for pair in one.every_pair() for level in pair}:
+        _check_value(one.study, one.by, level)
+    for quantity in one.every_quantity():
+        _check_quantity(one.study, (quantity.operation, quantity.role, quantity.metric))
+
+
+def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:
+    settings: tuple[Mapping[str, Any], ...] = (claim.at, claim.each, *sides)
+    for one in settings:
+        for name, value in one.items():
+            yield from ((name, level) for level in (value if isinstance(value, tuple) else (value,)))
+
+
+def _check_value(study: str, name: str, value: Level) -> None:
+    fields = _parameters(study).model_fields
+    if name in OF_QUANTITY:
+        return
+    if name in FREE:
+        raise ValueError(f"{name} is named in no claim: {', '.join(FREE)} are free")
+    if name not in fields:
+        if name not in OF_ROWS:
+            raise ValueError(f"no parameter {name!r}: {nearest(name, {*fields, *OF_ROWS, *OF_QUANTITY} - {*FREE})}")
+        return
+    try:
+        _form(study, name).validate_python(value, strict=True)
+    except ValidationError as error:
+        right = get_args(fields[name].annotation)
+        advice = nearest(str(value), right) if right else error.errors()[0]["msg"]
+        raise ValueError(f"{name}: no value {value!r}: {advice}") from error
+
+
+@cache
+def _form(study: str, name: str) -> TypeAdapter[Any]:
+    """Return what checks a parameter's value: building it takes longer than a thousand checks."""
+    field: Any = _parameters(study).model_fields[name]
+    return TypeAdapter(Annotated[field.annotation, field])
+
+
+def _quantities(settings: Mapping[str, Any]) -> Iterable[Triple]:
+    several = [value if isinstance(value, tuple) else (value,) for value in (settings[name] for name in OF_QUANTITY)]
+    return ((o, r, m) for o in several[0] for r in several[1] for m in several[2])
+
+
+def _check_quantity(study: str, quantity: Triple) -> None:
+    known = delivered(study)
+    if quantity in known:
+        return
+    for place, name in enumerate(OF_QUANTITY):
+        right = {one[place] for one in known if one[:place] == quantity[:place]}
+        if quantity[place] not in right:
+            beside = " ".join((study, *quantity[:place]))
+            raise ValueError(f"no {name} {quantity[place]!r} in {beside}: {nearest(quantity[place], right)}")
+
+
+@cache
+def delivered(study: str) -> frozenset[Triple]:
+    """Return the operation, role and metric, stored or derived, of every value that some cell of the study delivers."""
+    stored = _stored(study)
+    if study == "crud":  # a single node's operation has ended when its client's has: `comparisons`
+        stored |= {(operation, role, "elapsed_time") for operation, role, metric in stored if metric == "wall_time"}
+    stored |= {(operation, role, "memory_pss") for operation, role, metric in stored if metric == "memory_rss"}
+    found = set(stored)
+    for one in DERIVED:
+        for operation, role, metric in stored:
+            parts = {(operation, role, part) for part in one.of}
+            if one.per not in (None, "count"):
+                parts.add((operation, one.per_role or role, str(one.per)))
+            if metric == one.of[0] and parts <= stored:
+                found.add((operation, role, one.metric))
+    return frozenset(found)
+
+
+def _stored(study: str) -> set[Triple]:
+    """Return what is stored: what the study says of itself, where that hangs on servers, else what its cells owe."""
+    module = studies.load(study)
+    if hasattr(module, "EVERY"):
+        return set(module.EVERY)
+    return set().union(*map(module.expected, _variants(module.Parameters)))
+
+
+def _variants(model: type[BaseModel]) -> Iterable[BaseModel]:
+    """Yield the default parameters, and those with another value of one of them."""
+    yield model()
+    for name, info in model.model_fields.items():
+        for value in get_args(info.annotation):
+            try:
+                yield model.model_validate({name: value})
+            except ValidationError:  # not a choice alone
+                continue
+
+
+def _parameters(study: str) -> type[BaseModel]:
+    model: type[BaseModel] = studies.load(study).Parameters
+    return model
+
+
+def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
+    allowed = [*dict.fromkeys(claim.sides())] if isinstance(claim, Rank) else ["a", "b"]
+    for name in claim.published:
+        if name not in allowed:
+            raise ValueError(f"published: no side {name!r}: {nearest(name, allowed)}")
+    units = {}
+    for name, key in published_keys(claim, levels).items():
+        one = found(claim.study, *key)
+        if one is None or one.value != one.value:
+            raise ValueError(f"published {name}: {_nearest_number(claim.study, key)}")
+        units[name] = one.unit
+    if len(set(units.values())) > 1:
+        raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
+
+
+def _nearest_number(study: str, key: Key) -> str:
+    """Return what is wrong with the key of a published number."""
+    rows = published(study)
+    for column, wanted in zip(("source", "row", "column"), key, strict=True):
+        if wanted not in set(rows[column]):
+            return f"no {column} {wanted!r}: {nearest(wanted, set(rows[column]))}"
+        rows = rows[rows[column] == wanted]
+    return f"{', '.join(key)} is no number"

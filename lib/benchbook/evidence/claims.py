@@ -1,9 +1,17 @@
-"""What the papers claim, as testable statements: the form of `data/claims/<study>.yaml`."""
+"""What the papers claim and compare, as data: the form of `data/claims/<study>.yaml`."""
 
 import itertools
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from math import nan, prod
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+from typing_extensions import override
+
+from benchbook.evidence.published import found
+from benchbook.registry import STORES, title
 
 Level: TypeAlias = bool | int | float | str
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
@@ -13,8 +21,13 @@ Settings: TypeAlias = dict[str, Level | Levels]
 Key: TypeAlias = tuple[str, str, str]
 """Source, row and column of a number in `data/published`; ``{name}`` stands for that factor's level."""
 
+Called: TypeAlias = dict[str, dict[str, str]]
+"""What a paper calls a factor's levels, by factor and level: the word that stands in a published number's key."""
+
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Direction: TypeAlias = Literal["more", "less", "equal"]
+Terms: TypeAlias = tuple[tuple[int, str], ...]
+"""Sides' names with 1 for each that multiplies a ratio and -1 for each that divides it."""
 
 
 class Strict(BaseModel):
@@ -76,7 +89,7 @@ class Tested(Stated):
     published
         Where the paper prints the numbers: for ``a`` and ``b``, or for each of those ranked.
     called
-        What the paper calls a factor's levels, by factor and level: the word that stands in a published number's key.
+        As `Called`.
     size
         Claimed ratios that no published number gives: one for all contrasts, or by their `label`.
     than
@@ -94,7 +107,7 @@ class Tested(Stated):
     at: Settings = {}
     each: dict[str, Levels] = {}
     published: dict[str, Key] = {}
-    called: dict[str, dict[str, str]] = {}
+    called: Called = {}
     than: Annotated[float, Field(gt=0)] = 1.0
     most: bool = False
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
@@ -104,6 +117,28 @@ class Tested(Stated):
     def contrasts(self) -> list[dict[str, Level]]:
         """Return the levels of each contrast, an empty dictionary for the only one."""
         return [dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values())]
+
+    def sides(self) -> dict[str, Settings]:
+        """Return what tells the sides of one contrast apart, by name: ``a`` and ``b``, their ends, those ranked."""
+        raise NotImplementedError
+
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        """Return the ratios that the claim is about: one, or of those ranked that ran, each above 1 in their order."""
+        raise NotImplementedError
+
+    def needed(self) -> set[str]:
+        """Return the sides without which there is nothing to judge."""
+        return set(self.sides())
+
+    @property
+    def divisor(self) -> float:
+        """What the ratio is divided by."""
+        return 1.0
+
+    @property
+    def direction(self) -> str:
+        """The direction or order that is claimed, in words."""
+        return str(self.claimed)
 
     @model_validator(mode="after")
     def _sizes_are_of_contrasts(self) -> Self:
@@ -121,6 +156,14 @@ class Ratio(Tested):
     b: Settings
     claimed: Direction
     test: Literal["ratio"] = "ratio"
+
+    @override
+    def sides(self) -> dict[str, Settings]:
+        return {"a": self.a, "b": self.b}
+
+    @override
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        return [((1, "a"), (-1, "b"))]
 
 
 class Trend(Tested):
@@ -140,6 +183,20 @@ class Trend(Tested):
             raise ValueError(f"per_item: the levels of {factor} are no numbers")
         return self
 
+    @override
+    def sides(self) -> dict[str, Settings]:
+        return {f"a {end}": {**self.a, **level} for end, level in _ends(self.over).items()}
+
+    @override
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        return [((1, "a last"), (-1, "a first"))]
+
+    @property
+    @override
+    def divisor(self) -> float:
+        levels: Any = self.over[one_factor(self.over, "over")]
+        return float(levels[-1] / levels[0]) if self.per_item else 1.0
+
 
 class Interaction(Tested):
     """``a`` over ``b`` is more, less or as much at the last level of `over` as at its first."""
@@ -155,6 +212,15 @@ class Interaction(Tested):
     def _has_one_factor(self) -> Self:
         one_factor(self.over, "over")
         return self
+
+    @override
+    def sides(self) -> dict[str, Settings]:
+        both = {"a": self.a, "b": self.b}
+        return {f"{name} {end}": {**both[name], **level} for name in both for end, level in _ends(self.over).items()}
+
+    @override
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        return [((1, "a last"), (-1, "b last"), (-1, "a first"), (1, "b first"))]
 
 
 class Order(Strict):
@@ -191,6 +257,33 @@ class Rank(Tested):
             raise ValueError(f"claimed: {unknown[0]!r} is not among {', '.join(map(str, ranked))}")
         return self
 
+    @override
+    def sides(self) -> dict[str, Settings]:
+        factor = one_factor(self.among, "among")
+        return {str(level): {factor: level} for level in self.among[factor]}
+
+    @override
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        if self.claimed.order:
+            order = [str(one) for one in self.claimed.order if str(one) in ran]
+            return [((1, after), (-1, before)) for before, after in itertools.pairwise(order)]
+        named = str(self.claimed.named[0])
+        others = [name for name in self.sides() if name in ran and name != named]
+        first = self.claimed.first is not None
+        return [((1, one), (-1, named)) if first else ((1, named), (-1, one)) for one in others]
+
+    @override
+    def needed(self) -> set[str]:
+        return set() if self.claimed.order else {str(one) for one in self.claimed.named}
+
+    @property
+    @override
+    def direction(self) -> str:
+        order = self.claimed
+        if order.order:
+            return " < ".join(map(text, order.order))
+        return f"first: {text(order.first)}" if order.first is not None else f"last: {text(order.named[0])}"
+
 
 Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
 
@@ -202,6 +295,11 @@ def one_factor(levels: dict[str, Any], name: str) -> str:
     return next(iter(levels))
 
 
+def _ends(over: Mapping[str, tuple[Level, ...]]) -> dict[str, Settings]:
+    factor = one_factor(dict(over), "over")
+    return {"first": {factor: over[factor][0]}, "last": {factor: over[factor][-1]}}
+
+
 def label(levels: dict[str, Level]) -> str:
     """Return a contrast's name: its levels as ``n=1000, case=1``."""
     return ", ".join(f"{name}={text(level)}" for name, level in levels.items())
@@ -210,3 +308,186 @@ def label(levels: dict[str, Level]) -> str:
 def text(level: Level) -> str:
     """Return a level as YAML writes it."""
     return str(level).lower() if isinstance(level, bool) else str(level)
+
+
+class Sentence(Strict):
+    """A comparative sentence of a paper: where it stands, never its words; the claims it makes, or why it makes none.
+
+    Parameters
+    ----------
+    section, sentence
+        The section, and the sentence's number in it, from 1.
+    sha
+        The first 8 hexadecimal digits of the SHA-256 of the sentence: in lower case, every run of characters that are
+        no letters and no digits a single space, none at the ends.
+    """
+
+    section: Text
+    sentence: Annotated[int, Field(ge=1)]
+    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$", description="8 hexadecimal digits, in quotes")]
+    claims: tuple[str, ...] = ()
+    none: str = ""
+
+    @model_validator(mode="after")
+    def _maps_to_one(self) -> Self:
+        if bool(self.claims) == bool(self.none):
+            raise ValueError("a sentence has claims, or none with the reason; exactly one of them")
+        return self
+
+
+class Quantities(Strict):
+    """Every combination of some operations, roles and metrics."""
+
+    operation: tuple[str, ...]
+    role: tuple[str, ...]
+    metric: tuple[str, ...]
+
+
+class Each(Strict):
+    """Each level over each later one; the level ``stores`` stands for all other stores that the registry knows."""
+
+    each: tuple[str, ...]
+
+
+Pair: TypeAlias = tuple[str, str] | Literal["versions"]
+"""Two levels, the first over the second; or each old version of a store over today's."""
+
+
+class Comparison(Strict):
+    """What a paper compares, level by level of all else; it is tested, not judged.
+
+    Parameters
+    ----------
+    name
+        What it is called.
+    by
+        The column or parameter whose level tells the sides apart.
+    pairs
+        The sides' levels.
+    quantities
+        What is compared.
+    shown
+        Parameters that are shown beside it.
+    labels
+        The levels in words; engines have their titles.
+    loose
+        Columns and parameters that may differ with the sides. All others are the same on both.
+    published
+        False when the paper's ratio is of something else.
+    missing
+        True when a side that is missing beside the other is told.
+    study
+        Whose; the file says it.
+    """
+
+    name: Text
+    by: Text
+    pairs: Each | Annotated[tuple[Pair, ...], Field(min_length=1)]
+    quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
+    shown: tuple[str, ...]
+    labels: dict[str, str] = {}
+    loose: tuple[str, ...] = ()
+    published: bool = True
+    missing: bool = False
+    study: str = ""
+
+    def every_pair(self) -> list[tuple[str, str]]:
+        """Return the levels of all pairs, the first over the second."""
+        if isinstance(self.pairs, Each):
+            today = [name for name in STORES if "@" not in name and name not in self.pairs.each]
+            levels = [one for level in self.pairs.each for one in (today if level == "stores" else [level])]
+            return list(itertools.combinations(levels, 2))
+        old = sorted((name for name in STORES if "@" in name), key=lambda name: "+relational" not in name)
+        versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
+        return [one for pair in self.pairs for one in (versions if pair == "versions" else [pair])]
+
+    def every_quantity(self) -> list[Quantity]:
+        """Return the quantities, each once."""
+        every = (itertools.product(one.operation, one.role, one.metric) for one in self.quantities)
+        names = dict.fromkeys(itertools.chain.from_iterable(every))
+        return [Quantity(operation=operation, role=role, metric=metric) for operation, role, metric in names]
+
+    def words(self, level: str) -> str:
+        """Return a level in words."""
+        return self.labels.get(level) or (title(level) if self.by == "engine" else level)
+
+
+class PublishedAt(Strict):
+    """Where a paper prints the numbers of some quantities.
+
+    Parameters
+    ----------
+    metric, operation
+        Which; every operation when none is named.
+    at
+        The levels that they are printed for.
+    key
+        Source, row and column; ``{name}`` stands for a side's level, as the paper calls it.
+    note
+        What kind of number it is.
+    """
+
+    metric: tuple[str, ...]
+    operation: tuple[str, ...] = ()
+    at: Settings = {}
+    key: Key
+    note: str = ""
+
+    def holds(self, quantity: tuple[str, str, str], settings: Mapping[str, Any]) -> bool:
+        """Return whether the numbers are of that operation, role and metric, with those settings."""
+        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
+            return False
+        levels = {name: level if isinstance(level, tuple) else (level,) for name, level in self.at.items()}
+        return all(settings.get(name) in some for name, some in levels.items())
+
+
+@dataclass(frozen=True)
+class PublishedRatio:
+    """A ratio that a paper claims or prints: its value, the ends that rounding leaves it, and where; NaN for none."""
+
+    ratio: float = nan
+    low: float = nan
+    high: float = nan
+    source: str = ""
+
+
+def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
+    """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
+    keys: dict[str, Key] = {}
+    for name, side in claim.sides().items():
+        if key := claim.published.get(name if isinstance(claim, Rank) else name.partition(" ")[0]):
+            keys[name] = filled(key, claim.called, {**claim.at, **levels, **side})
+    return keys
+
+
+def published_ratio(claim: Tested, levels: dict[str, Level]) -> PublishedRatio:
+    """Return the ratio that the paper claims or prints; of a ranking the smallest lead."""
+    size = claim.size if isinstance(claim.size, float) else claim.size.get(label(levels))
+    if size is not None:
+        return PublishedRatio(size, size, size, claim.where)
+    keys = published_keys(claim, levels)
+    every = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
+    return min((one for one in every if one.source), key=lambda one: one.ratio, default=PublishedRatio())
+
+
+def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float = 1.0) -> PublishedRatio:
+    """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
+    numbers = [(sign, found(study, *keys[name])) for sign, name in terms if name in keys]
+    values = [(sign, one.value, one.rounding) for sign, one in numbers if one and one.value == one.value]
+    if len(values) < len(terms):
+        return PublishedRatio()
+    ratio, low, high = (
+        prod((value + sign * end * half) ** sign for sign, value, half in values) / divisor for end in (0, -1, 1)
+    )
+    return PublishedRatio(ratio, low, high, " / ".join(dict.fromkeys(keys[name][0] for _, name in terms)))
+
+
+def filled(key: Key, called: Called, settings: Mapping[str, Any]) -> Key:
+    """Return a key with each ``{name}`` replaced by what the paper calls its level."""
+
+    def word(name: "re.Match[str]") -> str:
+        level = settings.get(name[1], name[0])
+        return name[0] if isinstance(level, tuple) else called.get(name[1], {}).get(text(level), str(level))
+
+    source, row, column = (re.sub(r"\{(\w+)\}", word, part) for part in key)
+    return source, row, column

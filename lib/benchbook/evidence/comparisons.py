@@ -1,47 +1,41 @@
-"""The sound test for every comparison of the papers, and for the arms that must not differ."""
+"""Every comparison of the papers tested soundly, and the arms that must not differ; what came out in a sentence."""
 
 import json
-from collections.abc import Sequence
-from dataclasses import dataclass
-from functools import cached_property
-from typing import Any, Final, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
 from benchbook import stats
-from benchbook.evidence import words
-from benchbook.evidence.contrasts import CONTRASTS, Contrast, arms
-from benchbook.evidence.derived import ended, measures
-from benchbook.evidence.pairing import Pair, pairs
-from benchbook.evidence.published import STUDIES
-
-Values: TypeAlias = NDArray[np.float64]
+from benchbook.evidence import claim_files
+from benchbook.evidence.claims import Comparison, PublishedRatio, Terms, filled, ratio_of
+from benchbook.evidence.judge import ALPHA, PAIRED, Values, effect, samples
+from benchbook.evidence.means import ended, measures
+from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side
+from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
-ALPHA: Final = 0.05
+MARGIN: Final = 1.1
+"""The ratio up to which two sides are called equivalent, where no claim fixes another."""
+
+CONSTANT: Final = "cannot test: the values do not vary"
+A_OVER_B: Final[Terms] = ((1, "a"), (-1, "b"))
 COLUMNS: Final = [
     *("study", "comparison", "host", "operation", "role", "metric", "unit", "factors", "settings", "n", "a", "b"),
     *("side_a", "side_b", "n_a", "n_b", "mean_a", "mean_b", "ratio", "low", "high"),
     *("difference", "difference_low", "difference_high", "test", "p", "p_holm", "hedges_g", "detectable_ratio"),
     *("reason", "censored", "stand_in", "published_ratio", "published_source", "words"),
 ]
-NUMBERS: Final = (
-    *("ratio", "low", "high", "difference", "difference_low", "difference_high"),
-    *("p", "hedges_g", "detectable_ratio"),
-)
-"""What a comparison has that could be made."""
 
 
 def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
     """Return every comparison of the five papers that these observations allow, a row each.
 
     The unit of analysis is the block's mean. Sides that ran in the same blocks are paired by block (Student's test of
-    the differences), for a block's cells share the machine's drift: unpaired, two identical arms measured one after the
-    other gave 39 % false alarms, paired 4.9 %. Where fewer than two blocks hold both sides, Welch's test of all blocks.
-    Times and sizes are compared as ratios, on the logarithms; what can be negative (memory that was freed) as
-    differences. The second arms of A/A pairs are left to `controls`.
+    the differences); where fewer than two blocks hold both sides, Welch's test of all blocks. Times and sizes are
+    compared as ratios, on the logarithms; what can be negative (memory that was freed) as differences. The second arms
+    of A/A pairs are left to `controls`.
 
     Parameters
     ----------
@@ -58,22 +52,23 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
         ``detectable_ratio`` is what these blocks would have shown with 80 % power, uncorrected. Where something is NaN
         ``reason`` says why. ``words`` says what came out.
     """
-    arm = observations["arm"].fillna("a") if "arm" in observations else pd.Series("a", index=observations.index)
-    return _tested(CONTRASTS, measures(observations[arm == "a"]), "study")
+    return _tested(
+        (one for study in SLUGS for one in claim_files.comparisons(study)), measures(first_arms(observations)), "study"
+    )
+
+
+def first_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without the second arms of A/A pairs."""
+    return rows[rows["arm"].fillna("a").eq("a")] if "arm" in rows else rows
 
 
 def controls(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison of every pair of identical arms, b against a; as `arms_apart`, from the observations."""
-    return arms_apart(measures(_with_both_arms(observations)))
-
-
-def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
     """Return the comparison of every pair of identical arms, b against a.
 
     Parameters
     ----------
-    means
-        As `benchbook.evidence.measures` returns them.
+    observations
+        As for `comparisons`.
 
     Returns
     -------
@@ -82,12 +77,29 @@ def arms_apart(means: pd.DataFrame) -> pd.DataFrame:
         when then the arms still differ (their interval, so corrected, excludes 1). The machine or the harness made a
         difference where there is none, and the study's other differences are in doubt.
     """
-    if (means := _with_both_arms(means)).empty:
+    if (means := measures(_with_both_arms(observations))).empty:
         return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
-    table = _tested(tuple(arms(study) for study in STUDIES), means, "host")
+    table = _tested(map(_arms, SLUGS), means, "host")
     alike = np.isclose(table["ratio"].astype(float), 1, rtol=1e-9) | table["difference"].eq(0)  # no ratio of two zeros
-    exact = table["reason"].eq(words.CONSTANT) & ~alike
+    exact = table["reason"].eq(CONSTANT) & ~alike
     return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
+
+
+def untrusted(controls: pd.DataFrame) -> frozenset[tuple[str, str]]:
+    """Return the studies and hosts of which identical arms differ, Holm-corrected over all the host's A/A pairs."""
+    doubted = controls[controls["untrusted"].astype(bool)]
+    return frozenset(zip(doubted["study"], doubted["host"], strict=True))
+
+
+def _arms(study: str) -> Comparison:
+    """Return the comparison of a study's identical arms, of every quantity that the study compares."""
+    every = claim_files.comparisons(study)
+    quantities = tuple(quantity for one in every for quantity in one.quantities)
+    shown = tuple(dict.fromkeys(name for one in every for name in (one.by, *one.shown)))
+    return Comparison(
+        study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
+        labels={"b": "arm b", "a": "arm a"}, published=False,
+    )  # fmt: skip
 
 
 def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
@@ -104,130 +116,208 @@ def _but_arm(parameters: str) -> str:
     return json.dumps({name: value for name, value in json.loads(parameters).items() if name != "arm"})
 
 
-def _tested(contrasts: tuple[Contrast, ...], means: pd.DataFrame, family: str) -> pd.DataFrame:
-    """Return all rows of some contrasts, corrected over each `family` and in words."""
+def _tested(every: Iterable[Comparison], means: pd.DataFrame, family: str) -> pd.DataFrame:
+    """Return all rows of some comparisons, corrected over each `family` and in words."""
     means = ended(means)
-    found = [pair for contrast in contrasts for pair in pairs(contrast, means)]
-    samples = [_samples(pair) for pair in found]
-    rows = [_row(*one) for one in zip(found, samples, _tests(samples), _ratios(samples), strict=True)]
+    measured: dict[str, Measured] = {}
+    rows: list[dict[str, Any]] = []
+    for one in every:
+        if one.study not in measured:
+            measured[one.study] = Measured(one.study, means)
+        rows += (_row(one, *pair) for pair in pairs(one, measured[one.study]))
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby(family)["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
-    rows = [
-        row | {"p_holm": p_holm, "tests": tests}
-        for row, p_holm, tests in zip(rows, table["p_holm"], families.transform("count"), strict=True)
-    ]
-    table["words"] = [words.sentence(row) for row in rows]
+    corrected = zip(rows, table["p_holm"], families.transform("count"), strict=True)
+    table["words"] = [sentence({**row, "p_holm": p_holm, "tests": tests}) for row, p_holm, tests in corrected]
     return table[COLUMNS]
 
 
-def _row(pair: Pair, samples: "_Samples", test: stats.Test, ratio: stats.Ratio) -> dict[str, Any]:
+def pairs(
+    comparison: Comparison, measured: Measured
+) -> Iterator[tuple[tuple[str, str, str], str, dict[str, Any], dict[str, str], dict[str, Side]]]:
+    """Yield every pair of sides that were measured alike but for what is compared, in the order of the quantities.
+
+    Yields
+    ------
+    tuple
+        The quantity (operation, role, metric), the host, the settings that both sides have in common, their levels and
+        the sides, each by ``a`` and ``b``; one may be `ABSENT`.
+    """
+    quantities = [(one.operation, one.role, one.metric) for one in comparison.every_quantity()]
+    levels = comparison.every_pair()
+    for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities):
+        for a, b in levels:
+            if (a in sides and b in sides) or (comparison.missing and (a in sides or b in sides)):
+                both = {"a": sides.get(a, ABSENT), "b": sides.get(b, ABSENT)}
+                yield quantity, host, common, {"a": a, "b": b}, both
+
+
+def factors(comparison: Comparison, common: Mapping[str, Any]) -> str:
+    """Return the common settings that are shown beside a comparison, in words."""
+    known = ((name, common[name]) for name in comparison.shown if common.get(name) is not None)
+    return ", ".join(f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known)
+
+
+def _row(
+    one: Comparison, quantity: tuple[str, str, str], host: str, common: dict[str, Any], levels: dict[str, str],
+    sides: dict[str, Side],
+) -> dict[str, Any]:  # fmt: skip
     """Return one comparison, not yet corrected."""
-    contrast, quantity = pair.contrast, pair.quantity
-    published, source = contrast.ratio(pair.settings, quantity, pair.a, pair.b)
+    operation, role, metric = quantity
+    paper = _published(one, quantity, common, levels, sides)
     return {
-        "study": contrast.study,
-        "comparison": contrast.name,
-        "host": pair.host,
-        "operation": quantity.operation,
-        "role": quantity.role,
-        "metric": quantity.metric,
-        "unit": pair.left.unit or pair.right.unit,
-        "factors": pair.factors,
-        "settings": pair.settings,
-        "n": pair.settings.get("n"),
-        "a": contrast.labels[pair.a],
-        "b": contrast.labels[pair.b],
-        "side_a": pair.a,
-        "side_b": pair.b,
-        "stand_in": bool(pair.left.stand_in.any() or pair.right.stand_in.any()),
-        "censored": bool(pair.left.censored.any() or pair.right.censored.any()),
-        "published_ratio": published,
-        "published_source": source,
-        **_compared(samples, test, ratio),
-    }
+        "study": one.study, "comparison": one.name, "host": host, "operation": operation, "role": role,
+        "metric": metric, "unit": sides["a"].unit or sides["b"].unit, "factors": factors(one, common),
+        "settings": common, "n": common.get("n"), "a": one.words(levels["a"]), "b": one.words(levels["b"]),
+        "side_a": levels["a"], "side_b": levels["b"], "stand_in": any(side.stand_in for side in sides.values()),
+        "censored": any(side.censored.any() for side in sides.values()),
+        "published_ratio": paper.ratio, "published_source": paper.source, **_found(one, levels, sides),
+    }  # fmt: skip
 
 
-@dataclass(frozen=True)
-class _Samples:
-    """What is compared of one pair: the block means of both sides; or why they are not."""
+def _published(
+    one: Comparison, quantity: tuple[str, str, str], common: dict[str, Any], levels: dict[str, str],
+    sides: dict[str, Side],
+) -> PublishedRatio:  # fmt: skip
+    """Return the paper's own ratio, where it prints both sides' numbers."""
+    if not one.published:
+        return PublishedRatio()
+    printed, called = claim_files.published_at(one.study)
+    keys, notes = {}, []
+    for name, side in sides.items():
+        of_quantity = dict(zip(OF_QUANTITY, quantity, strict=True))
+        settings = {**side.settings, **common, **of_quantity, one.by: levels[name]}
+        for place in printed:
+            if place.holds(quantity, settings):
+                keys[name] = filled(place.key, called, settings)
+                notes += [place.note] if place.note else []
+                break
+    paper = ratio_of(one.study, A_OVER_B, keys)
+    where = ", ".join(dict.fromkeys([paper.source, *notes])) if paper.source else ""
+    return PublishedRatio(paper.ratio, paper.low, paper.high, where)
 
-    a: Values
-    b: Values
-    paired: bool = False
-    reason: str = ""
 
-    @cached_property
-    def positive(self) -> bool:
-        return bool((self.a > 0).all() and (self.b > 0).all())
-
-    @cached_property
-    def tested(self) -> tuple[Values, Values]:
-        """The values that the test is of: their logarithms where all are positive."""
-        return (np.log(self.a), np.log(self.b)) if self.positive else (self.a, self.b)
-
-
-def _samples(pair: Pair) -> _Samples:
-    """Return what is compared of a pair: the blocks that both sides share, where they share two."""
-    left, right = pair.left, pair.right
-    for label, side in ((pair.a, left), (pair.b, right)):
-        if not len(side):
-            return _Samples(left.value, right.value, reason=f"{pair.contrast.labels[label]} did not run here")
+def _missing(one: Comparison, levels: Mapping[str, str], sides: Mapping[str, Side]) -> str:
+    """Return why two sides cannot be compared; empty when they can."""
+    for name, side in sides.items():
+        if not len(side.blocks):
+            return f"{one.words(levels[name])} did not run here"
         if ran_out := int(side.censored.sum()):
-            blocks = f"{ran_out} of {len(side)} blocks of {pair.contrast.labels[label]}"
-            return _Samples(left.value, right.value, reason=f"a wait for the replica ran out in {blocks}")
-    shared = np.intersect1d(left.block, right.block, assume_unique=True)
-    if len(shared) >= 2:
-        return _Samples(left.of(shared), right.of(shared), paired=True)
-    return _Samples(left.value, right.value)
+            blocks = f"{ran_out} of {len(side.blocks)} blocks of {one.words(levels[name])}"
+            return f"a wait for the replica ran out in {blocks}"
+    return ""
 
 
-def _tests(every: Sequence[_Samples]) -> list[stats.Test]:
-    """Return the test of each pair's samples, or why there is none."""
-    paired = iter(stats.paired_each(one.tested for one in every if one.paired))
-    return [next(paired) if one.paired else _unpaired(one) for one in every]
-
-
-def _ratios(every: Sequence[_Samples]) -> list[stats.Ratio]:
-    """Return what is said of each pair's ratio; where there is none, of the difference's size alone."""
-    paired = iter(stats.ratios_each((one.a, one.b) for one in every if one.paired and one.positive))
-    return [next(paired) if one.paired and one.positive else _ratio(one) for one in every]
-
-
-def _ratio(one: _Samples) -> stats.Ratio:
-    if one.reason:
-        return stats.Ratio(stats.Interval(NAN), NAN, NAN)
-    interval = stats.ratio_interval(one.a, one.b)
-    return stats.Ratio(interval, stats.hedges_g(*one.tested).size, stats.detectable_ratio(one.a, one.b).size)
-
-
-def _unpaired(one: _Samples) -> stats.Test:
-    return stats.Test(NAN, NAN, NAN, one.reason) if one.reason else stats.welch(*one.tested)
-
-
-def _compared(samples: _Samples, test: stats.Test, ratio: stats.Ratio) -> dict[str, Any]:
+def _found(one: Comparison, levels: Mapping[str, str], sides: Mapping[str, Side]) -> dict[str, Any]:
     """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
-    a, b, paired, positive = samples.a, samples.b, samples.paired, samples.positive
-    sides = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a), "mean_b": _mean(b)}
-    if samples.reason:
-        return {**sides, **dict.fromkeys(NUMBERS, NAN), "test": "none", "reason": samples.reason}
-    difference = stats.Interval(NAN) if positive else stats.difference_interval(a, b, pairs=paired)
-    kind = ("paired by block" if paired else "Welch") + (", logarithms" if positive else ", differences")
-    return {
-        **sides,
-        "ratio": ratio.interval.estimate,
-        "low": ratio.interval.low,
-        "high": ratio.interval.high,
-        "difference": difference.estimate,
-        "difference_low": difference.low,
-        "difference_high": difference.high,
-        "test": "none" if test.reason else kind,
-        "p": test.p,
-        "hedges_g": ratio.hedges_g,
-        "detectable_ratio": ratio.detectable,
-        "reason": test.reason,
-    }
+    reason = _missing(one, levels, sides)
+    (a, b), paired = samples(sides.values())
+    if reason:
+        a, b, paired = sides["a"].values, sides["b"].values, False
+    means = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a, sides["a"]), "mean_b": _mean(b, sides["b"])}
+    nothing = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
+    nothing |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
+    if reason:
+        return {**means, **nothing, "test": "none", "reason": reason}
+    positive = bool((a > 0).all() and (b > 0).all())
+    tested = (np.log(a), np.log(b)) if positive else (a, b)
+    test = stats.paired(*tested) if paired else stats.welch(*tested)
+    found = effect(A_OVER_B, sides)
+    low, high = (NAN, NAN) if test.reason else (found.low, found.high)  # values that do not vary have no interval
+    if positive:
+        numbers = {"ratio": found.ratio, "low": low, "high": high}
+        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=paired).size
+    else:
+        ends = (NAN, NAN) if test.reason else found.difference[1:]
+        numbers = dict(
+            zip(("difference", "difference_low", "difference_high"), (found.difference[0], *ends), strict=True)
+        )
+    kind = (PAIRED if paired else "Welch") + (", logarithms" if positive else ", differences")
+    numbers |= {"p": test.p, "hedges_g": stats.hedges_g(*tested).size}
+    return {**means, **nothing, **numbers, "test": "none" if test.reason else kind, "reason": test.reason}
 
 
-def _mean(values: Values) -> float:
-    return float(values.mean()) if len(values) else NAN
+def _mean(values: Values, side: Side) -> float:
+    return float(values.mean()) if len(values) and not side.censored.any() else NAN
+
+
+_TIME: Final = "took {} times as long as"
+_PHRASES: Final = {
+    "wall_time": _TIME,
+    "elapsed_time": _TIME,
+    "catch_up_time": _TIME,
+    "time_per_item": "took {} times as long an object as",
+    "size": "takes {} times the bytes of",
+    "bytes_received": "sent {} times the bytes of",
+    "bandwidth": "used {} times the bandwidth of",
+    "cpu_time": "used {} times the CPU time of",
+    "cpu_percent": "had {} times the CPU share of",
+    "cpu_user_percent": "had {} times the user CPU share of",
+    "cpu_system_percent": "had {} times the system CPU share of",
+    "memory_percent": "had {} times the memory share of",
+    "memory_rss_mb": "held {} times the memory of",
+    "memory_change_kb": "took {} times as much new memory as",
+}
+_NUMBERS: Final = (
+    *("no", "one", "two", "three", "four", "five", "six"),
+    *("seven", "eight", "nine", "ten", "eleven", "twelve"),
+)
+
+
+def sentence(row: Mapping[str, Any]) -> str:
+    """Return what a comparison found: a row of `comparisons`, with ``tests``, how many were corrected for."""
+    said = _said(row)
+    if row["published_ratio"] == row["published_ratio"]:
+        said += f"; the paper's ratio is {figures(row['published_ratio'])} ({row['published_source']})"
+    if row["stand_in"]:
+        said += "; a stand-in ran, not the product itself"
+    return said + "."
+
+
+def figures(value: float) -> str:
+    """Return a ratio as it is read: three digits, two decimals at most."""
+    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
+
+
+def _said(row: Mapping[str, Any]) -> str:
+    if row["reason"] == CONSTANT and row["ratio"] == row["ratio"]:
+        return f"{_compared(row)}, exactly, in each of {_blocks(row)}"
+    if row["reason"] and row["ratio"] == row["ratio"]:
+        return f"{_compared(row)}; {_blocks(row)}, so no test"
+    if row["reason"]:
+        return f"{row['a']} against {row['b']}: {row['reason']}"
+    if equivalent(row["low"], row["high"]):
+        return f"equivalent within ±{MARGIN - 1:.0%}: {_compared(row)}; {_power(row)}"
+    if not row["p"] < ALPHA:
+        return f"no difference shown, nor that there is none: {_compared(row)}; {_power(row)}"
+    if not row["p_holm"] < ALPHA:
+        return f"{_compared(row)}, which does not stand when corrected for {row['tests']} tests; {_power(row)}"
+    return f"{_compared(row)}; {_power(row)}"
+
+
+def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
+    """Return whether an interval of a ratio lies inside the margin: the only ground to say that nothing differs."""
+    return 1 / margin <= low and high <= margin
+
+
+def _compared(row: Mapping[str, Any]) -> str:
+    if row["ratio"] != row["ratio"]:
+        interval = f"({row['difference_low']:+.3g} to {row['difference_high']:+.3g}) {row['unit']}"
+        return f"{row['a']} differed from {row['b']} by {row['difference']:+.3g} {interval}"
+    times = figures(row["ratio"])
+    if row["low"] == row["low"]:
+        times += f" ({figures(row['low'])} to {figures(row['high'])})"
+    return f"{row['a']} {_PHRASES[row['metric']].format(times)} {row['b']}"
+
+
+def _power(row: Mapping[str, Any]) -> str:
+    if row["detectable_ratio"] != row["detectable_ratio"]:
+        return _blocks(row)
+    return f"{_blocks(row)} could have shown {figures(row['detectable_ratio'])}"
+
+
+def _blocks(row: Mapping[str, Any]) -> str:
+    counts = sorted({int(row["n_a"]), int(row["n_b"])})
+    named = " and ".join(_NUMBERS[count] if count < len(_NUMBERS) else str(count) for count in counts)
+    return f"{named} block{'' if counts == [1] else 's'}"

@@ -6,10 +6,9 @@ from typing import Final, Self
 
 import pandas as pd
 
-from benchbook.evidence.comparisons import arms_apart, comparisons
-from benchbook.evidence.derived import measures
+from benchbook.evidence.comparisons import comparisons, controls, untrusted
+from benchbook.evidence.means import measures
 from benchbook.evidence.published import published
-from benchbook.evidence.trust import untrusted
 from benchbook.evidence.verdicts import judged, verdicts
 
 _ORDER: Final = ("study", "cell_id", "block", "repetition", "operation", "role", "metric", "format", "codec")
@@ -46,12 +45,12 @@ class Evidence:
     @cached_property
     def controls(self) -> pd.DataFrame:
         """Every pair of identical arms, as `benchbook.evidence.controls` returns them."""
-        return arms_apart(self.means)
+        return controls(self.means)
 
     @cached_property
     def untrusted(self) -> frozenset[tuple[str, str]]:
         """The studies and hosts whose identical arms differ."""
-        return untrusted(self.means, self.controls)
+        return untrusted(self.controls)
 
     @cached_property
     def contrasts(self) -> pd.DataFrame:
@@ -61,4 +60,4 @@ class Evidence:
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """Every claim with its verdict, as `benchbook.evidence.verdicts` returns them."""
-        return verdicts(self.means, controls=self.controls)
+        return verdicts(self.contrasts)

@@ -1,27 +1,38 @@
-"""Which block means stand on each side of a claim: what it names as it says, all else alike and at its default."""
+"""Which block means stand on each side of a claim or a comparison: its levels as named, all else alike."""
 
-from collections.abc import Iterable, Mapping
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import product
-from typing import Any, Final, TypeAlias
+from typing import Any, Final, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
+from pydantic import BaseModel
 
-from benchbook.evidence.claim_names import OF_QUANTITY, OF_ROWS
+from benchbook import studies
 from benchbook.evidence.claims import Settings
-from benchbook.evidence.kinds import Kind, kind_of
 
 Place: TypeAlias = tuple[str, str]
 """A host and a lane."""
+
+OF_QUANTITY: Final = ("operation", "role", "metric")
+OF_ROWS: Final = ("engine", "topology", "model", "driver", "codec", "format", "transport", "durability")
+"""Columns of the observations that a claim may name beside the study's parameters."""
+
+MEASURED: Final = ("engine", "topology", "format", "codec", "arm")
+"""Columns that say more than the parameter of their name; ``driver``, say, has the version too."""
+
+FREE: Final = ("lane", "arm", "seed", "repetitions")
+"""What no claim names: it is judged for each lane, on first arms, whatever the data's seed and the repetitions."""
 
 TOGETHER: Final = frozenset({"format", "codec"})
 """Who names one of them may vary the other: no codec writes both formats."""
 
 _READ: Final = ("block", "at_least", "censored", "stand_in", "unit")
-_COLUMNS: Final = ("host", "lane", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
+_COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
 
 @dataclass(frozen=True)
@@ -33,19 +44,21 @@ class Side:
     settings
         What it ran with: parameters and columns.
     blocks
-        Shape (n,): the blocks' numbers, ascending.
+        Shape (n,): the blocks' numbers, ascending; n may be 0.
     values
         Shape (n,): the means, in `unit`; of a censored one what it exceeds, NaN when nothing is known.
-    censored, stand_in
-        Whether any block is.
+    censored
+        Shape (n,): where a wait ran out.
+    stand_in
+        Whether a stand-in ran in any block.
     unit
-        Of the values.
+        Of the values; empty without blocks.
     """
 
     settings: Mapping[str, Any]
     blocks: NDArray[np.int64]
     values: NDArray[np.float64]
-    censored: bool
+    censored: NDArray[np.bool_]
     stand_in: bool
     unit: str
 
@@ -54,28 +67,72 @@ class Side:
         return self.values if len(blocks) == len(self.blocks) else self.values[np.isin(self.blocks, blocks)]
 
 
+ABSENT: Final = Side({}, np.array([], int), np.array([], float), np.array([], bool), stand_in=False, unit="")
+"""A side that did not run."""
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One way in which cells ran: parameters, and the columns that a row states itself."""
+
+    study: str
+    parameters: tuple[str, ...]
+    settings: Mapping[str, Any]
+
+    def common(self, apart: Iterable[str], columns: Iterable[str] = ()) -> str:
+        """Return the parameters, and some columns, that the sides must share, as JSON: all but what is apart."""
+        names = {*self.parameters, *(name for name in columns if name in self.settings)} - {*apart}
+        return json.dumps({name: self.settings[name] for name in names}, sort_keys=True)
+
+    def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
+        """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
+        far = [far for name, far in self._distances.items() if name not in named]
+        return sum(one > 0 for one in far), sum(far)
+
+    @cached_property
+    def _distances(self) -> dict[str, int]:
+        return {name: _distance(self.study, name, self.settings[name]) for name in self.parameters}
+
+
+@cache
+def configuration(study: str, parameters: str, columns: tuple[tuple[str, str], ...]) -> Configuration:
+    """Return how a cell ran from its parameters (JSON) and the columns that a row states."""
+    given: dict[str, Any] = json.loads(parameters)
+    stated: dict[str, Any] = dict(columns)
+    measured = {name: stated[name] for name in stated if name in MEASURED}  # a cell with both formats: the row's own
+    return Configuration(study, tuple(given), {**stated, **given, **measured})
+
+
+def _distance(study: str, name: str, value: Any) -> int:
+    model: type[BaseModel] = studies.load(study).Parameters
+    field = model.model_fields.get(name)
+    if field is None or value == field.default:
+        return 0
+    options = get_args(field.annotation)
+    return 1 + (options.index(value) if value in options else 0)
+
+
 class Measured:
-    """The block means of one study's first arms, found by what was measured.
+    """The block means of one study, found by what was measured.
 
     Parameters
     ----------
     study
         Its slug.
     means
-        As `benchbook.evidence.measures` returns them, of any studies.
+        As `benchbook.evidence.measures` returns them, of any studies: of one arm, or of both to compare these.
     """
 
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
-        first = means["arm"].fillna("a").eq("a") if "arm" in means else True
         names = [name for name in _COLUMNS if name in means]
-        self._rows = _by_block(means.loc[means["study"].eq(study) & first, names])
+        self._rows = _by_block(means.loc[means["study"].eq(study), names])
         self._having: dict[tuple[Any, ...], dict[int, int]] = {}
 
     @property
     def places(self) -> list[Place]:
         """The hosts and lanes that ran, in the order of the rows."""
-        return list(self._kinds)
+        return list(self._ran)
 
     def sides(self, place: Place, wanted: Mapping[str, Settings]) -> dict[str, Side]:
         """Return the sides that ran, alike in everything that does not tell them apart.
@@ -85,7 +142,8 @@ class Measured:
         place
             Where.
         wanted
-            By a side's name all that is asked of it, ``operation``, ``role`` and ``metric`` among it.
+            By a side's name all that is asked of it, ``operation``, ``role`` and ``metric`` among it. What is not named
+            is at its default, or as near to it as ran; of several levels named the first that ran stands.
         """
         apart = _apart(wanted.values())
         found: dict[str, dict[str, tuple[tuple[int, ...], Side]]] = {}
@@ -99,61 +157,94 @@ class Measured:
         best = min(found.values(), key=lambda one: (-len(one), sorted(rank for rank, _ in one.values())))
         return {name: best[name][1] for name in wanted if name in best}
 
+    def every(
+        self, by: str, apart: Iterable[str], quantities: Iterable[tuple[str, str, str]]
+    ) -> Iterator[tuple[tuple[str, str, str], str, dict[str, Any], dict[str, Side]]]:
+        """Yield for each quantity every way to run that has it: host, common settings, and the sides by their level.
+
+        Parameters
+        ----------
+        by
+            The column or parameter whose level tells the sides apart.
+        apart
+            What may differ beside it.
+        quantities
+            Operation, role and metric.
+        """
+        alike: dict[tuple[Place, str], dict[str, list[int]]] = {}
+        ran = {number: (place, about) for place, some in self._ran.items() for number, about in some.items()}
+        for number, (place, about) in sorted(ran.items()):
+            common = about.common({by, *apart, "repetitions"}, MEASURED)
+            alike.setdefault((place, common), {}).setdefault(str(about.settings.get(by)), []).append(number)
+        parsed = {common: json.loads(common) for _, common in alike}
+        for quantity in quantities:
+            for (place, common), levels in alike.items():
+                of_level = {
+                    level: [one for one in ran if (one, *quantity) in self._slices] for level, ran in levels.items()
+                }
+                if sides := {level: self._side(ran, quantity) for level, ran in of_level.items() if ran}:
+                    yield quantity, place[0], parsed[common], sides
+
     def _candidates(
         self, place: Place, wanted: Settings, apart: frozenset[str]
     ) -> Iterable[tuple[str, tuple[int, ...], Side]]:
         named = {name: _several(value) for name, value in wanted.items() if name not in OF_QUANTITY}
         quantities = list(product(*(_several(wanted[name]) for name in OF_QUANTITY)))
         having = [self._with(place, name, levels) for name, levels in named.items()]
-        kinds = self._kinds.get(place, {})
-        for kind in min(having, key=len, default=kinds):
-            if not all(kind in one for one in having):
+        ran = self._ran.get(place, {})
+        for number in min(having, key=len, default=ran):
+            if not all(number in one for one in having):
                 continue
-            about, order = kinds[kind], [one[kind] for one in having]
+            about, order = ran[number], [one[number] for one in having]
             for rank, quantity in enumerate(quantities):
-                if (kind, *quantity) in self._slices:
+                if (number, *quantity) in self._slices:
                     # the first named that ran, then the nearest to the defaults
-                    yield (
-                        about.common(apart),
-                        (*order, rank, *about.strangeness(frozenset(named))),
-                        self._side(kind, quantity, about.settings),
-                    )
+                    strange = about.strangeness(frozenset(named))
+                    yield about.common(apart | {*FREE}), (*order, rank, *strange), self._side([number], quantity)
 
     def _with(self, place: Place, name: str, levels: tuple[Any, ...]) -> dict[int, int]:
-        """Return the kinds of which a setting is one of those levels, and which; contrasts ask for the same ones."""
+        """Return the configurations of which a setting is one of those levels, and which; contrasts ask alike."""
         key = (place, name, *((type(level), level) for level in levels))  # True is not 1
         if key not in self._having:
-            kinds = self._kinds.get(place, {})
-            every = ((kind, _index(levels, about.settings.get(name))) for kind, about in kinds.items())
-            self._having[key] = {kind: index for kind, index in every if index is not None}
+            ran = self._ran.get(place, {})
+            every = ((number, _index(levels, about.settings.get(name))) for number, about in ran.items())
+            self._having[key] = {number: index for number, index in every if index is not None}
         return self._having[key]
 
-    def _side(self, kind: int, quantity: tuple[Any, ...], settings: Mapping[str, Any]) -> Side:
-        part = self._slices[(kind, *quantity)]
-        columns = self._columns
-        return Side(
-            settings,
-            columns["block"][part],
-            columns["at_least"][part],
-            bool(columns["censored"][part].any()),
-            bool(columns["stand_in"][part].any()),
-            str(columns["unit"][part][0]),
+    def _side(self, numbers: Sequence[int], quantity: tuple[str, str, str]) -> Side:
+        """Return the means of a quantity in some configurations; what two of them measured in one block counts once."""
+        parts = [self._slices[(number, *quantity)] for number in numbers]
+        block, value, censored, stand_in, unit = (
+            np.concatenate([self._columns[name][part] for part in parts])
+            if len(parts) > 1
+            else self._columns[name][parts[0]]
+            for name in _READ
         )
+        if len(parts) > 1:
+            block, which = np.unique(block, return_inverse=True)
+            value = np.bincount(which, value) / np.bincount(which)
+            censored = np.bincount(which, censored) > 0
+        return Side(self._settings[numbers[0]], block, value, censored, bool(stand_in.any()), str(unit[0]))
 
     @cached_property
-    def _kinds(self) -> dict[Place, dict[int, Kind]]:
-        marks = [name for name in OF_ROWS if name in self._rows]
-        first = self._rows[~self._rows["kind"].duplicated()]
-        found: dict[Place, dict[int, Kind]] = {}
-        for record in first[["kind", "host", "lane", "parameters", *marks]].to_dict("records"):
+    def _ran(self) -> dict[Place, dict[int, Configuration]]:
+        """The configurations of each place, by their number."""
+        marks = [name for name in (*OF_ROWS, "arm") if name in self._rows]
+        first = self._rows[~self._rows["configuration"].duplicated()]
+        found: dict[Place, dict[int, Configuration]] = {}
+        for record in first[["configuration", "host", "lane", "parameters", *marks]].to_dict("records"):
             columns = tuple((name, record[name]) for name in marks if isinstance(record[name], str))
-            about = kind_of(self.study, str(record["parameters"] or "{}"), columns)
-            found.setdefault((str(record["host"]), str(record["lane"])), {})[record["kind"]] = about
+            about = configuration(self.study, str(record["parameters"] or "{}"), columns)
+            found.setdefault((str(record["host"]), str(record["lane"])), {})[record["configuration"]] = about
         return found
 
     @cached_property
+    def _settings(self) -> dict[int, Mapping[str, Any]]:
+        return {number: about.settings for ran in self._ran.values() for number, about in ran.items()}
+
+    @cached_property
     def _slices(self) -> dict[tuple[Any, ...], slice]:
-        keys = ["kind", *OF_QUANTITY]
+        keys = ["configuration", *OF_QUANTITY]
         unit = self._rows.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
         starts = np.flatnonzero(np.r_[True, unit[1:] != unit[:-1]]) if len(unit) else np.array([], dtype=int)
         names = self._rows.iloc[starts][keys].itertuples(index=False, name=None)
@@ -184,21 +275,22 @@ def _index(levels: tuple[Any, ...], value: Any) -> int | None:
 
 
 def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a kind of cell, quantity and block, sorted; what two cells measured in one block counts once."""
-    marks = [name for name in OF_ROWS if name in rows]
+    """Return one row a configuration, quantity and block, sorted; what two cells measured in one block counts once."""
+    marks = [name for name in (*OF_ROWS, "arm") if name in rows]
     rows = rows.assign(
         host=rows["host"].fillna(""),
         lane=rows["lane"].fillna("python") if "lane" in rows else "python",
         censored=rows["censored"].fillna(False).astype(bool),
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
-        unknown=rows["at_least"].isna(),
     )
-    rows["kind"] = rows.groupby(["host", "lane", "parameters", *marks], dropna=False, sort=False).ngroup()
-    keys = ["kind", *OF_QUANTITY, "block"]
+    of = ["host", "lane", "parameters", *marks]
+    rows["configuration"] = rows.groupby(of, dropna=False, sort=False).ngroup()
+    keys = ["configuration", *OF_QUANTITY, "block"]
     rows = rows.sort_values(keys, kind="stable")
     if not rows.duplicated(keys).any():
         return rows
     grouped = rows.groupby(keys, sort=False)
-    whole = grouped[["censored", "stand_in", "unknown"]].transform("any")
-    at_least = grouped["at_least"].transform("mean").mask(whole["unknown"])
+    unknown = rows["at_least"].isna().groupby([rows[key] for key in keys], sort=False).transform("any")
+    whole = grouped[["censored", "stand_in"]].transform("any")
+    at_least = grouped["at_least"].transform("mean").mask(unknown)
     return rows.assign(**whole, at_least=at_least).drop_duplicates(keys)

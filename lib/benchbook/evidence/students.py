@@ -6,9 +6,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats
-from benchbook.evidence.contrasts import CONTRASTS
-from benchbook.evidence.derived import measures
-from benchbook.evidence.pairing import pairs
+from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.published import published
 
 NO_TESTS: Final = "bookstore, drivers, crud and replication print no test"
@@ -89,19 +87,17 @@ def student_here(observations: pd.DataFrame) -> pd.DataFrame:
 
 def _sides(observations: pd.DataFrame) -> pd.DataFrame:
     """Return for each condition, measure and number of objects what JSON and XML took, mean of the blocks."""
-    contrast = next(one for one in CONTRASTS if one.study == "tcp")
-    arm = observations["arm"].fillna("a") if "arm" in observations else pd.Series("a", index=observations.index)
     names = {place: measure for measure, place in MEASURES.items()}
     rows: list[dict[str, Any]] = []
-    for pair in pairs(contrast, measures(observations[arm == "a"])):
-        measure = names.get((pair.quantity.role, pair.quantity.metric))
-        n = pair.settings.get("n")
-        if measure is None or n not in LEVELS or not (len(pair.left) and len(pair.right)):
+    found = comparisons(observations)
+    for row in found[found["study"] == "tcp"].to_dict("records"):
+        measure = names.get((row["role"], row["metric"]))
+        if measure is None or row["n"] not in LEVELS or not (row["n_a"] and row["n_b"]):
             continue
-        others = [part for part in pair.factors.split(", ") if not part.startswith("n=")]
-        factors = ", ".join([f"{pair.a} against {pair.b}", *others])
-        means = {"xml": pd.Series(pair.left.value).mean(), "json": pd.Series(pair.right.value).mean()}
-        rows.append({"host": pair.host, "factors": factors, "measure": measure, "n": n, **means})
+        others = [part for part in row["factors"].split(", ") if not part.startswith("n=")]
+        factors = ", ".join([f"{row['side_a']} against {row['side_b']}", *others])
+        about = {"host": row["host"], "factors": factors, "measure": measure, "n": row["n"]}
+        rows.append({**about, "xml": row["mean_a"], "json": row["mean_b"]})
     table = pd.DataFrame(rows, columns=["host", "factors", "measure", "n", "xml", "json"])
     return table.sort_values("n", kind="stable")
 

@@ -1,26 +1,47 @@
 """Every claim of the papers against what was measured: a verdict each, and why."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from math import nan
-from typing import Any, Final, TypeAlias
+from dataclasses import dataclass, replace
+from math import inf, nan
+from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence import verdict_words as words
-from benchbook.evidence.claim_files import claims as all_claims
-from benchbook.evidence.claim_sides import Printed, divisor, leads, printed_ratio, sides_of
-from benchbook.evidence.claims import Claim, Interaction, Level, Rank, Ratio, Tested, Trend, Untestable, label
-from benchbook.evidence.derived import ended
-from benchbook.evidence.effects import Effect, effect, share, weakest
-from benchbook.evidence.judging import Verdict, judge, together
-from benchbook.evidence.proven import Stated, stated
+from benchbook.evidence import claim_files
+from benchbook.evidence.claims import (
+    Claim,
+    Interaction,
+    Level,
+    PublishedRatio,
+    Rank,
+    Ratio,
+    Settings,
+    Tested,
+    Trend,
+    Untestable,
+    label,
+    published_ratio,
+    text,
+)
+from benchbook.evidence.comparisons import controls as identical_arms
+from benchbook.evidence.comparisons import figures, first_arms, untrusted
+from benchbook.evidence.judge import (
+    ALPHA,
+    NOT_TESTABLE,
+    UNPAIRED,
+    Effect,
+    Verdict,
+    effect,
+    judge,
+    share,
+    together,
+    weakest,
+)
+from benchbook.evidence.means import ended
 from benchbook.evidence.sides import Measured, Place, Side
-from benchbook.evidence.trust import untrusted
+from benchbook.registry import untested
 
-Row: TypeAlias = dict[str, Any]
-
-ALPHA: Final = 0.05
 SURE: Final = 1 - ALPHA
 """The confidence of an interval, and the share of bootstrap resamples in which a ranking must hold to be reproduced."""
 
@@ -36,9 +57,6 @@ VERDICTS: Final = [
     *("id", "study", "says", "where", "compare", "claimed", "margin", "host", "lane", "verdict", "judged", "contrasts"),
     *("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted", "why"),
 ]
-
-
-NUMBERS: Final = ("margin", "ratio", "low", "high", "published")
 
 
 def judged(
@@ -74,46 +92,43 @@ def judged(
     ----------
     Berger, Technometrics 24 (1982) 295-300, of intersection-union tests.
     """
-    rows = _judged(means, list(all_claims() if claims is None else claims), controls)
-    return pd.DataFrame(rows, columns=CONTRASTS)
+    doubted = untrusted(identical_arms(means) if controls is None else controls)
+    wanted = claim_files.claims() if claims is None else claims
+    rows = [row for claim, found, place in _places(means, wanted) for row in _contrasts(claim, found, place)]
+    table = pd.DataFrame(rows, columns=[name for name in CONTRASTS if name != "untrusted"])
+    where = pd.MultiIndex.from_frame(table[["study", "host"]])
+    return table.assign(untrusted=[place in doubted for place in where])[CONTRASTS]
 
 
-def verdicts(
-    means: pd.DataFrame, claims: Iterable[Claim] | None = None, controls: pd.DataFrame | None = None
-) -> pd.DataFrame:
+def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
 
     Parameters
     ----------
-    means, claims, controls
-        As for `judged`.
+    contrasts
+        As `judged` returns them of the same claims.
+    claims
+        What is judged; None for all of `data/claims`.
 
     Returns
     -------
     pandas.DataFrame
-        Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judging.VERDICTS`; ``judged`` of ``contrasts``
-        could be judged; ``contrast, ratio, low, high, published, blocks`` are those of the one that decided; ``why``
-        says in words what was found. ``untrusted`` is True when identical arms of the study differed on that host.
+        Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judge.VERDICTS`; ``judged`` of ``contrasts`` could
+        be judged; ``contrast, ratio, low, high, published, blocks`` are those of the one that decided; ``why`` says in
+        words what was found. ``untrusted`` is True when identical arms of the study differed on that host.
     """
-    wanted = list(all_claims() if claims is None else claims)
-    by_claim: dict[str, dict[Place, list[Row]]] = {}
-    for row in _judged(means, wanted, controls):
+    by_claim: dict[str, dict[Place, list[dict[str, Any]]]] = {}
+    for row in contrasts.to_dict("records"):
         by_claim.setdefault(row["id"], {}).setdefault((row["host"], row["lane"]), []).append(row)
+    wanted = claim_files.claims() if claims is None else claims
     rows = [row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, {}))]
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
-def _judged(means: pd.DataFrame, claims: Sequence[Claim], controls: pd.DataFrame | None) -> list[Row]:
-    """Return the rows of `judged`."""
-    doubted = untrusted(means, controls)
-    rows = [row for claim, found, place in _places(means, claims) for row in _contrasts(claim, found, place)]
-    return [{**row, "untrusted": (row["study"], row["host"]) in doubted} for row in rows]
-
-
-def _places(means: pd.DataFrame, claims: Sequence[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
+def _places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
     """Yield every claim that can be tested with the rows of its study, at every place that ran it."""
     known: dict[str, Measured] = {}
-    means = ended(means)
+    means = ended(first_arms(means))
     for claim in claims:
         if isinstance(claim, Untestable):
             continue
@@ -123,34 +138,82 @@ def _places(means: pd.DataFrame, claims: Sequence[Claim]) -> Iterator[tuple[Test
         yield from ((claim, found, place) for place in sorted(found.places, key=lambda place: place[1] != own))
 
 
-def _contrasts(claim: Tested, found: Measured, place: Place) -> list[Row]:
+@dataclass(frozen=True)
+class Eligible:
+    """The sides of a contrast that may be judged: what the product itself ran, through an adapter that has met it.
+
+    Parameters
+    ----------
+    sides
+        By name.
+    missing
+        Why there is nothing to judge; empty when there is.
+    left_out
+        Why each of those that a ranking goes without is missing.
+    stand_in
+        Whether a stand-in took some side's place.
+    """
+
+    sides: Mapping[str, Side]
+    missing: str
+    left_out: tuple[str, ...] = ()
+    stand_in: bool = False
+
+
+def eligible(claim: Tested, ran: Mapping[str, Side]) -> Eligible:
+    """Return the sides of a contrast without those that no real product ran."""
+    lacking = {name: _lacking(side, ran.get(name)) for name, side in claim.sides().items()}
+    sides = {name: side for name, side in ran.items() if not lacking[name]}
+    why = [reason for reason in lacking.values() if reason]
+    stand_in = any(side.stand_in for side in ran.values())
+    if not ran:
+        return Eligible(sides, "did not run")
+    if not claim.needed() <= set(sides) or not claim.ratios(sides):
+        return Eligible(sides, "; ".join(dict.fromkeys(why)), stand_in=stand_in)
+    return Eligible(sides, "", tuple(why) if isinstance(claim, Rank) else (), stand_in)
+
+
+def _lacking(wanted: Settings, side: Side | None) -> str:
+    """Return why a side cannot be judged; empty when it can."""
+    if side is None:
+        levels = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+        named = ", ".join(f"{name}={' or '.join(map(text, some))}" for name, some in levels.items())
+        return f"{named or 'it'} did not run"
+    engine = str(side.settings.get("engine") or "")
+    if side.stand_in:
+        return f"of {engine} only a stand-in ran"
+    why = untested(engine)
+    return f"the adapter of {engine} is untested: {why}" if why else ""
+
+
+def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, Any]]:
     """Return the rows of one claim at one place."""
-    every = [(levels, stated(claim, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
-    tests = sum(len(leads(claim, one.sides)) for _, one in every if not one.missing)
+    every = [(levels, eligible(claim, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
+    tests = sum(len(claim.ratios(one.sides)) for _, one in every if not one.missing)
     return [_row(claim, levels, one, 1 - ALPHA / max(tests, 1), place) for levels, one in every]
 
 
 def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place) -> dict[str, Side]:
     common = {**claim.quantity.model_dump(), **claim.at, **levels}
-    return found.sides(place, {name: {**common, **side} for name, side in sides_of(claim).items()})
+    return found.sides(place, {name: {**common, **side} for name, side in claim.sides().items()})
 
 
-def _row(claim: Tested, levels: dict[str, Level], one: Stated, corrected: float, place: Place) -> Row:
-    paper = printed_ratio(claim, levels)
+def _row(claim: Tested, levels: dict[str, Level], one: Eligible, corrected: float, place: Place) -> dict[str, Any]:
+    paper = published_ratio(claim, levels)
     sides = one.sides
-    row: Row = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
-    row |= {"contrast": label(levels), "compare": claim.compare, "claimed": words.claimed(claim)}
+    row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
+    row |= {"contrast": label(levels), "compare": claim.compare, "claimed": claim.direction}
     row |= {"margin": claim.margin, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
-    row |= {"stood": words.stood(claim, sides), "stand_in": one.stand_in}
-    row |= {"censored": any(side.censored for side in sides.values()), "blocks": 0, "test": "none"}
+    row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in}
+    row |= {"censored": any(side.censored.any() for side in sides.values()), "blocks": 0, "test": "none"}
     row |= dict.fromkeys(("ratio", "low", "high", "share"), nan)
     if one.missing:
-        return {**row, "verdict": "not testable here", "why": one.missing}
-    ratios = leads(claim, sides)
+        return {**row, "verdict": NOT_TESTABLE, "why": one.missing}
+    ratios = claim.ratios(sides)
     held = share(ratios, sides) if isinstance(claim, Rank) else nan
 
     def at(confidence: float) -> tuple[float, Effect, Verdict]:
-        found = weakest([effect(terms, sides, divisor(claim), confidence) for terms in ratios])
+        found = weakest([effect(terms, sides, claim.divisor, confidence) for terms in ratios])
         return confidence, found, _verdict(claim, found, held, paper)
 
     confidence, found, verdict = at(corrected if claim.most else SURE)
@@ -158,11 +221,11 @@ def _row(claim: Tested, levels: dict[str, Level], one: Stated, corrected: float,
         confidence, found, verdict = at(corrected)
     row |= {"ratio": found.ratio, "low": found.low, "high": found.high, "confidence": confidence, "share": held}
     row |= {"blocks": found.blocks, "test": found.test}
-    why = words.contrast(claim, found, held, paper.ratio, one.left_out)
+    why = _contrast_words(claim, found, held, paper.ratio, one.left_out)
     return {**row, "verdict": verdict, "why": why}
 
 
-def _verdict(claim: Tested, found: Effect, held: float, paper: Printed) -> Verdict:
+def _verdict(claim: Tested, found: Effect, held: float, paper: PublishedRatio) -> Verdict:
     if isinstance(claim, Rank):
         verdict = judge(found, "more", claim.margin)  # an order has no size
         return "inconclusive" if verdict in ("reproduced", "direction only") and not held >= SURE else verdict
@@ -172,26 +235,92 @@ def _verdict(claim: Tested, found: Effect, held: float, paper: Printed) -> Verdi
     return judge(bound, claim.claimed, claim.margin, size)
 
 
-def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Row]]) -> Iterator[Row]:
+def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of one claim: one a place, or one that says why there is none."""
-    about: Row = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
-    nothing = {**dict.fromkeys(VERDICTS, ""), **dict.fromkeys(NUMBERS, nan), "verdict": "not testable here"}
+    about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
+    nothing = {
+        **dict.fromkeys(VERDICTS, ""),
+        **dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan),
+        "verdict": NOT_TESTABLE,
+    }
     nothing |= {"judged": 0, "contrasts": 0, "blocks": 0, "untrusted": False}
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
         return
-    about |= {"claimed": words.claimed(claim), "margin": claim.margin, "contrasts": len(claim.contrasts())}
+    about |= {"claimed": claim.direction, "margin": claim.margin, "contrasts": len(claim.contrasts())}
     if not found:
         yield {**nothing, **about, "why": f"nothing of {claim.study} ran here"}
     for (host, lane), rows in found.items():
         yield {**about, "host": host, "lane": lane, **_overall(claim, rows)}
 
 
-def _overall(claim: Tested, rows: Sequence[Row]) -> Row:
+def _overall(claim: Tested, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
     verdict = together((row["verdict"] for row in rows), most=claim.most)
-    able = [row for row in rows if row["verdict"] != "not testable here"]
+    able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
     decided = next((row for row in able if row["verdict"] == verdict), (able or rows)[0])
     names = ("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted")
     found = {name: decided[name] for name in names}
-    return {**found, "verdict": verdict, "judged": len(able), "why": words.overall(rows)}
+    return {**found, "verdict": verdict, "judged": len(able), "why": _overall_words(rows)}
+
+
+def _contrast_words(claim: Tested, found: Effect, held: float, size: float, left_out: Sequence[str]) -> str:
+    """Return what one contrast found."""
+    said = [_found_words(claim, found)]
+    if held == held:
+        said.append(f"the order holds in {held:.1%} of resamples of the blocks")
+    if size == size:
+        said.append(f"published {figures(size)}")
+    return "; ".join([*said, *([f"without {', '.join(left_out)}"] if left_out else [])])
+
+
+def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:
+    """Return which of the alternatives that the claim allows stood on each side."""
+    parts = []
+    for name, side in sides.items():
+        own: Settings = getattr(claim, name.partition(" ")[0], {})
+        open_ = [key for key, value in {**claim.at, **own}.items() if isinstance(value, tuple)]
+        chosen = [f"{key}={text(side.settings[key])}" for key in open_ if key in side.settings]
+        parts += [f"{name}: {', '.join(chosen)}"] if chosen else []
+    return "; ".join(parts)
+
+
+def _overall_words(rows: Sequence[Mapping[str, Any]]) -> str:
+    """Return why a claim has its verdict: what each contrast found, those that say the same verdict counted."""
+    if len(rows) == 1:
+        return str(rows[0]["why"])
+    able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
+    counts = Counter(row["verdict"] for row in able)
+    told = ", ".join(f"{one} in {count} of {len(able)} contrasts" for one, count in counts.items())
+    listed = [f"{row['contrast']}: {row['why']}" for row in able]
+    absent: dict[str, list[str]] = {}
+    for row in rows:
+        if row["verdict"] == NOT_TESTABLE:
+            absent.setdefault(row["why"], []).append(row["contrast"])
+    missing = [f"{why}: {_listed(names, len(rows))}" for why, names in absent.items()]
+    return "; ".join(([f"{told}: {listed[0]}", *listed[1:]] if able else []) + missing)
+
+
+def _listed(names: Sequence[str], of: int) -> str:
+    """Return the contrasts' names, or how many they are."""
+    if len(names) == of:
+        return f"all {of} contrasts"
+    return " and ".join(names) if len(names) < 4 else f"{len(names)} of {of} contrasts, {names[0]} to {names[-1]}"
+
+
+def _found_words(claim: Tested, found: Effect) -> str:
+    blocks = f"{found.blocks} block{'' if found.blocks == 1 else 's'}"
+    if found.low == found.low:
+        how = f"{blocks}, unpaired" if found.test == UNPAIRED else blocks
+        name = "smallest lead " if isinstance(claim, Rank) else ""
+        bound = f"; {found.reason}" if found.reason else ""
+        return f"{name}{figures(found.ratio)} ({_end(found.low)} to {_end(found.high)}) in {how}{bound}"
+    if found.difference[1] == found.difference[1]:
+        _, low, high = found.difference
+        return f"the difference is {low:+.3g} to {high:+.3g} {found.unit} in {blocks}; {found.reason}"
+    estimate = f"{figures(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
+    return f"{estimate}{found.reason}"
+
+
+def _end(value: float) -> str:
+    return "any more" if value == inf else "0" if value == 0 else figures(value)

@@ -6,7 +6,7 @@ from typing import Final, Literal
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from benchbook.stats.samples import sample
+from benchbook.stats.inference import sample
 
 ENOUGH: Final = 20
 """Fewer repetitions than this do not show where they settle."""

@@ -1,0 +1,413 @@
+"""Tests, intervals and sizes of effects, all by Student's t; what cannot be had says why, and no number is made up."""
+
+from dataclasses import dataclass
+from functools import cache, lru_cache
+from typing import Final
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+NAN: Final = float("nan")
+
+
+@dataclass(frozen=True)
+class Interval:
+    """An estimate and where it may lie.
+
+    Parameters
+    ----------
+    estimate
+        NaN when there is none.
+    low, high
+        The interval's ends; NaN when it cannot be had.
+    reason
+        Why something is NaN; empty when nothing is.
+    """
+
+    estimate: float
+    low: float = NAN
+    high: float = NAN
+    reason: str = ""
+
+
+def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the mean and its interval from Student's t.
+
+    Parameters
+    ----------
+    values
+        Shape (n,), any unit; independent, such as blocks' means.
+    confidence
+        Between 0 and 1.
+
+    Returns
+    -------
+    Interval
+        In the values' unit. One value has a mean but no interval; values that do not vary have an interval of no width.
+    """
+    array = sample(values)
+    if array.size == 0:
+        return Interval(NAN, reason="no values")
+    mean = float(array.mean())
+    if array.size == 1:
+        return Interval(mean, reason="no interval: one value")
+    error = float(array.std(ddof=1)) / np.sqrt(array.size)
+    return _around(mean, error, array.size - 1, confidence)
+
+
+def difference_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool, confidence: float = 0.95) -> Interval:
+    """Return the mean of a minus that of b and its interval, Welch's or (`pairs`) of the differences.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), one unit.
+    pairs
+        True when the i-th values belong together.
+
+    Returns
+    -------
+    Interval
+        In the values' unit.
+    """
+    first, second = sample(a), sample(b)
+    if not first.size or not second.size:
+        return Interval(NAN, reason="no values")
+    estimate = float(first.mean() - second.mean())
+    reason = no_pairs(first, second) if pairs else no_two_samples(first, second)
+    samples = (first - second,) if pairs else (first, second)
+    if reason := reason or no_spread(*samples):
+        return Interval(estimate, reason=reason)
+    error, df = standard_error(*samples)
+    return _around(estimate, error, df, confidence)
+
+
+def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidence: float = 0.95) -> Interval:
+    """Return how many times b a is: the ratio of the geometric means, with its interval.
+
+    The interval is that of the difference of the logarithms, by Welch or (`pairs`) of the pairs' log ratios: what slows
+    a machine slows it by a factor, and the ratio's interval is then the same whichever side is the divisor.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), one unit, all positive.
+    pairs
+        True when the i-th values belong together.
+
+    Returns
+    -------
+    Interval
+        Without unit. Values that do not vary have an exact ratio and, for lack of spread, no interval.
+    """
+    first, second = sample(a), sample(b)
+    if reason := no_ratio(first, second):
+        return Interval(NAN, reason=reason)
+    logs = difference_interval(np.log(first), np.log(second), pairs=pairs, confidence=confidence)
+    estimate, low, high = (float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high))
+    return Interval(estimate, low, high, logs.reason)
+
+
+def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
+    """Return the sum of the samples' means and its interval, with the degrees of freedom of Welch and Satterthwaite.
+
+    Parameters
+    ----------
+    *samples
+        Shapes (n_1,), (n_2,), …, one unit, independent of each other; negated where a difference is wanted.
+
+    Returns
+    -------
+    Interval
+        In the samples' unit; without ends when one has fewer than two values or none varies.
+    """
+    arrays = [sample(one) for one in samples]
+    estimate = float(sum(one.mean() for one in arrays))
+    counts = [one.size for one in arrays]
+    too_few = min(counts) < 2
+    reason = f"cannot test: {' and '.join(map(str, counts))} values, at least 2 a side are needed" if too_few else ""
+    if reason := reason or no_spread(*arrays):
+        return Interval(estimate, reason=reason)
+    return _around(estimate, *standard_error(*arrays), confidence)
+
+
+def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the standard error of a mean, or of the difference of two, and its (Welch-Satterthwaite) df."""
+    parts = [float(one.var(ddof=1)) / one.size for one in samples]
+    df = sum(parts) ** 2 / sum(part**2 / (one.size - 1) for part, one in zip(parts, samples, strict=True))
+    return float(np.sqrt(sum(parts))), df
+
+
+def _around(estimate: float, error: float, df: float, confidence: float) -> Interval:
+    reach = quantile(df, 0.5 + confidence / 2) * error
+    return Interval(estimate, estimate - reach, estimate + reach)
+
+
+@lru_cache(1024)
+def quantile(df: float, probability: float) -> float:
+    """Return Student's t below which that share lies; of paired samples few degrees of freedom are ever asked for."""
+    from scipy.special import stdtrit  # importing `scipy.stats` takes three times as long
+
+    return float(stdtrit(df, probability))
+
+
+@dataclass(frozen=True)
+class Test:
+    """What a test found.
+
+    Parameters
+    ----------
+    statistic
+        Student's t.
+    df
+        Its degrees of freedom.
+    p
+        Two-sided.
+    reason
+        Why the others are NaN; empty when they are not.
+    """
+
+    __test__ = False  # no test case for pytest
+
+    statistic: float
+    df: float
+    p: float
+    reason: str = ""
+
+
+def student(a: ArrayLike, b: ArrayLike) -> Test:
+    """Student's two-sided test of unpaired samples, with pooled variance.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), one unit.
+
+    Returns
+    -------
+    Test
+        Positive statistic when a's mean is larger.
+
+    References
+    ----------
+    `scipy.stats.ttest_ind`.
+    """
+    first, second = sample(a), sample(b)
+    if reason := no_two_samples(first, second) or no_spread(first, second):
+        return Test(NAN, NAN, NAN, reason)
+    df = first.size + second.size - 2
+    error = _pooled(first, second) * float(np.sqrt(1 / first.size + 1 / second.size))
+    return _test(float(first.mean() - second.mean()), error, df)
+
+
+def welch(a: ArrayLike, b: ArrayLike) -> Test:
+    """Welch's two-sided test of unpaired samples, which does not take the variances for equal; else as `student`."""
+    first, second = sample(a), sample(b)
+    if reason := no_two_samples(first, second) or no_spread(first, second):
+        return Test(NAN, NAN, NAN, reason)
+    return _test(float(first.mean() - second.mean()), *standard_error(first, second))
+
+
+def paired(a: ArrayLike, b: ArrayLike) -> Test:
+    """Student's two-sided test of the differences a - b.
+
+    Parameters
+    ----------
+    a, b
+        Shape (n,) each: the i-th values belong together (one block). Pairs take out what both sides share, such as a
+        machine's drift.
+
+    Raises
+    ------
+    ValueError
+        When the samples are not of one length.
+
+    References
+    ----------
+    `scipy.stats.ttest_rel`.
+    """
+    first, second = sample(a), sample(b)
+    if reason := no_pairs(first, second) or no_spread(first - second):
+        return Test(NAN, NAN, NAN, reason)
+    return _test(float((first - second).mean()), *standard_error(first - second))
+
+
+def _test(estimate: float, error: float, df: float) -> Test:
+    from scipy.special import stdtr  # importing `scipy.stats` takes three times as long, a call of it a hundred times
+
+    statistic = estimate / error
+    return Test(statistic, df, 2 * float(stdtr(df, -abs(statistic))))
+
+
+def holm(p: ArrayLike) -> NDArray[np.float64]:
+    """Return Holm's adjusted p-values: below alpha in at most a share alpha of families without any effect.
+
+    Parameters
+    ----------
+    p
+        Shape (n,); NaN for what could not be tested, which stays NaN and does not count as a test.
+
+    Returns
+    -------
+    numpy.ndarray
+        Shape (n,).
+
+    References
+    ----------
+    Holm, Scandinavian Journal of Statistics 6 (1979) 65-70; `statsmodels.stats.multitest.multipletests`.
+    """
+    adjusted = np.asarray(p, dtype=np.float64).copy()
+    ascending = np.argsort(adjusted)[: np.count_nonzero(~np.isnan(adjusted))]  # NaN sorts last
+    left = np.arange(len(ascending), 0, -1)
+    adjusted[ascending] = np.minimum(np.maximum.accumulate(left * adjusted[ascending]), 1)
+    return adjusted
+
+
+@dataclass(frozen=True)
+class Size:
+    """A size, or why there is none.
+
+    Parameters
+    ----------
+    size
+        NaN when it cannot be had.
+    reason
+        Why it is NaN; empty when it is not.
+    """
+
+    size: float
+    reason: str = ""
+
+
+def hedges_g(a: ArrayLike, b: ArrayLike) -> Size:
+    """Return the difference of the means in pooled standard deviations, corrected for small samples.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), one unit.
+
+    Returns
+    -------
+    Size
+        Without unit; positive when a's mean is larger.
+
+    References
+    ----------
+    Hedges, Journal of Educational Statistics 6 (1981) 107-128, with the exact correction by gamma functions.
+    """
+    first, second = sample(a), sample(b)
+    if reason := no_two_samples(first, second) or no_spread(first, second):
+        return Size(NAN, reason)
+    d = float(first.mean() - second.mean()) / _pooled(first, second)
+    return Size(correction(first.size + second.size - 2) * d)
+
+
+def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
+    """Return the pooled standard deviation."""
+    squares = (a.size - 1) * a.var(ddof=1) + (b.size - 1) * b.var(ddof=1)
+    return float(np.sqrt(squares / (a.size + b.size - 2)))
+
+
+def detectable_ratio(
+    a: ArrayLike, b: ArrayLike, *, pairs: bool = False, power: float = 0.8, alpha: float = 0.05
+) -> Size:
+    """Return the smallest ratio that so many values with this spread could have shown.
+
+    Parameters
+    ----------
+    a, b
+        Shapes (n_a,) and (n_b,), one unit, all positive.
+    pairs
+        True when the i-th values belong together.
+    power
+        The chance with which a true ratio of this size is found.
+    alpha
+        The two-sided test's level.
+
+    Returns
+    -------
+    Size
+        At least 1 (as large downwards: its inverse): for the test behind `benchbook.stats.ratio_interval`, from the
+        noncentral t at the observed standard error of the logarithms.
+    """
+    first, second = sample(a), sample(b)
+    if reason := no_ratio(first, second):
+        return Size(NAN, reason)
+    logs = (np.log(first), np.log(second))
+    reason = no_pairs(*logs) if pairs else no_two_samples(*logs)
+    samples = (logs[0] - logs[1],) if pairs and not reason else logs
+    if reason := reason or no_spread(*samples):
+        return Size(NAN, reason)
+    error, df = standard_error(*samples)
+    return Size(float(np.exp(noncentrality(round(df, 3), power, alpha) * error)))
+
+
+@cache
+def noncentrality(df: float, power: float = 0.8, alpha: float = 0.05) -> float:
+    """Return the noncentrality at which a two-sided t-test has that power."""
+    from scipy.optimize import brentq
+    from scipy.special import nctdtr, stdtrit
+
+    critical = float(stdtrit(df, 1 - alpha / 2))
+    # The other tail adds less than 1e-3 to the power and is left out: the ratio is never stated too small.
+    return float(brentq(lambda shift: 1 - float(nctdtr(df, shift, critical)) - power, 0, 3 * critical + 10))
+
+
+@cache
+def correction(df: int) -> float:
+    """Return Hedges' factor J(df), which takes the bias of small samples out."""
+    from scipy.special import gammaln
+
+    return float(np.exp(gammaln(df / 2) - np.log(np.sqrt(df / 2)) - gammaln((df - 1) / 2)))
+
+
+def sample(values: ArrayLike) -> NDArray[np.float64]:
+    """Return the values as floats, shape (n,).
+
+    Raises
+    ------
+    ValueError
+        When they are not one-dimensional, or one is not finite: a missing value is the caller's to explain.
+    """
+    array = np.asarray(values, dtype=np.float64)
+    if array.ndim != 1 or not np.isfinite(array).all():
+        raise ValueError("a sample is one-dimensional and finite: leave missing values out, and say so")
+    return array
+
+
+def no_two_samples(a: NDArray[np.float64], b: NDArray[np.float64]) -> str:
+    """Return why two samples are too few to be compared; empty when they are not."""
+    if min(a.size, b.size) < 2:
+        return f"cannot test: {a.size} and {b.size} values, at least 2 a side are needed"
+    return ""
+
+
+def no_pairs(a: NDArray[np.float64], b: NDArray[np.float64]) -> str:
+    """Return why pairs are too few to be compared; empty when they are not.
+
+    Raises
+    ------
+    ValueError
+        When the samples are not of one length.
+    """
+    if a.size != b.size:
+        raise ValueError(f"{a.size} values cannot be paired with {b.size}")
+    return f"cannot test: {a.size} pairs, at least 2 are needed" if a.size < 2 else ""
+
+
+def no_spread(*samples: NDArray[np.float64]) -> str:
+    """Return that the samples do not vary; empty when one does.
+
+    Values that differ by rounding alone (1e-12 of their size) count as equal.
+    """
+    if all(np.ptp(one) <= 1e-12 * np.abs(one).max() for one in samples):
+        return "cannot test: the values do not vary"
+    return ""
+
+
+def no_ratio(*samples: NDArray[np.float64]) -> str:
+    """Return why the samples have no ratio; empty when they have."""
+    if any((one <= 0).any() for one in samples):
+        return "no ratio: a value is zero or negative"
+    return ""
