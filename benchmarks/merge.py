@@ -112,7 +112,7 @@ def judge() -> dict[str, float]:
     step("comparisons")
     controls = evidence.controls(measured)
     step("controls")
-    evidence.verdicts(measured, controls=controls)
+    evidence.verdicts(evidence.judged(measured, controls=controls))
     step("verdicts")
     counts = {"means": float(len(means)), "rows": float(means["rows"].sum()), "compared": float(len(found))}
     return took | counts | {"peak_gib": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20}

@@ -5,10 +5,8 @@ from pathlib import Path
 import pytest
 
 from benchbook import evidence
-from benchbook.evidence.claim_files import read
-from benchbook.evidence.claim_names import delivered
-from benchbook.evidence.claim_sides import printed
-from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable
+from benchbook.evidence.claim_files import delivered, read
+from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
 from benchbook.inputs import InputError
 from benchbook.studies import replication
 
@@ -80,7 +78,7 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
     assert isinstance(rank, Rank)
     assert (ratio.margin, ratio.why_margin, rank.margin) == (1.1, "versions move that much", 1.2)
     assert ratio.contrasts() == [{"n": 1000}, {"n": 10000}, {"n": 100000}]
-    assert printed(ratio, {"n": 10000}) == {
+    assert published_keys(ratio, {"n": 10000}) == {
         "a": ("Table II", "MySQL", "10000"),
         "b": ("Table II", "MongoDB", "10000"),
     }

@@ -10,7 +10,7 @@ import pytest
 
 import constructed
 from benchbook import evidence
-from benchbook.evidence import words
+from benchbook.evidence import comparisons as words
 from benchbook.figures import registry
 
 
@@ -32,10 +32,10 @@ def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFra
 
 
 def test_identical_arms_that_differ_make_the_studys_run_on_that_host_untrusted(rows: pd.DataFrame) -> None:
-    assert evidence.untrusted(evidence.measures(rows)) == frozenset()
+    assert evidence.untrusted(evidence.controls(rows)) == frozenset()
     sound, doubtful = (evidence.measures(with_second_arm(rows, "bookstore", factor)) for factor in (1.0, 1.5))
-    assert evidence.untrusted(sound) == frozenset()
-    assert evidence.untrusted(doubtful) == {("bookstore", "testhost")}
+    assert evidence.untrusted(evidence.controls(sound)) == frozenset()
+    assert evidence.untrusted(evidence.controls(doubtful)) == {("bookstore", "testhost")}
 
 
 @pytest.mark.parametrize(("of_b", "untrusted"), [(0.0, False), (4096.0, True)])
@@ -45,7 +45,7 @@ def test_arms_that_do_not_vary_are_alike_when_equal_even_both_zero(
     both = with_second_arm(rows, "drivers", 1.0)
     memory = both["study"].eq("drivers") & both["metric"].eq("memory_change") & both["operation"].eq("delete")
     still = both.assign(value=both["value"].mask(memory, np.where(both["arm"].eq("b"), of_b, 0.0)))
-    assert (("drivers", "testhost") in evidence.untrusted(evidence.measures(still))) is untrusted
+    assert (("drivers", "testhost") in evidence.untrusted(evidence.controls(still))) is untrusted
 
 
 def test_arms_are_corrected_over_the_whole_run_not_over_each_study(rows: pd.DataFrame) -> None:
@@ -119,14 +119,14 @@ def test_one_block_has_not_moved_and_nothing_has_no_drift(rows: pd.DataFrame) ->
 
 
 def test_the_harness_costs_what_an_engine_takes_that_stores_nothing(rows: pd.DataFrame) -> None:
-    found = evidence.harness_cost(evidence.measures(rows)).set_index(["engine", "operation"])
+    found = evidence.null_baseline(evidence.measures(rows)).set_index(["engine", "operation"])
     means = evidence.measures(rows).query("study == 'crud' and metric == 'wall_time' and topology == 'single'")
     geometric = np.log(means["value"]).groupby([means["engine"], means["operation"]]).mean()
     expected = np.exp(geometric["noop", "insert"] - geometric["mongodb", "insert"])
     assert found["share"]["mongodb", "insert"] == pytest.approx(expected)
-    said = evidence.harness_words(evidence.harness_cost(evidence.measures(rows)))
+    said = evidence.null_baseline_words(evidence.null_baseline(evidence.measures(rows)))
     assert said.startswith("An engine that stores nothing took ")
-    assert "not known" in evidence.harness_words(evidence.harness_cost(evidence.measures(rows.iloc[:0])))
+    assert "not known" in evidence.null_baseline_words(evidence.null_baseline(evidence.measures(rows.iloc[:0])))
 
 
 def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFrame) -> None:

@@ -136,9 +136,9 @@ def test_it_is_compared_with_every_other_store_and_named_in_figures() -> None:
     code = """
 import json, os, sys
 sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
-from benchbook.evidence import contrasts
+from benchbook.evidence import claim_files
 from benchbook.figures import names
-pairs = {a for one in contrasts.CONTRASTS for a, b in one.pairs if b == "newcomer"}
+pairs = {a for one in claim_files.comparisons("crud") for a, b in one.every_pair() if b == "newcomer"}
 print(json.dumps([sorted(pairs), names.engine("newcomer")]))
 """
     ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, env=os.environ)

@@ -14,7 +14,6 @@ from hypothesis import strategies as st
 
 import constructed
 from benchbook import evidence, figures, results
-from benchbook.evidence import stored
 from benchbook.figures import points
 from benchbook.figures.provenance import provenance
 

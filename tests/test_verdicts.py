@@ -8,12 +8,11 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from pydantic import TypeAdapter
 
 from benchbook import cli, evidence, grid, results, studies
-from benchbook.evidence.claim_sides import printed_ratio
-from benchbook.evidence.claims import CLAIM, Claim
-from benchbook.evidence.effects import Effect
-from benchbook.evidence.judging import VERDICTS, judge, together
+from benchbook.evidence.claims import Claim, published_ratio
+from benchbook.evidence.judge import VERDICTS, Effect, judge, together
 from benchbook.results import OBSERVATIONS, typed
 
 ROOT = Path(__file__).parents[1]
@@ -24,7 +23,7 @@ STEADY = [0.99, 1.0, 1.01, 1.0]
 
 def claim(**parts: Any) -> Claim:
     common = {"id": "crud.it", "says": "It is so.", "where": "Table II", "quantity": TIME, "why_margin": "so"}
-    return CLAIM.validate_python({**common, "margin": 1.1, **parts}, strict=False)
+    return TypeAdapter(Claim).validate_python({**common, "margin": 1.1, **parts}, strict=False)
 
 
 def ratio(claimed: str = "more", **parts: Any) -> Claim:
@@ -49,8 +48,12 @@ def measured(times: list[float], *, metric: str = "wall_time", **columns: Any) -
     return table
 
 
+def verdicts(rows: pd.DataFrame, stated: Claim) -> pd.DataFrame:
+    return evidence.verdicts(evidence.judged(evidence.measures(rows), [stated]), [stated])
+
+
 def verdict(stated: Claim, *rows: pd.DataFrame) -> pd.Series:
-    table = evidence.verdicts(evidence.measures(pd.concat(rows)), [stated])
+    table = verdicts(pd.concat(rows), stated)
     assert len(table) == 1
     return table.iloc[0]
 
@@ -251,7 +254,7 @@ def test_one_contrast_of_several_contradicts_only_beyond_their_number_s_correcti
 def test_nothing_of_a_study_is_not_testable_and_neither_is_what_no_observation_answers() -> None:
     nothing = pair(1.0)[0].iloc[:0]
     assert verdict(ratio(), nothing)["why"] == "nothing of crud ran here"
-    design = CLAIM.validate_python(
+    design = TypeAdapter(Claim).validate_python(
         {"id": "crud.d", "says": "s", "where": "w", "compare": "untestable", "why": "one machine"}, strict=False
     )
     assert verdict(design, *pair(1.0))[["verdict", "why"]].tolist() == ["not testable here", "one machine"]
@@ -289,7 +292,7 @@ def test_each_lane_is_judged_and_the_papers_own_comes_first() -> None:
         id="bookstore.it", compare="ratio", a={"format": "xml"}, b={"format": "json"}, claimed="more",
         quantity={"operation": "round_trip", "role": "client", "metric": "wall_time"},
     )  # fmt: skip
-    table = evidence.verdicts(evidence.measures(pd.concat(rows)), [stated])
+    table = verdicts(pd.concat(rows), stated)
     assert table[["lane", "verdict"]].to_numpy().tolist() == [["java", "contradicted"], ["python", "reproduced"]]
 
 
@@ -299,7 +302,7 @@ def test_a_run_whose_identical_arms_differ_keeps_its_verdict_and_is_marked() -> 
     found = verdict(ratio(), a, b, other)
     assert (found["verdict"], found["untrusted"]) == ("reproduced", True)
     rows = pd.concat([a, b, other])
-    told = evidence.verdicts(evidence.measures(rows), [ratio()], controls=evidence.controls(rows))
+    told = evidence.verdicts(evidence.judged(evidence.measures(rows), [ratio()], evidence.controls(rows)), [ratio()])
     assert told["untrusted"].tolist() == [True]
     assert not verdict(ratio(), a, b, b.assign(arm="b", value=b["value"] * [1.0, 1.01, 0.99, 1.0]))["untrusted"]
 
@@ -371,7 +374,7 @@ def test_the_papers_ratio_is_known_as_far_as_its_rounding() -> None:
         id="bookstore.size", compare="ratio", a={"format": "xml"}, b={"format": "json"}, claimed="more", quantity=size,
         each={"n": [10]}, published=keys,
     )  # fmt: skip
-    found = printed_ratio(stated, {"n": 10})  # type: ignore[arg-type]
+    found = published_ratio(stated, {"n": 10})  # type: ignore[arg-type]
     assert (found.ratio, found.low, found.high) == pytest.approx((2.0, 1.5 / 1.5, 2.5 / 0.5))
 
 
@@ -410,6 +413,6 @@ def test_the_command_judges_what_a_smoke_run_measured_and_cannot_test_its_one_bl
     size = next(row for row in json.loads(capfd.readouterr().out) if row["id"] == "bookstore.size.xml-larger")
     assert (size["verdict"], size["ratio"]) == ("inconclusive", pytest.approx(1.45, abs=0.05))
     assert "cannot test" in size["why"]
-    three = evidence.verdicts(evidence.measures(evidence.stored_means())).set_index("id")
+    three = evidence.Evidence.of(evidence.stored_means()).verdicts.set_index("id")
     assert three["verdict"]["bookstore.size.xml-larger"] == "reproduced"
     assert three["blocks"]["bookstore.size.xml-larger"] == 3

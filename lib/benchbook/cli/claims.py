@@ -45,7 +45,7 @@ def _plain(value: Any) -> Any:
 
 
 def _text(rows: list[dict[str, Any]]) -> str:
-    from benchbook.evidence.words import figures
+    from benchbook.evidence.comparisons import figures
 
     wide = max(shutil.get_terminal_size().columns, NARROW)
     shown = [
@@ -66,7 +66,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
 
 def _ratio(row: dict[str, Any]) -> str:
     """Return the ratio with its interval; an open end is that of a wait that ran out."""
-    from benchbook.evidence.words import figures
+    from benchbook.evidence.comparisons import figures
 
     if row["ratio"] is None:
         return ""

@@ -138,7 +138,7 @@ class Tested(Stated):
     @property
     def direction(self) -> str:
         """The direction or order that is claimed, in words."""
-        return str(self.claimed)
+        raise NotImplementedError
 
     @model_validator(mode="after")
     def _sizes_are_of_contrasts(self) -> Self:
@@ -148,14 +148,24 @@ class Tested(Stated):
         return self
 
 
-class Ratio(Tested):
+class Directed(Tested):
+    """A claim that something is more, less or as much."""
+
+    claimed: Direction
+    test: Literal["ratio"] = "ratio"
+
+    @property
+    @override
+    def direction(self) -> str:
+        return self.claimed
+
+
+class Ratio(Directed):
     """``a`` takes more, less or as much as ``b``."""
 
     compare: Literal["ratio"]
     a: Settings
     b: Settings
-    claimed: Direction
-    test: Literal["ratio"] = "ratio"
 
     @override
     def sides(self) -> dict[str, Settings]:
@@ -166,15 +176,13 @@ class Ratio(Tested):
         return [((1, "a"), (-1, "b"))]
 
 
-class Trend(Tested):
+class Trend(Directed):
     """``a`` takes more, less or as much at the last level of `over` as at its first; `per_item`: level for level."""
 
     compare: Literal["trend"]
     a: Settings = {}
     over: dict[str, Annotated[Levels, Field(min_length=2)]]
     per_item: bool = False
-    claimed: Direction
-    test: Literal["ratio"] = "ratio"
 
     @model_validator(mode="after")
     def _has_one_factor(self) -> Self:
@@ -198,15 +206,13 @@ class Trend(Tested):
         return float(levels[-1] / levels[0]) if self.per_item else 1.0
 
 
-class Interaction(Tested):
+class Interaction(Directed):
     """``a`` over ``b`` is more, less or as much at the last level of `over` as at its first."""
 
     compare: Literal["interaction"]
     a: Settings
     b: Settings
     over: dict[str, Annotated[Levels, Field(min_length=2)]]
-    claimed: Direction
-    test: Literal["ratio"] = "ratio"
 
     @model_validator(mode="after")
     def _has_one_factor(self) -> Self:

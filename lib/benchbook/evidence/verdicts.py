@@ -11,14 +11,12 @@ import pandas as pd
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
     Claim,
-    Interaction,
+    Directed,
     Level,
     PublishedRatio,
     Rank,
-    Ratio,
     Settings,
     Tested,
-    Trend,
     Untestable,
     label,
     published_ratio,
@@ -117,7 +115,7 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
         be judged; ``contrast, ratio, low, high, published, blocks`` are those of the one that decided; ``why`` says in
         words what was found. ``untrusted`` is True when identical arms of the study differed on that host.
     """
-    by_claim: dict[str, dict[Place, list[dict[str, Any]]]] = {}
+    by_claim: dict[str, dict[Place, list[Mapping[Any, Any]]]] = {}
     for row in contrasts.to_dict("records"):
         by_claim.setdefault(row["id"], {}).setdefault((row["host"], row["lane"]), []).append(row)
     wanted = claim_files.claims() if claims is None else claims
@@ -229,13 +227,13 @@ def _verdict(claim: Tested, found: Effect, held: float, paper: PublishedRatio) -
     if isinstance(claim, Rank):
         verdict = judge(found, "more", claim.margin)  # an order has no size
         return "inconclusive" if verdict in ("reproduced", "direction only") and not held >= SURE else verdict
-    assert isinstance(claim, Ratio | Trend | Interaction)
+    assert isinstance(claim, Directed)
     bound = replace(found, ratio=found.ratio / claim.than, low=found.low / claim.than, high=found.high / claim.than)
     size = None if claim.than != 1 or paper.ratio != paper.ratio else (paper.low, paper.high)
     return judge(bound, claim.claimed, claim.margin, size)
 
 
-def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[str, Any]]]) -> Iterator[dict[str, Any]]:
+def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of one claim: one a place, or one that says why there is none."""
     about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
     nothing = {
@@ -254,7 +252,7 @@ def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[str, Any]]]) 
         yield {**about, "host": host, "lane": lane, **_overall(claim, rows)}
 
 
-def _overall(claim: Tested, rows: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+def _overall(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
     verdict = together((row["verdict"] for row in rows), most=claim.most)
     able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
@@ -285,7 +283,7 @@ def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:
     return "; ".join(parts)
 
 
-def _overall_words(rows: Sequence[Mapping[str, Any]]) -> str:
+def _overall_words(rows: Sequence[Mapping[Any, Any]]) -> str:
     """Return why a claim has its verdict: what each contrast found, those that say the same verdict counted."""
     if len(rows) == 1:
         return str(rows[0]["why"])

@@ -13,7 +13,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
-from benchbook.evidence.words import figures as digits
+from benchbook.evidence.comparisons import figures as digits
 from benchbook.figures import style
 from benchbook.figures.dots import plain
 from benchbook.figures.sheet import mark, sheet

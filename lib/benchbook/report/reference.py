@@ -15,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import report
-from benchbook.evidence.words import figures
+from benchbook.evidence.comparisons import figures
 from benchbook.report import merge
 from benchbook.report.builder import STAMP
 
