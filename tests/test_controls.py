@@ -10,7 +10,7 @@ import pytest
 
 import constructed
 from benchbook import evidence
-from benchbook.evidence import comparisons as words
+from benchbook.evidence.comparisons import sentence
 from benchbook.figures import registry
 
 
@@ -96,7 +96,7 @@ def test_that_nothing_differs_is_said_only_of_what_is_equivalent(low: float, hig
         "metric": "wall_time", "n_a": 6, "n_b": 6, "detectable_ratio": 1.1, "published_ratio": float("nan"),
         "stand_in": False,
     }  # fmt: skip
-    assert words.sentence(row).startswith(said)
+    assert sentence(row).startswith(said)
 
 
 def test_drift_tells_the_load_and_how_far_the_blocks_moved(rows: pd.DataFrame) -> None:

@@ -300,7 +300,7 @@ def test_holm_corrects_over_a_study_and_no_further():
     ]
     table = comparisons(pd.concat([*small, *other]))
     ours = table[table["study"] == "bookstore"]
-    assert ours["p_holm"].tolist() == pytest.approx([max(ours["p"]), 2 * min(ours["p"])])
+    assert sorted(ours["p_holm"]) == pytest.approx([2 * min(ours["p"]), max(ours["p"])])
     driven = table[(table["study"] == "drivers") & (table["metric"] == "wall_time")].iloc[0]
     assert driven["p_holm"] == driven["p"]
 

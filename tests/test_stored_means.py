@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 import constructed
 from benchbook import evidence, figures, results
+from benchbook.evidence import means as units
 from benchbook.figures import points
 from benchbook.figures.provenance import provenance
 
@@ -53,9 +54,24 @@ def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done")
 
 
 def of_every_row() -> pd.DataFrame:
-    """Return the reference: pandas, from all single values."""
-    means = evidence.block_means(results.observations())
-    return means.sort_values(SORTED, ignore_index=True)
+    """Return the reference: pandas' means of all single values."""
+    rows = results.observations()
+    rows = rows.assign(censored=rows["censored"].fillna(False).astype(bool))
+    rows = rows[(rows["value"].notna() | rows["censored"]) & rows["state"].eq("done")].reset_index(drop=True)
+    unit = rows.groupby(units.UNIT, dropna=False, sort=False).ngroup()
+    low, high = (unit.map(rows["value"].groupby(unit).quantile(q)) for q in (0.25, 0.75))
+    reach = (1.5 * (high - low)).where(unit.map(unit.groupby(unit).size()) >= 5, np.inf)
+    inside = rows["value"].where(rows["value"].between(low - reach, high + reach))
+    grouped, censored = rows["value"].groupby(unit), rows["censored"].groupby(unit).any()
+    carried = rows.loc[~unit.duplicated(), rows.columns.difference([*units.OF_A_REPETITION, *units.OF_THE_RUN])]
+    found = carried.set_index(unit[~unit.duplicated()]).assign(
+        rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
+        value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
+        outliers=grouped.count() - inside.groupby(unit).count(),
+        value_without=inside.groupby(unit).mean().mask(censored),
+        started_at=rows["started_at"].groupby(unit).min(), last_started_at=rows["started_at"].groupby(unit).max(),
+    )  # fmt: skip
+    return found.sort_values(SORTED, ignore_index=True)
 
 
 def same(found: pd.DataFrame, expected: pd.DataFrame, **options: Any) -> None:
@@ -74,7 +90,7 @@ def test_the_means_are_those_of_every_row(
 ) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("drawn")))
-        patch.setattr(stored, "BATCH", batch)
+        patch.setattr(units, "BATCH", batch)
         for place, quantities in enumerate(drawn):
             written(f"cell{place // 2}", place % 2, rows(quantities))
         expected, found = of_every_row(), evidence.stored_means()

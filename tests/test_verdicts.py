@@ -119,7 +119,7 @@ def test_only_an_interval_inside_the_margin_says_that_there_is_no_difference() -
 def test_where_no_ratio_can_be_had_the_difference_tells_the_direction(
     difference: tuple[float, float], claimed: Any, expected: str
 ) -> None:
-    assert judge(Effect(difference=difference), claimed, 1.1) == expected
+    assert judge(Effect(difference=(nan, *difference)), claimed, 1.1) == expected
 
 
 @pytest.mark.parametrize(
