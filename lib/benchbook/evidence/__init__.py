@@ -1,10 +1,15 @@
-"""Published numbers against observations: block means, comparisons, claims and their verdicts, what qualifies them."""
+"""All that a run's observations say: block means, comparisons, claims and their verdicts, what qualifies them."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import pandas as pd
 
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls, untrusted
 from benchbook.evidence.diagnostics import drift, drift_words, null_baseline, null_baseline_words, warmups
-from benchbook.evidence.evidence import Evidence
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
@@ -39,3 +44,51 @@ __all__ = [
     "verdicts",
     "warmups",
 ]
+
+
+@dataclass(frozen=True)
+class Evidence:
+    """What was measured and what follows from it; each part is computed when it is first asked for, and kept.
+
+    Parameters
+    ----------
+    means
+        Block means of all quantities, stored and derived, of both arms, as `benchbook.evidence.measures` returns them.
+    """
+
+    means: pd.DataFrame
+
+    @classmethod
+    def of(cls, observations: pd.DataFrame) -> Self:
+        """Return the evidence of observations, or of their block means."""
+        return cls(measures(observations))
+
+    @cached_property
+    def published(self) -> pd.DataFrame:
+        """Every number that the papers print, as `benchbook.evidence.published` returns them."""
+        return published()
+
+    @cached_property
+    def comparisons(self) -> pd.DataFrame:
+        """Every comparison of the five papers, as `benchbook.evidence.comparisons` returns them."""
+        return comparisons(self.means)
+
+    @cached_property
+    def controls(self) -> pd.DataFrame:
+        """Every pair of identical arms, as `benchbook.evidence.controls` returns them."""
+        return controls(self.means)
+
+    @cached_property
+    def untrusted(self) -> frozenset[tuple[str, str]]:
+        """The studies and hosts whose identical arms differ."""
+        return untrusted(self.controls)
+
+    @cached_property
+    def contrasts(self) -> pd.DataFrame:
+        """Every contrast of every claim, as `benchbook.evidence.judged` returns them."""
+        return judged(self.means, controls=self.controls)
+
+    @cached_property
+    def verdicts(self) -> pd.DataFrame:
+        """Every claim with its verdict, as `benchbook.evidence.verdicts` returns them."""
+        return verdicts(self.contrasts)
