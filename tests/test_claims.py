@@ -6,7 +6,7 @@ import pytest
 
 from benchbook import evidence
 from benchbook.evidence.claim_files import delivered, read
-from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
+from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, filled, published_keys
 from benchbook.inputs import InputError
 from benchbook.studies import replication
 
@@ -61,6 +61,15 @@ claims:
     published: {a: ["Table II", "MySQL", "{n}"], b: ["Table II", "MongoDB", "{n}"]}
     margin: time
   - {id: crud.design, says: It scales out., where: introduction, compare: untestable, why: one machine runs here}
+comparisons:
+  - name: engines
+    by: engine
+    pairs: {each: [mysql+relational, mongodb]}
+    shown: [topology, n]
+    quantities: [{operation: [insert], role: [client], metric: [elapsed_time]}]
+published:
+  - {metric: [elapsed_time], operation: [insert], at: {topology: single}, key: [Table II, "{engine}", "{n}"]}
+called: {engine: {mysql+relational: MySQL, mongodb: MongoDB}}
 """
 
 
@@ -123,6 +132,16 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("- id: crud.insert.linear", "- id: tcp.insert.linear", 28, "the id begins with the study: crud"),
         ("study: crud", "study: tcp", 1, "the study of this file, crud"),
         ("margins:", "margin:", 2, "no section 'margin': did you mean 'margins'?"),
+        (
+            "[mysql+relational, mongodb]}",
+            "[mysql+relational, mongdb]}",
+            43,
+            "no value 'mongdb': did you mean 'mongodb'?",
+        ),
+        ("by: engine", "by: engin", 52, "no parameter 'engin': did you mean 'engine'?"),
+        ("shown: [topology", "shown: [topologi", 52, "no parameter 'topologi': did you mean 'topology'?"),
+        ("[elapsed_time]}]", "[elapsd_time]}]", 52, "did you mean 'elapsed_time'?"),
+        ("key: [Table II", "key: [Table XX", 58, "published: no source 'Table XX'"),
     ],
 )
 def test_a_mistake_is_told_with_its_line_its_claim_and_the_nearest_right_name(
@@ -134,6 +153,18 @@ def test_a_mistake_is_told_with_its_line_its_claim_and_the_nearest_right_name(
         read(path)
     assert refused.value.where.endswith(f"/crud.yaml:{line}")
     assert told in refused.value.message
+
+
+def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_numbers_are_printed(tmp_path: Path) -> None:
+    found = read(written(tmp_path, WRITTEN))
+    (one,) = found.comparisons
+    assert (one.study, one.every_pair()) == ("crud", [("mysql+relational", "mongodb")])
+    assert [quantity.metric for quantity in one.every_quantity()] == ["elapsed_time"]
+    (place,) = found.published
+    assert place.holds(("insert", "client", "elapsed_time"), {"topology": "single"})
+    assert not place.holds(("insert", "client", "elapsed_time"), {"topology": "replicated"})
+    key = filled(place.key, found.called, {"engine": "mongodb", "n": 1000})
+    assert key == ("Table II", "MongoDB", "1000")
 
 
 def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
