@@ -11,7 +11,7 @@ from benchbook import evidence, figures
 from benchbook.evidence import Evidence
 from benchbook.figures import verdict_rows, verdicts
 from benchbook.papers import recomputed
-from benchbook.report import show, words
+from benchbook.report import reference, show, words
 
 ROW = {
     "id": "crud.one", "study": "crud", "says": "A takes <longer> than B.", "where": "Table II", "compare": "ratio",
@@ -142,6 +142,24 @@ def test_without_any_result_every_page_stands_and_says_so():
         assert exhibit.figure is not None
         assert any("not run in this profile" in note for note in exhibit.notes)
     assert "None of this paper's claims" in show.claims(judged[judged["study"] == "tcp"], table({})).data
+
+
+def test_the_kept_page_has_a_line_a_claim_and_what_did_not_run():
+    nothing = dict.fromkeys(("ratio", "low", "high", "published"), nan)
+    rows = table({"says": "A | B"}, nothing | {"lane": "", "verdict": verdicts.NOT_TESTABLE, "why": "only <one> ran"})
+    absent = pd.DataFrame(
+        [["crud", "skipped", 3, "n: 1", "no <server>"]], columns=["Study", "State", "Cells", "Which", "Why"]
+    )
+    said = reference.page("quick", rows, absent).splitlines()
+    assert "1 reproduced, 1 not testable here." in said
+    assert "| A / B | python | reproduced | 2.00 (1.50 to …) | 1.90 | 2.00 (1.50 to any more) in 3 blocks |" in said
+    assert "| A takes <longer> than B. |  | not testable here |  |  | only <one> ran |" in said
+    assert said[-3:] == [
+        "| Study | State | Cells | Which | Why |",
+        "|---|---|--:|---|---|",
+        "| crud | skipped | 3 | n: 1 | no <server> |",
+    ]
+    assert "## What did not run" not in reference.page("quick", rows, absent.iloc[:0])
 
 
 def test_sentences_count_what_the_verdicts_are():

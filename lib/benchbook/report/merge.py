@@ -25,19 +25,7 @@ DAMAGED: Final = "what was measured is damaged: it is left out, and measured aga
 
 @dataclass(frozen=True)
 class Merged:
-    """A profile's cells and what they measured.
-
-    Parameters
-    ----------
-    profile
-        Its name.
-    cells
-        As `benchbook.grid.plan` lists them.
-    means
-        The block means of the finished ones, as `benchbook.evidence.stored_means` returns them.
-    folder
-        Where its figures go.
-    """
+    """A profile's cells, the block means of the finished ones, and the folder where its figures go."""
 
     profile: str
     cells: list[grid.Cell]
@@ -55,9 +43,13 @@ class Merged:
             frame: pd.DataFrame = connection.execute(sql).df()
             return frame
 
-    def draw(self) -> int:
-        """Draw every figure and set every table; return how many files were written."""
-        return len(figures.draw_all(self.evidence, self.folder, self.profile))
+    def draw(self) -> None:
+        """Draw every figure and set every table."""
+        figures.draw_all(self.evidence, self.folder, self.profile)
+
+    def of(self, study: str) -> list[grid.Cell]:
+        """Return one study's cells."""
+        return [cell for cell in self.cells if cell.study == study]
 
 
 def merge(profile: str) -> Merged:
@@ -93,15 +85,15 @@ def ran(merged: Merged) -> pd.DataFrame:
 def unfinished(merged: Merged) -> pd.DataFrame:
     """Return what is not done: a row for the cells of a study that one reason keeps, how many and which."""
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
-    told = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
-    kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
+    reasons = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
     lost = results.lost()
+    kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":
             never = DAMAGED if cell.key in lost else "not run yet"
-            why = told.get((cell.identity, cell.block)) or cell.missing or never
+            why = reasons.get((cell.identity, cell.block)) or cell.missing or never
             kept.setdefault((cell.study, STATES[cell.state], why), []).append(cell)
-    every = {study: _levels([cell for cell in merged.cells if cell.study == study]) for study in studies.SLUGS}
+    every = {study: _levels(merged.of(study)) for study in studies.SLUGS}
     rows = [
         {"Study": study, "State": state, "Cells": len(cells), "Which": _apart(_levels(cells), every[study]), "Why": why}
         for (study, state, why), cells in kept.items()
@@ -119,7 +111,7 @@ def left_out(merged: Merged) -> pd.DataFrame:
     rows: list[dict[str, str]] = []
     for study in studies.SLUGS:
         theirs = _levels(grid.plan([study], "paper"))
-        mine = _levels([cell for cell in merged.cells if cell.study == study])
+        mine = _levels(merged.of(study))
         for name, levels in theirs.items():
             ran_here = mine.get(name, [])
             fewer = name in COUNTS and max(ran_here, default=0) < max(levels)
@@ -135,21 +127,13 @@ def _levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
     for cell in cells:
         for name, value in cell.parameters.model_dump().items():
             levels.setdefault(name, {})[json.dumps(value)] = value
-    found = {
-        name: sorted(values.values(), key=lambda value: (str(type(value)), value))
-        for name, values in levels.items()
-        if name != "arm"
-    }
+    levels.pop("arm", None)
+    found = {name: sorted(some.values(), key=lambda one: (str(type(one)), one)) for name, some in levels.items()}
     return found | {"blocks": [len({cell.block for cell in cells})]}
 
 
 def _listed(levels: list[Any]) -> str:
-    return (
-        ", ".join(
-            f"{level:,}" if isinstance(level, int) and not isinstance(level, bool) else str(level) for level in levels
-        )
-        or "none"
-    )
+    return ", ".join(f"{level:,}" if type(level) is int else str(level) for level in levels) or "none"
 
 
 def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
@@ -168,11 +152,11 @@ def servers(merged: Merged) -> pd.DataFrame:
     """Return the settings that each product's primary ran with, a row a product and number of nodes."""
     rows: dict[tuple[str, int, str], None] = {}
     for one in environments(merged.means):
-        told = one.get("servers") or {}
-        if nodes := told.get("nodes"):
-            primary = _flat(told.get("settings", {}).get("primary", {}))
+        ran_on = one.get("servers") or {}
+        if nodes := ran_on.get("nodes"):
+            primary = _flat(ran_on.get("settings", {}).get("primary", {}))
             settings = ", ".join(f"{name} = {value}" for name, value in sorted(primary.items()) if value is not None)
-            rows[told["product"], len(nodes), settings] = None
+            rows[ran_on["product"], len(nodes), settings] = None
     return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
 
 
@@ -197,9 +181,8 @@ def machine(merged: Merged) -> pd.DataFrame:
     facts["Memory"] = ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in where if one.get("memory")}))
     facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
     facts["Load when a cell began"] = f"{min(loads):.2f} to {max(loads):.2f}" if loads else ""
-    facts["Libraries"] = ", ".join(
-        sorted({f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()})
-    )
+    libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}
+    facts["Libraries"] = ", ".join(sorted(libraries))
     measured = span(merged.means)
     facts["Measured"] = " to ".join(f"{moment:%Y-%m-%d %H:%M}" for moment in measured) + " UTC" if measured else ""
     return pd.DataFrame([(name, text) for name, text in facts.items() if text], columns=["This machine", ""])

@@ -8,16 +8,16 @@ verdicts as a page of Markdown, with what did not run and why.
 import argparse
 import shutil
 import sys
-from collections.abc import Hashable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
-from benchbook import report
-from benchbook.evidence.comparisons import figures
+from benchbook import figures, report
+from benchbook.evidence.comparisons import figures as ratio_in_words
 from benchbook.report import merge
 from benchbook.report.builder import STAMP
+from benchbook.report.show import TEMPLATES
 
 MEANS: Final = "block_means.parquet"
 PAGE: Final = "verdicts.md"
@@ -39,35 +39,23 @@ def keep(profile: str, folder: Path) -> None:
 
 def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
     """Return a profile's verdicts as Markdown, a table a study, and what did not run."""
-    said = [
-        f"# Verdicts on what the papers claim, from profile `{profile}`",
-        "",
-        "A verdict rests on the effect's 95 % interval and the margin that was fixed beforehand, never on p alone. "
-        f"The numbers behind it are in `{MEANS}`; `benchbook claims` prints the same of your own run.",
+    studies = [
+        (study, group["verdict"].value_counts().to_dict(), list(map(_row, figures.each(group))))
+        for study, group in verdicts.groupby("study", sort=False)
     ]
-    for study, group in verdicts.groupby("study", sort=False):
-        counts = ", ".join(f"{count} {verdict}" for verdict, count in group["verdict"].value_counts().items())
-        said += ["", f"## {study}", "", counts + ".", "", "| claim | lane | verdict | here | published | why |"]
-        said += ["|---|---|---|---|---|---|", *(_row(row) for row in group.to_dict("records"))]
-    if len(unfinished):
-        said += ["", "## What did not run", "", "A cell is a point of the grid in one block.", ""]
-        said += [_cells(unfinished.columns), "|---|---|--:|---|---|", *map(_cells, unfinished.to_numpy())]
-    return "\n".join(said) + "\n"
+    absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
+    template = TEMPLATES.get_template("verdicts.md.j2")
+    return template.render(profile=profile, means=MEANS, studies=studies, absent=absent) + "\n"
 
 
-def _row(row: Mapping[Hashable, Any]) -> str:
-    here = _number(row["ratio"])
-    if here and _number(row["low"]):
-        here += f" ({_number(row['low'])} to {_number(row['high']) or '…'})"
-    return _cells([row["says"], row["lane"] or "", row["verdict"], here, _number(row["published"]), row["why"]])
+def _row(row: "figures.Row") -> list[str]:
+    here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
+    here += f" ({low} to {high or '…'})" if here and low else ""
+    return [row.says, row.lane or "", row.verdict, here, _number(row.published), row.why]
 
 
-def _cells(values: Iterable[object]) -> str:
-    return f"| {' | '.join(str(value).replace('|', '/') for value in values)} |"
-
-
-def _number(value: object) -> str:
-    return figures(value) if isinstance(value, float) and abs(value) < float("inf") else ""
+def _number(value: float) -> str:
+    return ratio_in_words(value) if abs(value) < float("inf") else ""
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 import pandas as pd
 from IPython.display import HTML, Markdown, display
-from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
 from benchbook import figures
 from benchbook.figures.caveats import mark
@@ -37,14 +37,16 @@ LONG: Final = 60
 """Characters from which a cell's text gets a wide column."""
 
 CARDS: Final = "Each card below is computed when this page is built; the call beneath it gives it by itself."
-_CLAIMS: Final = {"Claim": "text", "Verdict": "text", "Here": "here", "Published": "published", "Contrasts": ""}
-_TESTS: Final = {"Quantity": "text", "Ratio, published": "published", "Ratio, here": "here"} | dict.fromkeys(
-    ("p", "p (Holm)", "Hedges g", "Detectable ratio"), ""
-)
 
 
 def study(
-    merged: Merged, slug: str, *, own: str, tests: str, own_tests: Sequence[Shown] = (), also: Sequence[Shown] = ()
+    merged: Merged,
+    slug: str,
+    *,
+    own: str,
+    tests: str,
+    own_tests: Sequence[Shown] = (),
+    also: Sequence[str | Shown] = (),
 ) -> None:
     """Show all of one study: its claims, the paper's own numbers, the sound tests, its figures and its tables.
 
@@ -63,17 +65,17 @@ def study(
         table[table["study"] == slug] for table in (merged.evidence.verdicts, merged.evidence.comparisons)
     )
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
-    tell(f"### Claims of {slug}", words.study_verdicts(verdicts), claims(verdicts, merged.evidence.contrasts))
-    tell(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
-    tell(*own_tests, findings(follow), checks(checked))
-    tell(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
-    tell(comparisons(found, f"all {len(found)} comparisons", "Nothing to compare in this profile."), *also)
+    output(f"### Claims of {slug}", words.study_verdicts(verdicts), claims(verdicts, merged.evidence.contrasts))
+    output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
+    output(*own_tests, findings(follow), checks(checked))
+    output(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
+    output(comparisons(found, f"all {len(found)} comparisons", "Nothing to compare in this profile."), *also)
     for head, registry in (("Figures", figures.FIGURES), ("Tables", figures.TABLES)):
         mine = [name for name in registry if name.startswith(f"{slug}_") and not VERDICTS.search(name)]
-        tell(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
+        output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
 
 
-def tell(*parts: str | Shown) -> None:
+def output(*parts: str | Shown) -> None:
     """Show one thing after the other; a text is Markdown."""
     for part in parts:
         display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
@@ -81,7 +83,7 @@ def tell(*parts: str | Shown) -> None:
 
 def verdicts(folder: Path) -> None:
     """Show the sheets of verdicts of every study."""
-    tell(*(exhibit(folder, name) for name in figures.FIGURES if VERDICTS.search(name)))
+    output(*(exhibit(folder, name) for name in figures.FIGURES if VERDICTS.search(name)))
 
 
 def exhibit(folder: Path, name: str) -> Shown:
@@ -151,12 +153,8 @@ def comparisons(found: pd.DataFrame, fold: str, otherwise: str) -> Shown:
     if found.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
     ordered = _ordered(found)
-    rows = [
-        (row, f"{figures.METRICS.get(row.metric, row.metric)}, {row.operation.replace('_', ' ')}, {row.role}",
-         _mark(row), where, _numbers(row))
-        for row, where in zip(figures.each(ordered), _varying(ordered["factors"]), strict=True)
-    ]  # fmt: skip
-    return _html("comparisons", fold=fold, heads=_heads(_TESTS), kinds=list(_TESTS.values()), rows=rows)
+    rows = list(zip(figures.each(ordered), _varying(ordered["factors"]), strict=True))
+    return _html("comparisons", fold=fold, rows=rows)
 
 
 def _ordered(found: pd.DataFrame) -> pd.DataFrame:
@@ -179,12 +177,6 @@ def _mark(row: "figures.Row") -> str:
     return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
-def _numbers(row: "figures.Row") -> list[str]:
-    """Return a comparison's numbers, in the order of the columns."""
-    detectable = NOT_PRINTED if pd.isna(row.detectable_ratio) else end(row.detectable_ratio)
-    return [number(row.published_ratio), _estimate(row), _p(row.p), _p(row.p_holm), number(row.hedges_g), detectable]
-
-
 def _estimate(row: "figures.Row") -> str:
     if row.ratio == row.ratio:
         return number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
@@ -193,7 +185,8 @@ def _estimate(row: "figures.Row") -> str:
     return NOT_PRINTED
 
 
-def _p(p: float) -> str:
+def p_value(p: float) -> str:
+    """Return a p-value as it is read."""
     return NOT_PRINTED if p != p else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
 
 
@@ -203,26 +196,12 @@ def end(value: float) -> str:
         return "∞"
     if value > FAR:
         return f"> {FAR:,}"
-    return "0" if value == 0 else f"< {1 / FAR:g}" if value < 1 / FAR else number(value)
+    return f"< {1 / FAR:g}" if 0 < value < 1 / FAR else number(value)
 
 
-def students(tests: pd.DataFrame) -> Shown:
+def students(tests: pd.DataFrame) -> HTML:
     """Show `benchbook.evidence.student_as_published`: a paper's own tests, recomputed from its printed samples."""
-    return frame(
-        pd.DataFrame(
-            {
-                "Measure": tests["measure"],
-                "Commas": tests["reading"],
-                "Values, JSON": tests["n_json"],
-                "Values, XML": tests["n_xml"],
-                "t": tests["t"].map(number),
-                "p (Student)": tests["p"].map(_p),
-                "p (Welch)": tests["p_welch"].map(_p),
-                "p printed": tests["printed"],
-                "": tests["agrees"].map({True: "agrees", False: "differs"}),
-            }
-        )
-    )
+    return _html("students", rows=list(figures.each(tests)))
 
 
 def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
@@ -242,7 +221,7 @@ def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
         (row, f"{row.where}; {row.lane} lane" if several else row.where, *_why(row, apart))
         for row in figures.each(able)
     ]
-    return _html("claims", heads=_CLAIMS, judged=judged, rest=list(figures.each(rest)), untrusted=UNTRUSTED)
+    return _html("claims", judged=judged, rest=list(figures.each(rest)), untrusted=UNTRUSTED)
 
 
 def _why(row: "figures.Row", apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
@@ -276,13 +255,16 @@ def _digits(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 
-_TEMPLATES: Final = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "template"), autoescape=True, undefined=StrictUndefined
+TEMPLATES: Final = Environment(
+    loader=FileSystemLoader(Path(__file__).parent / "template"),
+    autoescape=select_autoescape(["html.j2"]),
+    undefined=StrictUndefined,
 )
-_TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits}
-_TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE}
+TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits, "p_value": p_value}
+TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark}
+TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": figures.METRICS}
 
 
 def _html(template: str, **parts: Any) -> HTML:
     """Return a template filled in; whatever it is given is escaped."""
-    return HTML(_TEMPLATES.get_template(f"{template}.html.j2").render(parts))  # type: ignore[no-untyped-call]
+    return HTML(TEMPLATES.get_template(f"{template}.html.j2").render(parts))  # type: ignore[no-untyped-call]

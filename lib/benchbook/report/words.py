@@ -38,31 +38,25 @@ def headline(merged: Merged) -> str:
     table = ran(merged).set_index("Study")
     without = [study for study in studies.SLUGS if not table.loc[study, "Done"]]
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
-    said = [
-        f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
-        f"{merged.means['rows'].sum():,} values."
-    ]
+    said = f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
+    said += f"{merged.means['rows'].sum():,} values. "
     if without:
-        said.append(f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone.")
-    return " ".join([*said, _stand_ins(merged)]) + "\n" + _left_out(merged)
+        said += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
+    absent = [
+        f"- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
+        for one in grid.left_out(profile=merged.profile)
+    ]
+    return "\n".join([said + _stand_ins(merged.means), *absent])
 
 
-def _stand_ins(merged: Merged) -> str:
-    rows = merged.means[merged.means["stand_in"].fillna(False).astype(bool)]
+def _stand_ins(means: pd.DataFrame) -> str:
+    rows = means[means["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
     said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
-    tried = merged.means.drop(rows.index)["engine"].dropna().unique()
-    if unproven := [engine for engine in sorted(tried) if untested(engine)]:
+    real = means.drop(rows.index)["engine"].dropna().unique()
+    if unproven := [engine for engine in sorted(real) if untested(engine)]:
         said += f" Their adapters met no real server while they were written: {', '.join(unproven)}."
     return said
-
-
-def _left_out(merged: Merged) -> str:
-    """Return a list of the products that the profile has only where their server is found, and how to get each."""
-    return "".join(
-        f"\n- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
-        for one in grid.left_out(profile=merged.profile)
-    )
 
 
 def found(table: pd.DataFrame) -> str:
@@ -71,13 +65,11 @@ def found(table: pd.DataFrame) -> str:
     if tested.empty:
         return "No comparison could be tested: it takes two blocks or more of both sides."
     stands = int((tested["p_holm"] < ALPHA).sum())
-    said = [f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction."]
+    said = f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction. "
     if len(ratios := tested["detectable_ratio"].dropna()):
-        said.append(
-            "The smallest effect that these blocks could have shown is a ratio of "
-            f"{number(ratios.median())} in the median, {number(ratios.min())} at best."
-        )
-    return " ".join([*said, _against_paper(table)])
+        said += "The smallest effect that these blocks could have shown is a ratio of "
+        said += f"{number(ratios.median())} in the median, {number(ratios.min())} at best. "
+    return said + _against_paper(table)
 
 
 def _against_paper(table: pd.DataFrame) -> str:
@@ -102,10 +94,10 @@ def cold_starts(table: pd.DataFrame) -> pd.DataFrame:
             "Format": table["format"].str.upper(),
             "Operation": table["operation"].str.replace("_", " "),
             "Blocks": table["shapes"],
-            "Steady from": table["start"].map(number),
-            "Mean, ms": (table["mean"] / 1e6).map(number),
-            "Steady, ms": (table["steady"] / 1e6).map(number),
-            "Cold / steady": table["cold_over_steady"].map(number),
+            "Steady from": table["start"],
+            "Mean, ms": table["mean"] / 1e6,
+            "Steady, ms": table["steady"] / 1e6,
+            "Cold / steady": table["cold_over_steady"],
         }
     )
 
@@ -130,10 +122,8 @@ def durability(merged: Merged) -> str:
     levels = sorted(set(merged.means["durability"].dropna()))
     if not levels:
         return "No store ran."
-    said = (
-        f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
-        "MongoDB's default does not wait for the disk, PostgreSQL's does."
-    )
+    said = f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
+    said += "MongoDB's default does not wait for the disk, PostgreSQL's does."
     in_memory = any(one.get("file_system_in_memory") for one in environments(merged.means))
     return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
 
@@ -143,23 +133,22 @@ def verdicts(table: pd.DataFrame) -> str:
     first = first_judged(table)
     counts = first["verdict"].value_counts()
     able = int(counts.drop(NOT_TESTABLE, errors="ignore").sum())
-    said = [f"The five papers make **{len(first)} claims** that compare; **{able} could be judged** by what ran here."]
+    said = f"The five papers make **{len(first)} claims** that compare; **{able} could be judged** by what ran here."
     if able:
-        told = [f"**{counts[name]} {name}** ({meaning})" for name, meaning in MEANINGS.items() if name in counts]
-        said.append(f"Of these: {', '.join(told)}.")
+        listed = [f"**{counts[name]} {name}** ({meaning})" for name, meaning in MEANINGS.items() if name in counts]
+        said += f" Of these: {', '.join(listed)}."
     if rest := int(counts.get(NOT_TESTABLE, 0)):
-        said.append(f"{rest} are not testable here; each study's table says why.")
-    doubted = sorted(set(first.loc[first["untrusted"].astype(bool), "study"]))
-    if doubted:
-        said.append(f"**Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †.")
-    return " ".join(said)
+        said += f" {rest} are not testable here; each study's table says why."
+    if doubted := sorted(set(first.loc[first["untrusted"].astype(bool), "study"])):
+        said += f" **Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †."
+    return said
 
 
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
     counts = first_judged(table)["verdict"].value_counts()
-    told = ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
-    return f"**{table['id'].nunique()} claims**: {told}."
+    listed = ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
+    return f"**{table['id'].nunique()} claims**: {listed}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:
