@@ -17,7 +17,8 @@ from couchbase.options import ClusterOptions
 from rethinkdb import r
 
 from benchbook.datasets import blog
-from benchbook.deployment import Deployment, Node, login
+from benchbook.deployment import Deployment, Node
+from benchbook.servers.address import login
 
 
 class Watcher:

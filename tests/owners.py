@@ -10,10 +10,11 @@ import pymysql
 from couchbase.exceptions import DocumentNotFoundException
 from rethinkdb import r
 
-from benchbook.databases.couchbase.bucket import StandInBucket
-from benchbook.databases.couchdb.http import Node as CouchDBNode
-from benchbook.databases.rethinkdb.adapter import connect
-from benchbook.deployment import Node, login
+from benchbook.databases.couchbase.adapter import StandInBucket
+from benchbook.databases.couchdb.http import HTTPNode
+from benchbook.databases.rethinkdb.server import connected
+from benchbook.deployment import Node
+from benchbook.servers.address import login
 
 MINE = {"mine": "keep me"}
 
@@ -166,7 +167,7 @@ class OfMySQL(Owner):
 class OfCouchDB(Owner):
     def __init__(self, node: Node) -> None:
         super().__init__(node)
-        self._ask = CouchDBNode(node.url).ask
+        self._ask = HTTPNode(node.url).ask
 
     def write(self, name: str) -> None:
         self._ask("PUT", f"/benchbook-{name}")
@@ -186,12 +187,9 @@ class OfCouchDB(Owner):
 
 class OfRethinkDB(Owner):
     def _run(self, query: Any) -> Any:
-        link = connect(self.node.url)
-        try:
+        with connected(self.node.url) as link:
             found = query.run(link)
             return found if isinstance(found, dict) else list(found)
-        finally:
-            link.close(noreply_wait=False)
 
     def write(self, name: str) -> None:
         if "benchbook" not in self._run(r.db_list()):

@@ -8,10 +8,10 @@ import pytest
 
 from benchbook import databases, servers
 from benchbook.cli import main
-from benchbook.deployment import Deployment, Node, location, login
+from benchbook.deployment import Deployment, Node
 from benchbook.grid import planning
 from benchbook.scrubbing import scrubbed, shown
-from benchbook.servers.address import variable
+from benchbook.servers.address import location, login, variable
 from standing import PASSWORDS
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -75,7 +75,7 @@ def test_every_command_tells_a_wrong_address_and_ends_as_ever(
     "url", ["mongodb://u:p@a:1,b:2/?replicaSet=rs0", "postgresql://u:p@a,[::1]:2/x", "http://[::1]/"]
 )
 def test_what_a_driver_can_read_is_left_to_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers.products.module(of(url)), "ask", lambda url: servers.address.Answer("99", None, {}))
+    monkeypatch.setattr(servers.servers_of(of(url)), "ask", lambda url: servers.address.Answer("99", None, {}))
     monkeypatch.setenv(variable(of(url)), url)
     assert isinstance(servers.find(of(url)), servers.Found)
 

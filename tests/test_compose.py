@@ -15,7 +15,7 @@ import yaml
 
 from benchbook import servers
 from benchbook.servers.address import given
-from benchbook.servers.products import here
+from benchbook.servers.programs import here
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent

@@ -8,7 +8,7 @@ import pytest
 
 from benchbook import servers
 from benchbook.deployment import Deployment
-from benchbook.servers import absent, address
+from benchbook.servers import address, programs
 from standing import needed
 
 
@@ -61,7 +61,7 @@ def test_a_stand_in_that_is_missing_says_why_in_a_line(
     if packages:
         package.write_text(json.dumps({"version": "9.0.0"}))
     monkeypatch.setenv("PATH", str(tmp_path))
-    monkeypatch.setattr(absent.paths, "harness", lambda lane: tmp_path / "harness")
+    monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / "harness")
     missing = servers.find("couchdb")
     assert isinstance(missing, servers.Missing)
     assert why in missing.why and "BENCHBOOK_COUCHDB_URL" in missing.why and "\n" not in missing.why

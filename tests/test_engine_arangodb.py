@@ -8,7 +8,7 @@ import pytest
 
 from benchbook import databases
 from benchbook.databases.arangodb import server
-from benchbook.databases.arangodb.adapter import ArangoServerError, document, kind, own_record
+from benchbook.databases.arangodb.adapter import ArangoDB, ArangoServerError, document, own_record
 from benchbook.databases.engine import TypeDecoder
 from test_engines import TYPED, awkward
 
@@ -38,7 +38,8 @@ def test_an_error_is_told_by_its_number() -> None:
         401: databases.UnreachableError,
         1: databases.EngineError,
     }
-    assert {number: kind(AnsweredError(number)) for number in kinds} == kinds
+    engine = ArangoDB.__new__(ArangoDB)
+    assert {number: engine.kind(AnsweredError(number)) for number in kinds} == kinds
 
 
 def test_a_server_that_is_not_there_is_told() -> None:

@@ -27,13 +27,14 @@ from pymongo.monitoring import CommandListener, CommandStartedEvent
 
 from benchbook import databases, servers
 from benchbook.databases import Engine
-from benchbook.databases.couchdb.http import Node as CouchDBNode
+from benchbook.databases.couchdb.http import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.datasets import Dataset, blog, phones
-from benchbook.deployment import Deployment, Node, Topology, login
+from benchbook.deployment import Deployment, Node, Topology
 from benchbook.registry import untested
 from benchbook.schemas import Field, Schema
+from benchbook.servers.address import login
 from cases import (
     CASES,
     COMMENTS,
@@ -258,7 +259,7 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
             plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
             return {plan["key"]: 1} if plan["key"] else {}
     if deployment.product == "couchdb":  # it counts no uses, and says which index it would take
-        ask = partial(CouchDBNode(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
+        ask = partial(HTTPNode(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
         index = ask({"selector": {"article_id": {"$eq": "any"}}})["index"]
         return {index["name"]: 1} if index["type"] == "json" else {}
     query = (

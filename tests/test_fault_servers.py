@@ -13,7 +13,7 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from benchbook import servers
-from benchbook.databases.couchdb.http import AnswerError, Node
+from benchbook.databases.couchdb.http import AnswerError, HTTPNode
 from benchbook.deployment import Deployment, Topology
 from benchbook.servers.fleet import Fleet
 from standing import WHEELS
@@ -78,9 +78,9 @@ def write_until_it_fails(deployment: Deployment) -> None:
             while True:
                 pages.insert_one({"page": os.urandom(50_000)})
     if deployment.product == "couchdb":
-        Node(url).ask("PUT", "/pages")
+        HTTPNode(url).ask("PUT", "/pages")
         while True:
-            Node(url).ask("POST", "/pages", {"page": os.urandom(50_000).hex()})
+            HTTPNode(url).ask("POST", "/pages", {"page": os.urandom(50_000).hex()})
     with psycopg.connect(url, autocommit=True) as connection:
         connection.execute("CREATE TABLE pages (page text)")
         connection.execute("ALTER TABLE pages ALTER page SET STORAGE EXTERNAL")

@@ -15,8 +15,8 @@ import pytest
 
 from benchbook import databases, lanes, servers
 from benchbook.databases import Engine
-from benchbook.deployment import Deployment, location
-from benchbook.servers.address import variable
+from benchbook.deployment import Deployment
+from benchbook.servers.address import location, variable
 from benchbook.studies import crud, drivers
 from owners import MINE, Owner, owner
 from standing import tamper

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchbook.databases.replica_polling import Question
+from benchbook.databases.replica_polling import ReplicaPoll
 from waiting import PATIENCE_S
 
 
@@ -16,14 +16,14 @@ def counting() -> Iterator[int]:
 
 def test_it_is_asked_until_the_answer_satisfies() -> None:
     answers = counting()
-    question = Question(lambda: next(answers))
+    question = ReplicaPoll(lambda: next(answers))
     assert question.until(lambda answer: answer == 5, PATIENCE_S, 0.001)
     assert next(answers) == 6
 
 
 def test_the_time_runs_out_between_answers() -> None:
     started = time.monotonic()
-    assert not Question(lambda: 0).until(lambda answer: answer == 1, 0.1, 0.001)
+    assert not ReplicaPoll(lambda: 0).until(lambda answer: answer == 1, 0.1, 0.001)
     assert time.monotonic() - started >= 0.09
 
 
@@ -35,7 +35,7 @@ def test_the_time_runs_out_without_an_answer_and_the_late_one_counts() -> None:
         let_go.wait()
         return 7
 
-    question = Question(ask)
+    question = ReplicaPoll(ask)
     for _ in range(2):
         started = time.monotonic()
         assert not question.until(lambda answer: True, 0.05, 0.001)
@@ -55,7 +55,7 @@ def test_what_the_question_raises_is_raised_and_it_can_be_asked_again(error: Exc
             raise answer
         return answer
 
-    question = Question(ask)
+    question = ReplicaPoll(ask)
     with pytest.raises(type(error), match=str(error)):
         question.until(lambda answer: True, PATIENCE_S, 0.001)
     assert question.until(lambda answer: answer == 1, PATIENCE_S, 0.001)
@@ -63,12 +63,12 @@ def test_what_the_question_raises_is_raised_and_it_can_be_asked_again(error: Exc
 
 def test_its_resolution_covers_the_last_answer_that_did_not_satisfy() -> None:
     answers = counting()
-    question = Question(lambda: next(answers))
+    question = ReplicaPoll(lambda: next(answers))
     assert question.until(lambda answer: answer == 2, PATIENCE_S, 0.01)
     assert question.resolution_ns >= 10e6
 
 
 def test_a_first_answer_that_satisfies_may_have_been_true_all_along() -> None:
-    question = Question(lambda: 1)
+    question = ReplicaPoll(lambda: 1)
     assert question.until(lambda answer: True, PATIENCE_S, 0.001, since_ns=time.perf_counter_ns() - 1_000_000_000)
     assert question.resolution_ns >= 1e9

@@ -27,7 +27,7 @@ from benchbook.registry import Product
 
 PRODUCTS = {
     "newcomer": Product(
-        title="Newcomer", server="benchbook.databases.newcomer.server", schemes=("newcomer",), processes=("newcomerd",)
+        title="Newcomer", schemes=("newcomer",), processes=("newcomerd",)
     )
 }
 """
@@ -59,7 +59,7 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path
 def add_newcomer(library: Path) -> None:
     folder = library / "databases" / "newcomer"
     folder.mkdir()
-    for name, text in {"__init__": "", "adapter": ADAPTER, "product": PRODUCT, "server": SERVER}.items():
+    for name, text in {"__init__": PRODUCT, "adapter": ADAPTER, "server": SERVER}.items():
         (folder / f"{name}.py").write_text(text)
     listed = (library / "registry.py").read_text()
     first = listed.index('    "mongodb": ')

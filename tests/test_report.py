@@ -115,33 +115,35 @@ def test_a_notebook_that_draws_nothing_is_no_report(house: Path, monkeypatch: py
     assert not (house / "figures" / "smoke" / builder.STAMP).exists()
 
 
-DRAWS = """
-from benchbook import workers
-ways = [workers.worker() for _ in range(2)]
-channels = [way.__enter__() for way in ways]
-drawing = []
-for channel in channels:
-    channel.send(os.getsid)
-    channel.send(0)
-    drawing.append(channel.recv()[1])
-os.kill(drawing[0], signal.SIGSTOP)
+FIGURES = """
+import os, pathlib, signal, time
+figures = pathlib.Path(os.environ["BENCHBOOK_FIGURES"])
+pids = [os.getpid()]
 """
 WAITS = """
-pids = pathlib.Path(os.environ["BENCHBOOK_FIGURES"], "pids")
-pids.with_name("new").write_text(" ".join(map(str, [os.getpid(), *drawing])))
-pids.with_name("new").rename(pids)
+(figures / "new").write_text(" ".join(map(str, pids)))
+(figures / "new").rename(figures / "pids")
 time.sleep(600)
 """
+STOPPED = f"{FIGURES}\n(figures / 'drawing').write_text(str(os.getpid()))\ntime.sleep(600)"
+STOPS = """
+while not ((figures / "drawing").exists() and (figures / "drawing").read_text()):
+    time.sleep(0.01)
+drawing = int((figures / "drawing").read_text())
+os.kill(drawing, signal.SIGSTOP)
+pids += [os.getppid(), drawing]
+"""
+DRAWS = f"from benchbook import workers\nworkers.each(exec, {[STOPPED, FIGURES + STOPS + WAITS]!r}, 2)"
 
 
 @pytest.mark.parametrize(
-    ("signum", "status", "does"), [(signal.SIGTERM, -signal.SIGTERM, DRAWS), (signal.SIGINT, 130, "drawing = []")]
+    ("signum", "status", "does"), [(signal.SIGTERM, -signal.SIGTERM, DRAWS), (signal.SIGINT, 130, FIGURES + WAITS)]
 )
 def test_a_report_that_is_ended_leaves_no_process(
     home: Path, house: Path, temporary: Path, signum: int, status: int, does: str
 ):
     notebook = nbformat.read(home / "notebooks" / builder.NOTEBOOK, 4)
-    notebook.cells.insert(1, nbformat.v4.new_code_cell(f"import os, pathlib, signal, time\n{does}\n{WAITS}"))
+    notebook.cells.insert(1, nbformat.v4.new_code_cell(does))
     nbformat.write(notebook, home / "notebooks" / builder.NOTEBOOK)
     command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:

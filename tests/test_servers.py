@@ -18,9 +18,10 @@ import pymysql
 import pytest
 
 from benchbook import folders, servers
-from benchbook.databases.couchdb.http import AnswerError, Node
-from benchbook.deployment import Deployment, login
+from benchbook.databases.couchdb.http import AnswerError, HTTPNode
+from benchbook.deployment import Deployment
 from benchbook.servers import fleet
+from benchbook.servers.address import login
 from waiting import PATIENCE_S, comes_true
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -59,9 +60,9 @@ def write(deployment: Deployment, value: int) -> None:
             cursor.execute("CREATE TABLE IF NOT EXISTS test.numbers (value int)")
             cursor.execute("INSERT INTO test.numbers VALUES (%s)", [value])
     elif deployment.product == "couchdb":
-        if Node(url).ask("PUT", "/values", none=(412,)):
+        if HTTPNode(url).ask("PUT", "/values", none=(412,)):
             follow(deployment)
-        Node(url).ask("PUT", f"/values/{value}", {})
+        HTTPNode(url).ask("PUT", f"/values/{value}", {})
     else:
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE TABLE IF NOT EXISTS numbers (value int)")
@@ -70,7 +71,7 @@ def write(deployment: Deployment, value: int) -> None:
 
 def follow(deployment: Deployment) -> None:
     """Let CouchDB's replica follow what `write` makes: there replication is a database's."""
-    primary, replica = (Node(deployment.node(role).url) for role in ("primary", "replica"))
+    primary, replica = (HTTPNode(deployment.node(role).url) for role in ("primary", "replica"))
     replica.ask("PUT", "/values")
     ends = {"source": f"{primary.peer}/values", "target": f"{replica.peer}/values", "continuous": True}
     replica.ask("PUT", "/_replicator/values", ends)
@@ -90,7 +91,7 @@ def read(deployment: Deployment) -> set[int]:
             cursor.execute("SELECT value FROM test.numbers")
             return {value for (value,) in cursor.fetchall()}
     if deployment.product == "couchdb":
-        return {int(row["id"]) for row in Node(url).ask("GET", "/values/_all_docs")["rows"]}
+        return {int(row["id"]) for row in HTTPNode(url).ask("GET", "/values/_all_docs")["rows"]}
     with psycopg.connect(url, autocommit=True) as connection:
         if connection.execute("SELECT to_regclass('numbers')").fetchone() == (None,):
             return set()
@@ -141,7 +142,7 @@ def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
             ):
                 client.test.get_collection("values").find_one()
             with pytest.raises(ConnectionError, match="Authentication failed"):
-                servers.products.module("mongodb").ask(node.url.replace(password, "wrong"))
+                servers.servers_of("mongodb").ask(node.url.replace(password, "wrong"))
         elif in_mysql(pair.deployment):
             for user, word in (("benchbook", "wrong"), ("benchbook", ""), ("root", ""), ("", "")):
                 address = login(node.url, 3306) | {"user": user, "password": word}
@@ -151,7 +152,7 @@ def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
             for url in (node.url.replace(password, "wrong"), node.url.replace(f"benchbook:{password}@", "")):
                 for path in ("/", "/values", "/_replicator/values", "/_received"):
                     with pytest.raises(AnswerError, match="authentication failed"):
-                        Node(url).ask("GET", path)
+                        HTTPNode(url).ask("GET", path)
         else:
             for url in (node.url.replace(password, "wrong"), node.url.replace(f":{password}", "")):
                 with pytest.raises(psycopg.OperationalError, match="password"):

@@ -2,7 +2,6 @@
 
 import ipaddress
 import socket
-from contextlib import closing
 from pathlib import Path
 
 import psutil
@@ -11,9 +10,9 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
 from benchbook import cli, databases, registry, servers
-from benchbook.databases.rethinkdb.server import _Connection
+from benchbook.databases.rethinkdb.server import connected
 from benchbook.registry import untested
-from benchbook.servers import absent
+from benchbook.servers import programs
 from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -57,12 +56,12 @@ def test_rethinkdbs_stand_in_which_anyone_can_reach_runs_no_code_and_fetches_not
     code = f"process.mainModule.require('fs').writeFileSync({str(marker)!r}, ''); 1"
     with (
         servers.start("rethinkdb", "single") as running,
-        closing(_Connection(running.deployment.node().url)) as connection,
+        connected(running.deployment.node().url) as connection,
         socket.create_server(("127.0.0.1", 0)) as asked,
     ):
         for term in (r.js(code), r.http(f"http://127.0.0.1:{asked.getsockname()[1]}/")):
             with pytest.raises(ReqlError, match=r"disabled|fetches nothing"):
-                term.run(connection.link)
+                term.run(connection)
         asked.setblocking(False)
         with pytest.raises(BlockingIOError):
             asked.accept()
@@ -83,7 +82,7 @@ def test_a_stand_in_of_a_single_server_is_no_pair(product: str) -> None:
 def test_without_its_package_one_line_says_how_to_get_it(
     product: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(absent.paths, "harness", lambda lane: tmp_path / lane)
+    monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / lane)
     missing = servers.find(product)
     assert isinstance(missing, servers.Missing)
     assert "\n" not in missing.why
@@ -93,7 +92,7 @@ def test_without_its_package_one_line_says_how_to_get_it(
 
 def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     needed("couchbase")
-    monkeypatch.setattr(absent.paths, "harness", lambda lane: tmp_path / lane)
+    monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / lane)
     jar = tmp_path / "couchbase-mock" / "CouchbaseMock-1.5.27.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"something else")

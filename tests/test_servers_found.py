@@ -14,7 +14,7 @@ import pytest
 from benchbook import artefacts, paths, registry, servers
 from benchbook.servers import errors, old
 from benchbook.servers.address import variable
-from benchbook.servers.reachable import reachable
+from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")

@@ -171,7 +171,7 @@ def test_an_old_version_is_that_version(monkeypatch: pytest.MonkeyPatch) -> None
 def test_a_server_that_is_too_old_is_refused_by_its_version(
     product: str, version: str, says: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    module = servers.products.module(product)
+    module = servers.servers_of(product)
     monkeypatch.setattr(module, "ask", lambda url: Answer(version, "primary", {}))
     monkeypatch.setenv(variable(product), f"{product}://127.0.0.1:1/old")
     missing = servers.find(product)

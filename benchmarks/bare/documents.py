@@ -15,7 +15,7 @@ import urllib3
 from rethinkdb import r
 
 from bare.base import Bare, Record, Records
-from benchbook.databases.couchbase.bucket import Bucket
+from benchbook.databases.couchbase.adapter import Bucket
 from benchbook.databases.engine import PATIENCE_S
 
 

@@ -14,7 +14,7 @@ from pymysql.constants import FIELD_TYPE
 from pymysql.converters import conversions
 
 from bare.base import Bare, Record, Records
-from benchbook.deployment import login
+from benchbook.servers.address import login
 
 COLUMNS: Final = ("_id", "article_id", "author", "email", "created_at", "title", "content")
 INSERT_ROW: Final = f"INSERT INTO comments ({', '.join(COLUMNS)}) VALUES (%s, %s, %s, %s, %s, %s, %s)"

@@ -12,10 +12,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Final, Literal
 
-Kind = Literal["servers", "run", "cell"]
+Owner = Literal["servers", "run", "cell"]
 """Whose folder it is: the servers' of one deployment; a run's own, for its kernels; one cell's, or another task's."""
 
-_MODES: Final[dict[Kind, int]] = {"servers": 0o711, "run": 0o700, "cell": 0o700}
+_MODES: Final[dict[Owner, int]] = {"servers": 0o711, "run": 0o700, "cell": 0o700}
 
 
 class FolderError(OSError):
@@ -23,32 +23,22 @@ class FolderError(OSError):
 
 
 class Folder:
-    """A locked temporary folder; a context manager that removes it.
+    """A locked temporary folder at `path`; a context manager that removes it; `FolderError` when none can be made.
 
     Parameters
     ----------
-    kind
+    owner
         Whose it is. Others are closed to all but their owner; through that of servers, the user of root's servers must
         get.
     parent
         Where it is made, if not in the folder of temporary files (`temporary`).
-
-    Attributes
-    ----------
-    path
-        Where it is.
-
-    Raises
-    ------
-    FolderError
-        When none can be made.
     """
 
-    def __init__(self, kind: Kind, parent: Path | None = None) -> None:
+    def __init__(self, owner: Owner, parent: Path | None = None) -> None:
         parent = parent or temporary()
         sweep(parent)
         try:
-            self.path, self._lock = _create(kind, parent)
+            self.path, self._lock = _create(owner, parent)
         except OSError as error:
             raise FolderError(f"no temporary folder can be made here ({error})") from error
 
@@ -69,10 +59,7 @@ class Folder:
 def temporary() -> Path:
     """Return the folder of temporary files: what ``TMPDIR`` names, else the system's.
 
-    Raises
-    ------
-    FolderError
-        When ``TMPDIR`` names none that takes files: another in its place could be on another disk.
+    `FolderError` when ``TMPDIR`` names none that takes files: another in its place could be on another disk.
     """
     if not (given := os.environ.get("TMPDIR")):
         return Path(tempfile.gettempdir())
@@ -85,17 +72,17 @@ def temporary() -> Path:
 
 def sweep(parent: Path) -> None:
     """Remove our own folders in `parent` whose owner is dead."""
-    for folder in (found for kind in _MODES for found in parent.glob(f"benchbook-{kind}-*")):
+    for folder in (found for owner in _MODES for found in parent.glob(f"benchbook-{owner}-*")):
         if (lock := _locked(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
 
 
-def _create(kind: Kind, parent: Path) -> tuple[Path, int | None]:
+def _create(owner: Owner, parent: Path) -> tuple[Path, int | None]:
     while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"benchbook-{kind}-", dir=parent))
+        folder = Path(tempfile.mkdtemp(prefix=f"benchbook-{owner}-", dir=parent))
         if (lock := _locked(folder)) is not None and folder.exists():  # else another's sweep came between
-            folder.chmod(_MODES[kind])
+            folder.chmod(_MODES[owner])
             return folder, lock
 
 

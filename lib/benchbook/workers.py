@@ -46,7 +46,7 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
             channel.send(items[number])
 
     with ExitStack() as up:
-        channels = [up.enter_context(worker()) for _ in range(count)]
+        channels = [up.enter_context(_worker()) for _ in range(count)]
         for channel in channels:
             channel.send(work)
             give(channel)
@@ -65,7 +65,7 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
 
 
 @contextmanager
-def worker() -> Iterator["Connection[Any, Any]"]:
+def _worker() -> Iterator["Connection[Any, Any]"]:
     """Yield the way to a new process: it takes what it is to do, then items, and answers each."""
     ours, theirs = socket.socketpair()
     with theirs:

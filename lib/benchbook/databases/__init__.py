@@ -5,19 +5,17 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
 
 from benchbook import registry
-from benchbook.databases.engine import (
-    Counter,
-    DuplicateKeyError,
-    Durability,
-    Engine,
-    EngineError,
-    GapError,
-    MissingRecordError,
-    OccupiedError,
-    Options,
-    RefusedError,
-    UnreachableError,
-)
+from benchbook.databases.engine import Counter as Counter
+from benchbook.databases.engine import DuplicateKeyError as DuplicateKeyError
+from benchbook.databases.engine import Durability as Durability
+from benchbook.databases.engine import Engine as Engine
+from benchbook.databases.engine import EngineError as EngineError
+from benchbook.databases.engine import GapError as GapError
+from benchbook.databases.engine import MissingRecordError as MissingRecordError
+from benchbook.databases.engine import OccupiedError as OccupiedError
+from benchbook.databases.engine import Options as Options
+from benchbook.databases.engine import RefusedError as RefusedError
+from benchbook.databases.engine import UnreachableError as UnreachableError
 from benchbook.deployment import Deployment
 
 NAMES: Final = tuple(registry.ENGINES)
@@ -31,13 +29,7 @@ else:  # what pydantic checks, and names in its errors
 
 
 def load(name: str) -> type[Engine]:
-    """Import an adapter.
-
-    Raises
-    ------
-    EngineError
-        When there is none of that name, or its driver is not installed.
-    """
+    """Import an adapter; `EngineError` when there is none of that name, or its driver is not installed."""
     if name not in NAMES:
         near = get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
@@ -52,9 +44,8 @@ def load(name: str) -> type[Engine]:
 
 def modules(name: str) -> tuple[str, ...]:
     """Return what using an engine imports: the modules of its adapter and of its product's servers."""
-    adapter, _ = registry.adapter(name)
-    product = registry.product_of(name)
-    return (adapter, product.server) if product else (adapter,)
+    adapter, product = registry.adapter(name)[0], registry.parsed(name).product
+    return (adapter,) if product == "none" else (adapter, registry.server_module(product))
 
 
 def open(
@@ -69,10 +60,8 @@ def open(
 
     Parameters
     ----------
-    name
-        One of `NAMES`.
-    deployment
-        Where it runs.
+    name, deployment
+        One of `NAMES`, and where it runs.
     durability, constraints, index
         As for `Options`.
 
@@ -109,10 +98,7 @@ def reserve(deployment: Deployment) -> None:
 def release(deployment: Deployment) -> None:
     """Remove what the suite made on servers given by their addresses; our own servers end with all on them.
 
-    Raises
-    ------
-    EngineError
-        When something of another's depends on it, or the server does not answer: what is left is marked.
+    `EngineError` when something of another's depends on it, or the server does not answer: what is left is marked.
     """
     if deployment.given:
         with _any(deployment) as engine:
@@ -121,28 +107,4 @@ def release(deployment: Deployment) -> None:
 
 def _any(deployment: Deployment) -> Engine:
     """Return the first of a product's engines: they all share its namespace."""
-    product = deployment.product
-    return open(next(name for name in NAMES if name.partition("+")[0] == product), deployment)
-
-
-__all__ = [
-    "NAMES",
-    "Counter",
-    "DuplicateKeyError",
-    "Durability",
-    "Engine",
-    "EngineError",
-    "GapError",
-    "MissingRecordError",
-    "Name",
-    "OccupiedError",
-    "Options",
-    "RefusedError",
-    "StoreName",
-    "UnreachableError",
-    "load",
-    "modules",
-    "open",
-    "release",
-    "reserve",
-]
+    return open(next(name for name in NAMES if registry.parsed(name).product == deployment.product), deployment)

@@ -14,6 +14,8 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, Final, Protocol, TypeVar
 
+from typing_extensions import override
+
 from benchbook.databases.engine import (
     CATCH_UP_S,
     Counter,
@@ -35,24 +37,12 @@ _SHOWN: Final = 5
 
 @dataclass(frozen=True)
 class Marker:
-    """What the suite made in a namespace.
+    """What the suite made in a namespace."""
 
-    Parameters
-    ----------
-    since
-        When it was marked, in UTC.
-    made
-        Whether the namespace itself was made with it: one that was there, and empty, stays.
-    stores
-        All that was made, or is about to be; what refers to another comes after it.
-    before
-        What the server was set to before the suite set it otherwise.
-    """
-
-    since: str
-    made: bool
-    stores: tuple[str, ...] = ()
-    before: Mapping[str, Any] = field(default_factory=dict)
+    since: str  # when it was marked, in UTC
+    made: bool  # whether the namespace itself was made with it: one that was there, and empty, stays
+    stores: tuple[str, ...] = ()  # all that was made, or is about to be; what refers to another comes after it
+    before: Mapping[str, Any] = field(default_factory=dict)  # what the server was set to before the suite changed it
 
     def to_json(self) -> str:
         """Return it as a JSON object, with whose it is."""
@@ -66,15 +56,9 @@ class Marker:
 
 
 class Namespace(ABC):
-    """A namespace on one node; what the driver raises passes through.
+    """A namespace on one node; what the driver raises passes through."""
 
-    Attributes
-    ----------
-    title
-        What it is to a reader: ``the database benchbook``.
-    """
-
-    title: str
+    title: str  # what it is to a reader: ``the database benchbook``
 
     @abstractmethod
     def marker(self) -> Marker | None:
@@ -120,10 +104,7 @@ class Namespace(ABC):
     def take(self, marker: Marker | None, stores: Sequence[str], where: str) -> Marker:
         """Return the marker, a new one where there is none yet, with these stores in it: they may be dropped, and made.
 
-        Raises
-        ------
-        OccupiedError
-            When something goes by such a name already that the suite did not make.
+        `OccupiedError` when something goes by such a name already that the suite did not make.
         """
         if marker is None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
@@ -192,12 +173,12 @@ class Connected(Engine):
         self._follow()
         self._checkpoint()
 
+    @override
     def counters(self, role: Role) -> list[Counter]:
-        """Return the bytes that the replica has received, where the engine counts them."""
         return self._received() if self.replicated and role == "replica" else []
 
+    @override
     def close(self) -> None:
-        """Close all connections, the last opened first."""
         self._closing.close()
 
     @abstractmethod

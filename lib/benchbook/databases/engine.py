@@ -63,43 +63,21 @@ class OccupiedError(EngineError):
 
 @dataclass(frozen=True)
 class Options:
-    """How an engine keeps its records.
+    """How an engine keeps its records."""
 
-    Parameters
-    ----------
-    durability
-        When a write counts as done; each adapter says what it makes of it.
-    constraints
-        False: foreign key and NOT NULL are left out (the key stays, or an update by key would scan).
-    index
-        Fields with an index, where the schema has them.
-    """
-
-    durability: Durability = "default"
-    constraints: bool = True
-    index: tuple[str, ...] = ()
+    durability: Durability = "default"  # when a write counts as done; each adapter says what it makes of it
+    constraints: bool = True  # False: without foreign key and NOT NULL (not without the key: updates would scan)
+    index: tuple[str, ...] = ()  # fields with an index, where the schema has them
 
 
 @dataclass(frozen=True)
 class Counter:
-    """A quantity in bytes that only grows; its difference over a window is what counts.
+    """A quantity in bytes that only grows; its difference over a window is what counts."""
 
-    Parameters
-    ----------
-    metric
-        In the words of the results' schema.
-    read
-        Returns the present value.
-    source
-        Where the number comes from.
-    resolution
-        Its smallest step, in bytes.
-    """
-
-    metric: str
-    read: Callable[[], float]
-    source: str
-    resolution: float
+    metric: str  # in the words of the results' schema
+    read: Callable[[], float]  # returns the present value
+    source: str  # where the number comes from
+    resolution: float  # its smallest step, in bytes
 
 
 _TRANSLATED: Final = frozenset(
@@ -133,8 +111,9 @@ class Engine(ABC):
         By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
     lacks, stand_in_lacks, server_lacks
         What every server of the engine lacks, what its stand-in alone lacks, and what the product itself does.
-    raises
-        The driver's exceptions that stand for a fault of server or data.
+    raises, kinds
+        The driver's exceptions that stand for a fault of server or data; and what they become, the first that fits, by
+        their classes or their codes (see `code`): the others become `EngineError`.
     """
 
     name: ClassVar[str]
@@ -142,6 +121,7 @@ class Engine(ABC):
     model: ClassVar[str]
     driver: ClassVar[str]
     raises: ClassVar[tuple[type[Exception], ...]] = ()
+    kinds: ClassVar[Mapping[type[EngineError], tuple[type[Exception] | int | str, ...]]] = {}
     lacks: ClassVar[Mapping[str, str]] = {}
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}
     server_lacks: ClassVar[Mapping[str, str]] = {}
@@ -178,10 +158,7 @@ class Engine(ABC):
     def reserve(self) -> None:
         """Mark the namespace that the engine works in as the suite's, on every node; `create` does so by itself.
 
-        Raises
-        ------
-        OccupiedError
-            When something is there that the suite did not make.
+        `OccupiedError` when something is there that the suite did not make.
         """
 
     @abstractmethod
@@ -254,7 +231,15 @@ class Engine(ABC):
 
     def kind(self, error: Exception) -> type[EngineError]:
         """Return what the driver's exception is to be raised as."""
+        code = self.code(error)
+        for kind, signs in self.kinds.items():
+            if any(isinstance(error, sign) if isinstance(sign, type) else sign == code for sign in signs):
+                return kind
         return EngineError
+
+    def code(self, error: Exception) -> int | str | None:
+        """Return the driver's exception's number, or what else tells it from others of its class."""
+        return None
 
     def text(self, error: Exception) -> str:
         """Return the driver's exception in one line."""
@@ -331,15 +316,7 @@ Records = TypeVar("Records", bound=Collection[dict[str, Any]])
 
 
 class TypeDecoder:
-    """Gives records back, in place, the types that a store does not keep, by their schema.
-
-    Parameters
-    ----------
-    schema
-        The records'.
-    by_type
-        What to do with the fields of a type.
-    """
+    """Gives records back, in place, the types that a store does not keep: by their schema, and what each type takes."""
 
     def __init__(self, schema: Schema, by_type: Decoders = JSON) -> None:
         self._fields = [(field.name, by_type[field.type]) for field in schema.fields if field.type in by_type]

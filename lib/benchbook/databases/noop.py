@@ -3,6 +3,8 @@
 from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Final
 
+from typing_extensions import override
+
 from benchbook.databases.engine import Engine
 from benchbook.datasets import Dataset
 from benchbook.deployment import Role
@@ -35,30 +37,30 @@ class NoOp(Engine, has_driver=False):
     def insert_many(self, records: Sequence[Record]) -> None:
         """Do nothing."""
 
+    @override
     def find(self, field: str, value: Any) -> list[Record]:
-        """Return nothing."""
         return []
 
+    @override
     def read_all(self, role: Role = "primary") -> list[Record]:
-        """Return nothing."""
         return []
 
     def update(self, key: str, changes: Record) -> None:
         """Do nothing."""
 
+    @override
     def update_all(self, changes: Record) -> int:
-        """Change nothing."""
         return 0
 
     def delete(self, key: str) -> None:
         """Do nothing."""
 
+    @override
     def delete_all(self) -> int:
-        """Delete nothing."""
         return 0
 
+    @override
     def ids(self) -> list[str]:
-        """Return nothing."""
         return []
 
     def position(self) -> None:

@@ -1,6 +1,6 @@
 """Engines whose replica is asked how far it is, again and again, for it cannot be told to wait.
 
-`Question` asks a node that may never answer, through a driver whose calls know no deadline.
+`ReplicaPoll` asks a node that may never answer, through a driver whose calls know no deadline.
 """
 
 import threading
@@ -11,6 +11,8 @@ from concurrent.futures import Future, wait
 from functools import partial
 from typing import Any, ClassVar, Generic, TypeVar
 
+from typing_extensions import override
+
 from benchbook.databases.connected import Connected
 from benchbook.databases.engine import Options
 from benchbook.deployment import Deployment, Role
@@ -18,17 +20,12 @@ from benchbook.deployment import Deployment, Role
 T = TypeVar("T")
 
 
-class Question(Generic[T]):
+class ReplicaPoll(Generic[T]):
     """A question about a node's progress, asked again and again, each time on a thread of its own.
 
     An answer that came too late is taken by the next wait: a replica only moves on, so it is still true. Nothing waits
-    for a thread whose node never answers.
-
-    Attributes
-    ----------
-    resolution_ns
-        By how much the end of the last `until` may have come late: the time since the last question began whose
-        answer did not satisfy.
+    for a thread whose node never answers. `resolution_ns` says by how much the end of the last `until` may have come
+    late: the time since the last question began whose answer did not satisfy.
     """
 
     def __init__(self, ask: Callable[[], T]) -> None:
@@ -85,18 +82,12 @@ Versions = Mapping[str, Any]
 
 
 class Polled(Connected):
-    """The wait ends when the replica's log is where the primary's was; its resolution is measured at every wait.
+    """The wait ends when the replica's log is where the primary's was; its resolution is measured at every wait."""
 
-    Attributes
-    ----------
-    poll_s
-        How long to wait between an answer and the next question, in seconds.
-    """
-
-    poll_s: ClassVar[float] = 0.001
+    poll_s: ClassVar[float] = 0.001  # between an answer and the next question
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
-        self._replica = Question(partial(self._stands, "replica"))
+        self._replica = ReplicaPoll(partial(self._stands, "replica"))
         super().__init__(deployment, options)
 
     def position(self) -> Any:
@@ -125,10 +116,10 @@ class Compared(Polled):
     poll_s = 0.005
     _since_ns = 0
 
-    def position(self) -> Versions | None:
-        """Return the primary's versions; nothing where there is no replica to compare them with."""
+    @override
+    def position(self) -> Any:
         self._since_ns = time.perf_counter_ns()
-        return self._stands("primary") if self.replicated else None
+        return super().position()
 
     def _follow_release(self) -> None:
         """Wait for nothing: there is no store left to compare."""

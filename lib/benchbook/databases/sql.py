@@ -1,7 +1,7 @@
 """SQL databases through their drivers' DB-API cursors: every verb is a statement that a schema's table has ready.
 
-A model says what the table's columns are (`Rows`: one a field; `Documents`: the key and the record as JSON), a product
-what it spells in its own way. Values come where ``%s`` stands.
+A model says what the table's columns are (`RowTable`: one a field; `DocumentTable`: the key and the record as JSON), a
+product what it spells in its own way. Values come where ``%s`` stands.
 """
 
 from abc import ABC, abstractmethod
@@ -12,8 +12,9 @@ from operator import itemgetter
 from typing import Any, ClassVar
 
 import orjson
+from typing_extensions import override
 
-from benchbook.databases.connected import Connected
+from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
 from benchbook.databases.engine import Decoders, Options, TypeDecoder
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
@@ -22,26 +23,7 @@ Row = tuple[Any, ...]
 
 
 class Table(ABC):
-    """Its statements, made once.
-
-    Parameters
-    ----------
-    schema, options
-        The records', and how they are kept.
-    columns
-        Of a new row, in the order of `values`.
-    read
-        What is read of a row.
-
-    Attributes
-    ----------
-    name
-        The table's, quoted.
-    create, insert, select, find, ids, delete, delete_all
-        Statements; `find` is one a field.
-    values
-        Returns a record as a new row.
-    """
+    """A schema's statements, made once: `find` one a field; `values` returns a record as a new row."""
 
     values: Callable[[Record], Row]
 
@@ -77,49 +59,19 @@ class Table(ABC):
         """Return the statement that indexes a field."""
 
     @abstractmethod
-    def update(self, changes: Record) -> str:
-        """Return the statement that changes one row: its values are those of `changed`, and the key."""
-
-    @abstractmethod
-    def update_all(self, changes: Record) -> str:
-        """Return the statement that changes all rows: its values are those of `changed`."""
-
-    @abstractmethod
     def sought_in(self, field: str) -> str:
         """Return the expression that `find` compares."""
-
-    @abstractmethod
-    def sought(self, field: str, value: Any) -> Any:
-        """Return what `find` compares it with."""
-
-    @abstractmethod
-    def changed(self, changes: Record) -> Row:
-        """Return an update's values."""
-
-    @abstractmethod
-    def records(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """Return rows as records."""
 
     def _listed(self, columns: Sequence[str]) -> str:
         return ", ".join(map(self.quoted, columns))
 
 
-class Rows(Table):
-    """A column has its field's name.
+class RowTable(Table):
+    """A column has its field's name; `keys` are the fields that are the key, or refer to one."""
 
-    Attributes
-    ----------
-    types
-        A column's, by its field's type.
-    sent, received
-        By a field's type, what the driver is given in place of a value, and what makes the value of what it gives.
-    keys
-        The fields that are the key, or refer to one.
-    """
-
-    types: ClassVar[Mapping[str, str]]
-    sent: ClassVar[Mapping[str, Callable[[Any], Any]]] = {}
-    received: ClassVar[Decoders] = {}
+    types: ClassVar[Mapping[str, str]]  # a column's, by its field's type
+    sent: ClassVar[Decoders] = {}  # by a field's type, what the driver is given in place of a value
+    received: ClassVar[Decoders] = {}  # by a field's type, what makes the value of what the driver gives
 
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
@@ -131,8 +83,8 @@ class Rows(Table):
         self.values = (lambda record: ordered(self._encoded(record))) if self._sent else ordered
         self._set = cache(self._setting)
 
+    @override
     def definitions(self) -> list[str]:
-        """Return each column's type, then the key, then what constrains the columns."""
         schema, strict = self.schema, self.options.constraints
         needed = set(self._fields) if strict else {schema.key}
         columns = [
@@ -150,15 +102,15 @@ class Rows(Table):
         return self.types[field.type]
 
     def update(self, changes: Record) -> str:
-        """Return the statement that sets columns of one row."""
+        """Return the statement that sets columns of one row: its values are those of `changed`, and the key."""
         return self._set(tuple(changes), self.one)
 
     def update_all(self, changes: Record) -> str:
         """Return the statement that sets columns of all rows."""
         return self._set(tuple(changes), "")
 
+    @override
     def sought_in(self, field: str) -> str:
-        """Return the field's column."""
         return self.quoted(field)
 
     def sought(self, field: str, value: Any) -> Any:
@@ -181,19 +133,11 @@ class Rows(Table):
         return f"UPDATE {self.name} SET {changes}{which}"
 
 
-class Documents(Table):
-    """A document's fields are found by their text.
+class DocumentTable(Table):
+    """A document's fields are found by their text."""
 
-    Attributes
-    ----------
-    types
-        The key's and the document's.
-    merged
-        The expression for a document with changes.
-    """
-
-    types: ClassVar[tuple[str, str]]
-    merged: ClassVar[str]
+    types: ClassVar[tuple[str, str]]  # the key's and the document's
+    merged: ClassVar[str]  # the expression for a document with changes
 
     def __init__(self, schema: Schema, options: Options) -> None:
         super().__init__(schema, options, ["_id", "doc"], ["doc"])
@@ -201,8 +145,8 @@ class Documents(Table):
         self._update = f"UPDATE {self.name} SET doc = {self.merged}{self.one}"
         self._restored = TypeDecoder(schema)
 
+    @override
     def definitions(self) -> list[str]:
-        """Return the two columns."""
         key, document = self.types
         return [f"_id {key} PRIMARY KEY", f"doc {document} NOT NULL"]
 
@@ -224,8 +168,8 @@ class Documents(Table):
         """Return the statement that merges changes into all documents."""
         return self._update_all
 
+    @override
     def sought_in(self, field: str) -> str:
-        """Return the key's column, or the expression for a field's text."""
         return "_id" if field == "_id" else self.extracted(field)
 
     @abstractmethod
@@ -236,8 +180,8 @@ class Documents(Table):
         """Return a value's text, as JSON has it."""
         return value if isinstance(value, str) else orjson.dumps(value).decode().strip('"')
 
+    @override
     def values(self, record: Record) -> Row:
-        """Return a record's key and document."""
         return record["_id"], self.encoded(record)
 
     def changed(self, changes: Record) -> Row:
@@ -249,24 +193,53 @@ class Documents(Table):
         return self._restored(self.decoded(rows))
 
 
+class SQLNamespace(Namespace):
+    """What is called ``benchbook``; the marker is the only row of a table, and what is not empty is not dropped."""
+
+    kind: ClassVar[str] = "SCHEMA"
+    there: ClassVar[str]  # a query that returns a row when the namespace is there
+    listed: ClassVar[str]  # a query for the names of all in it
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
+        self.title = f"the {self.kind.lower()} benchbook"
+
+    @override
+    def exists(self) -> bool:
+        return bool(self._ask(self.there))
+
+    @override
+    def contents(self) -> list[str]:
+        return [name for (name,) in self._ask(self.listed) if name != MARKER]
+
+    @override
+    def unmark(self, marker: Marker) -> None:
+        self._ask(f"DROP TABLE benchbook.{MARKER}")
+        if marker.made and not self.contents():
+            self._ask(f"DROP {self.kind} benchbook")
+
+    def _read(self) -> Marker | None:
+        rows = self._ask(f"SELECT text FROM benchbook.{MARKER}")
+        return Marker.from_json(rows[0][0]) if rows else None
+
+    @abstractmethod
+    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
+        """Execute a statement on the session and return its rows."""
+
+
 class SQL(Connected):
     """Each statement is a transaction of its own, but for bulk inserts, which are one: all or none.
 
     A product adds its sessions and its log, a model of it the table.
-
-    Attributes
-    ----------
-    table
-        What a schema is made into.
     """
 
-    table: ClassVar[type[Rows] | type[Documents]]
+    table: ClassVar[type[RowTable] | type[DocumentTable]]  # what a schema is made into
 
     _cursors: Mapping[Role, Any]
     _cursor: Any  # the primary's
 
+    @override
     def insert(self, record: Record) -> None:
-        """Insert one row."""
         self._cursor.execute(self._insert, self._values(record))
 
     def insert_many(self, records: Sequence[Record]) -> None:
@@ -274,35 +247,35 @@ class SQL(Connected):
         with self._transaction():
             self._cursor.executemany(self._insert, [self._values(record) for record in records])
 
+    @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        """Return the rows found."""
         current, cursor = self._current, self._cursor
         cursor.execute(current.find(field), (current.sought(field, value),))
         return current.records(cursor.fetchall())
 
+    @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        """Return the node's rows."""
         return self._current.records(self._rows(self._current.select, role=role))
 
+    @override
     def update(self, key: str, changes: Record) -> None:
-        """Change one row."""
         current = self._current
         self._one(self._run(current.update(changes), (*current.changed(changes), key)), key)
 
+    @override
     def update_all(self, changes: Record) -> int:
-        """Change all rows with one UPDATE."""
         return self._run(self._current.update_all(changes), self._current.changed(changes))
 
+    @override
     def delete(self, key: str) -> None:
-        """Delete one row."""
         self._one(self._run(self._current.delete, (key,)), key)
 
     def delete_all(self) -> int:
         """Delete all rows with one DELETE: no TRUNCATE."""
         return self._run(self._current.delete_all)
 
+    @override
     def ids(self) -> list[str]:
-        """Return all keys."""
         return [key for (key,) in self._rows(self._current.ids)]
 
     @abstractmethod

@@ -3,8 +3,8 @@
 Which code a cell runs: all that its modules import, as the import graph has it, and a digest of those sources. Of what
 is imported by a name that is made up at run time (an adapter, a codec) the graph knows nothing: the study names it, as
 `benchbook.studies` says, and the test suite holds that against what cells really load. A package's own module counts
-with any module of it. `benchbook.registry` and `benchbook.studies` only list what there is, so that they count for no
-cell: what is added to them changes none that was there.
+with any module of it. `benchbook.registry` and `benchbook.studies` only list what there is, and a database's folder
+says in its own module what is known of it before a server runs: they count for no cell.
 """
 
 import ast
@@ -129,7 +129,7 @@ def closure(roots: frozenset[str]) -> Closure:
     libraries: set[str] = set()
     while open_:
         module = open_.pop()
-        if module in found or module in _LISTS:
+        if module in found or _lists(module):
             continue
         found.add(module)
         imported = graph.find_modules_directly_imported_by(module)
@@ -139,6 +139,11 @@ def closure(roots: frozenset[str]) -> Closure:
     digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(found))
     versions = tuple((name, _version(name)) for name in sorted(libraries - sys.stdlib_module_names))
     return Closure(frozenset(found), hashlib.sha256(digests.encode()).hexdigest(), versions)
+
+
+def _lists(module: str) -> bool:
+    """Return whether a module only says what there is, so that no cell runs it."""
+    return module in _LISTS or (module.startswith("benchbook.databases.") and bool(_graph().find_children(module)))
 
 
 def notebook(study: str) -> Path:

@@ -1,22 +1,248 @@
-"""Find, start, pair, watch and stop local servers, or take given addresses: what comes out is a `Deployment`."""
+"""Find, start, pair, watch and stop a product's servers, or use those at given addresses: both make a `Deployment`."""
 
-from benchbook.registry import PRODUCTS
-from benchbook.servers.errors import ServerError
-from benchbook.servers.products import find, product_of, topologies
-from benchbook.servers.programs import Found, Missing
-from benchbook.servers.running import Running, describe, session, start, up
+import importlib
+import os
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from types import TracebackType
+from typing import Any, Protocol, Self, cast
 
-__all__ = [
-    "PRODUCTS",
-    "Found",
-    "Missing",
-    "Running",
-    "ServerError",
-    "describe",
-    "find",
-    "product_of",
-    "session",
-    "start",
-    "topologies",
-    "up",
-]
+from benchbook import registry
+from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
+from benchbook.registry import PRODUCTS as PRODUCTS
+from benchbook.scrubbing import shown
+from benchbook.servers.address import Answer, given, listener, variable
+from benchbook.servers.errors import ServerError as ServerError
+from benchbook.servers.errors import advised, remedy
+from benchbook.servers.fleet import Fleet
+from benchbook.servers.programs import Found as Found
+from benchbook.servers.programs import Missing as Missing
+from benchbook.servers.programs import here as here
+
+_LAST_WORDS_S = 2.0
+
+
+class Servers(Protocol):
+    """What a product's module ``server`` offers; by address alone, nothing but `ask`."""
+
+    def ask(self, url: str) -> Answer:
+        """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
+
+    def fleet(self) -> Fleet:
+        """Return an empty fleet for its servers."""
+
+    def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+        """Start the servers of a topology, each ready and the replica following, and return their URLs."""
+
+
+@cache
+def servers_of(product: str) -> Servers:
+    """Return what asks and starts a product's servers, its driver imported; `ServerError` when there is no such one."""
+    if product not in PRODUCTS:
+        raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
+    module, name = importlib.import_module(registry.server_module(product)), registry.product(product).servers
+    return cast(Servers, getattr(module, name)() if name else module)
+
+
+def product_of(engine: str) -> str:
+    """Return the product that an engine runs on, ``none`` for ``noop``; `ServerError` when it is unknown."""
+    product = registry.parsed(engine).product
+    if product not in (*PRODUCTS, "none"):
+        raise ServerError(f"the engine {engine!r} runs on no product that is known here: {', '.join(PRODUCTS)}")
+    return product
+
+
+def topologies(product: str) -> tuple[Topology, ...]:
+    """Return the topologies that a product's servers can be run in."""
+    both: tuple[Topology, ...] = ("bidirectional",) if registry.product(product).bidirectional else ()
+    return ("single", "replicated", *both)
+
+
+def find(product: str, topology: Topology = "single") -> Found | Missing:
+    """Return where `product` would come from: a given address, else what can be started here; or why it is missing."""
+    if product not in PRODUCTS:
+        return Missing(product, f"no such product: there are {', '.join(PRODUCTS)}")
+    try:
+        urls = given(product, topology)
+        if urls is None:
+            return here(product, topology)
+        answers = [_answer(product, role, url) for role, url in urls.items()]
+        return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
+    except ServerError as error:
+        return Missing(product, str(error))
+
+
+@dataclass(frozen=True)
+class Running:
+    """Servers that run; a context manager that stops those that were started for it."""
+
+    deployment: Deployment  # what a cell needs to know of them
+    alive: Callable[[], str | None]  # returns which servers are gone and why; None while all run
+    stop: Callable[[], None]  # stops them and removes their folder, leaves given ones alone; may be called twice
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self.stop()
+
+
+def start(product: str, topology: Topology) -> Running:
+    """Start servers on 127.0.0.1, in temporary folders, with generated passwords; they end with this process.
+
+    Parameters
+    ----------
+    product
+        One of `PRODUCTS`.
+    topology
+        ``single``; ``replicated``: a primary and a replica that follows it asynchronously; or, where the product has
+        it, ``bidirectional``: both take writes and each follows the other.
+
+    Raises
+    ------
+    ServerError
+        When the product is missing, or a server does not start: with what it wrote last and what to do.
+    RuntimeError
+        Outside the main thread.
+    """
+    _check(product, topology)
+    found = here(product, topology)
+    if isinstance(found, Missing):
+        raise ServerError(found.why)
+    try:
+        fleet = servers_of(product).fleet()
+    except OSError as error:
+        raise ServerError(advised(str(error))) from error
+    with ExitStack() as undo:
+        undo.callback(fleet.stop)
+        urls, answers = _launched(product, topology, fleet, found)
+        undo.pop_all()
+    pids = {server.role: server.process.pid for server in fleet.servers}
+    settings = {"source": found.source, "folder": str(fleet.folder.path)}
+    return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
+
+
+def up(product: str, topology: Topology) -> Running:
+    """Return the servers at given addresses, else start some: what `start` raises, and errors about addresses."""
+    _check(product, topology)
+    urls = given(product, topology)
+    if urls is None:
+        return start(product, topology)
+    answers = {role: _ask(product, role, url) for role, url in urls.items()}
+    pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
+    deployment = _deployment(product, topology, urls, answers, pids, {"source": "address"})
+    return Running(deployment, lambda: _silent(deployment), lambda: None)
+
+
+@contextmanager
+def session(engine: str, topology: Topology) -> Iterator[Deployment]:
+    """Yield servers for an engine: the runner's, else those at given addresses, else our own, stopped at the end.
+
+    Raises
+    ------
+    ServerError
+        When the runner's or the given servers do not fit or do not answer, or ours do not start.
+    """
+    product = product_of(engine)
+    if product == "none":
+        yield NONE
+    elif (told := announced()) is not None:
+        if (told.product, told.topology) != (product, topology):
+            what = f"announces {told.topology} {told.product}, not {topology} {product}"
+            raise ServerError(f"{VARIABLE} ({os.environ[VARIABLE]}) {what}: unset it to start servers here")
+        yield told
+    else:
+        with up(product, topology) as running:
+            yield running.deployment
+
+
+def describe(deployment: Deployment) -> list[str]:
+    """Return a line a node, which a shell takes as it is: the variable that attaches to it, and what it is."""
+    return [
+        f"export {variable(deployment.product, node.role)}='{node.url}'"
+        f"  # {node.version}, {node.role}, {f'process {node.pid}' if node.pid else 'process unknown'}"
+        for node in deployment.nodes
+    ]
+
+
+def _launched(
+    product: str, topology: Topology, fleet: Fleet, found: Found
+) -> tuple[dict[Role, str], dict[Role, Answer]]:
+    """Start the servers; when it is the driver or the system that fails, say what the servers say of it."""
+    try:
+        urls = servers_of(product).launch(fleet, found, topology)
+        return urls, {role: servers_of(product).ask(url) for role, url in urls.items()}
+    except RuntimeError:
+        raise
+    except Exception as error:
+        why = fleet.failure(_LAST_WORDS_S) or f"{error}: {remedy(str(error), None)}"
+        raise ServerError(f"{product} did not start: {why}") from error
+
+
+def _check(product: str, topology: Topology) -> None:
+    servers_of(product)
+    if topology not in (ways := topologies(product)):
+        raise ServerError(f"{product} runs {' or '.join(ways)} here, not {topology!r}")
+
+
+def _ask(product: str, role: Role, url: str) -> Answer:
+    """Return what the server at a given address says of itself.
+
+    `ServerError` when it does not answer, refuses the user, or is not what the role says.
+    """
+    where = f"{variable(product, role)} ({shown(url)})"
+    try:
+        answer = servers_of(product).ask(url)
+    except (OSError, ValueError) as error:  # what a driver says of an address that it cannot read is a ValueError
+        raise ServerError(f"{where} does not answer: {error}") from None
+    if why := _misfit(product, answer):
+        raise ServerError(f"{where} is {answer.version}: {why}")
+    if answer.role not in (role, None):
+        raise ServerError(f"{where} is a {answer.role}, not a {role}")
+    return answer
+
+
+_answer = cache(_ask)  # answers only: what was raised is asked again
+
+
+def _misfit(product: str, answer: Answer) -> str | None:
+    """Return why a server's version is not one that the product's engines can use; a stand-in counts its own."""
+    if version := registry.parsed(product).version:
+        return None if f"{answer.version}.".startswith(f"{version}.") else f"{product} is {version}"
+    oldest = registry.product(product).oldest
+    if not oldest or answer.stand_in or _numbers(answer.version) >= _numbers(oldest):
+        return None
+    old = [known for known in PRODUCTS if known.startswith(f"{product}@")]
+    return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(digits) for digits in re.findall(r"\d+", version)]
+
+
+def _deployment(
+    product: str,
+    topology: Topology,
+    urls: dict[Role, str],
+    answers: dict[Role, Answer],
+    pids: dict[Role, int],
+    settings: dict[str, Any],
+) -> Deployment:
+    nodes = tuple(
+        Node(role, url, pids.get(role), answers[role].version, answers[role].stand_in) for role, url in urls.items()
+    )
+    return Deployment(product, topology, nodes, settings | {role: answer.settings for role, answer in answers.items()})
+
+
+def _silent(deployment: Deployment) -> str | None:
+    """Return which given servers do not answer, and why."""
+    complaints = []
+    for node in deployment.nodes:
+        try:
+            _ask(deployment.product, node.role, node.url)
+        except ServerError as error:
+            complaints.append(str(error))
+    return "\n".join(complaints) or None

@@ -1,17 +1,26 @@
-"""Servers that run already: their addresses, and what they say of themselves."""
+"""Addresses of servers that run: as a user gives them, and as drivers take them; and what answers there."""
 
+import base64
+import json
 import os
 import re
+import urllib.error
+import urllib.request
+from collections.abc import Container, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
+from http.client import HTTPException
 from ipaddress import IPv6Address
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import psutil
 
 from benchbook import registry
 from benchbook.deployment import Role, Topology
 from benchbook.servers.errors import ServerError
+
+_ANSWER_S = 5
 
 
 @dataclass(frozen=True)
@@ -33,10 +42,7 @@ def variable(product: str, role: Role = "primary") -> str:
 def given(product: str, topology: Topology) -> dict[Role, str] | None:
     """Return the addresses given for a topology; None when the environment has none.
 
-    Raises
-    ------
-    ServerError
-        When one is given and the other is not, or one is no address of that product.
+    `ServerError` when one is given and the other is not, or one is no address of that product.
     """
     roles: tuple[Role, ...] = ("primary", "replica")
     urls = {role: url for role in roles if (url := os.environ.get(variable(product, role)))}
@@ -67,7 +73,7 @@ def _fault(product: str, url: str) -> str | None:
         return "holds signs that user and password must escape: write % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
     if "," in hosts and not registry.product(product).several_hosts:
         return f"names several hosts: {product} takes one"
-    if not hosts and product.startswith("postgresql") and "host=" in rest:
+    if not hosts and registry.parsed(product).brand == "postgresql" and "host=" in rest:
         return None
     return next(filter(None, map(_host_fault, hosts.split(","))), None)
 
@@ -87,6 +93,61 @@ def _host_fault(host: str) -> str | None:
     if port and not (re.fullmatch(r":[0-9]{1,5}", port) and 1 <= int(port[1:]) <= 65535):
         return "has a port that is no number from 1 to 65535"
     return None
+
+
+def login(url: str, port: int) -> dict[str, Any]:
+    """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL.
+
+    The password is in UTF-8, as servers keep it: PyMySQL would make Latin-1 of a text, or fail.
+    """
+    parts = urlsplit(url)
+    user, password = unquote(parts.username or ""), unquote(parts.password or "").encode()
+    return {"host": parts.hostname, "port": parts.port or port, "user": user, "password": password}
+
+
+def location(url: str, port: int) -> str:
+    """Return a URL's host and port (or this one) as a URL has them: an IPv6 address in brackets."""
+    parts = urlsplit(url)
+    host = parts.hostname or ""
+    return f"{f'[{host}]' if ':' in host else host}:{parts.port or port}"
+
+
+@contextmanager
+def as_addressed() -> Iterator[None]:
+    """Keep libpq from adding to an address what the user's ``PG*`` variables, and files in the user's home, say."""
+    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    for name in before:
+        del os.environ[name]
+    os.environ["HOME"] = os.devnull
+    try:
+        yield
+    finally:
+        del os.environ["HOME"]
+        os.environ.update(before)
+
+
+def basic_authorization(url: str, user: str = "") -> dict[str, str]:
+    """Return the header of HTTP's basic authentication, in UTF-8, for an address's user, or for this one."""
+    parts = urlsplit(url)
+    login = f"{unquote(parts.username or user)}:{unquote(parts.password or '')}"
+    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login != ":" else {}
+
+
+def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = ()) -> dict[str, Any]:
+    """Return the JSON that a server answers to HTTP's GET; empty when the answer's status is one of `unknown`.
+
+    `ConnectionError` when there is no answer, or another one.
+    """
+    try:
+        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=_ANSWER_S) as answer:
+            return dict(json.load(answer))
+    except urllib.error.HTTPError as error:
+        if error.code in unknown:
+            return {}
+        why = "authentication failed" if error.code in (401, 403) else error.reason
+        raise ConnectionError(f"{path}: {why} ({error.code})") from None
+    except (OSError, ValueError, HTTPException) as error:
+        raise ConnectionError(f"{path}: {error}") from None
 
 
 def listener(product: str, url: str) -> int | None:

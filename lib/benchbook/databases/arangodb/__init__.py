@@ -1,1 +1,14 @@
-"""ArangoDB: its adapter, and what its servers say of themselves."""
+"""ArangoDB: what is known before a server runs; adapters and servers are beside it."""
+
+from typing import Final
+
+from benchbook.registry import Product
+
+PRODUCTS: Final = {
+    "arangodb": Product(
+        title="ArangoDB",
+        schemes=("arangodb", "arangodbs"),
+        processes=("arangod",),
+        untested="all of it (nothing stands in for ArangoDB)",
+    ),
+}

@@ -1,1 +1,23 @@
-"""Couchbase: its adapter, and its stand-in's server."""
+"""Couchbase: what is known before a server runs; adapters and servers are beside it."""
+
+from typing import Final
+
+from benchbook.registry import Product, StandIn
+
+PRODUCTS: Final = {
+    "couchbase": Product(
+        title="Couchbase",
+        schemes=("couchbase", "couchbases"),
+        processes=("beam.smp",),
+        stand_in=StandIn(
+            version="CouchbaseMock 1.5.27",
+            programs=("java", "javac"),  # its launcher is compiled when it starts
+            lane="couchbase-mock",
+            launcher="Loopback.java",
+            package="CouchbaseMock-1.5.27.jar",
+            get="get a JDK and maven from apt-get or conda, then python -m benchbook.artefacts harness/couchbase-mock",
+            sha256="69aad2c1b3e538120bc89425682f27facfb219094645906a63c411b2c46a8b9c",
+        ),
+        untested="XDCR, queries and durability (what ran here was a stand-in without them)",
+    ),
+}

@@ -2,33 +2,46 @@
 
 An update reads the whole document and replaces it, as the paper did; so do the calls that change or delete all, which
 list the keys first: key-value access has no such calls. Searching by a field, and listing, are SQL++ queries that see
-all writes. A pair is two clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS,
-so the nodes are equal when their keys and CAS are.
+all writes; CouchbaseMock, which stands in for it, knows no queries, but lists its keys in a view. A pair is two
+clusters with XDCR from the primary's bucket to the replica's; XDCR keeps a document's CAS, so the nodes are equal when
+their keys and CAS are.
 
 Durability: ``default`` and ``relaxed`` are acknowledged from memory, ``strict`` when persisted on the active node.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from datetime import timedelta
 from typing import Any, ClassVar, Final
+from urllib.parse import unquote, urlsplit, urlunsplit
 
 import couchbase
 import orjson
+from couchbase.auth import PasswordAuthenticator
+from couchbase.cluster import Cluster
 from couchbase.durability import DurabilityLevel, ServerDurability
 from couchbase.exceptions import (
     AmbiguousTimeoutException,
     AuthenticationException,
     CouchbaseException,
+    DesignDocumentNotFoundException,
     DocumentExistsException,
     DocumentNotFoundException,
     RequestCanceledException,
     UnAmbiguousTimeoutException,
 )
+from couchbase.management.views import DesignDocument, DesignDocumentNamespace, View
+from couchbase.n1ql import QueryScanConsistency
+from couchbase.options import ClusterOptions, ClusterTimeoutOptions, QueryOptions, ViewOptions
+from couchbase.serializer import Serializer
+from couchbase.transcoder import JSONTranscoder
+from couchbase.views import ViewScanConsistency
+from typing_extensions import override
 
-from benchbook.databases.connected import Marker
-from benchbook.databases.couchbase.bucket import Bucket, BucketNamespace, StandInBucket
+from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
+    PATIENCE_S,
     DuplicateKeyError,
-    EngineError,
     MissingRecordError,
     RefusedError,
     TypeDecoder,
@@ -38,26 +51,197 @@ from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
 
-RAISES: Final = (CouchbaseException, orjson.JSONEncodeError)
+Document = dict[str, Any]
 
-_KINDS: Final[dict[type[Exception], type[EngineError]]] = {
-    DocumentExistsException: DuplicateKeyError,
-    DocumentNotFoundException: MissingRecordError,
-    orjson.JSONEncodeError: RefusedError,
-    AuthenticationException: UnreachableError,
-    AmbiguousTimeoutException: UnreachableError,
-    UnAmbiguousTimeoutException: UnreachableError,
-    RequestCanceledException: UnreachableError,
-}
-_TOLD: Final = {"<ec=104,": RefusedError, "category=couchbase.network": UnreachableError}
-"""Exceptions that only their text tells apart: a value that is too large, and what the network did."""
+_NAME: Final = "benchbook"
+_BATCH: Final = 1000
+_INDEX: Final = "benchbook_"
+"""How the names of indexes begin that are made here."""
 
 
-def kind(error: Exception) -> type[EngineError]:
-    """Return what an exception is to be raised as."""
-    known = [kind for type_, kind in _KINDS.items() if isinstance(error, type_)]
-    known += [kind for text, kind in _TOLD.items() if text in str(error)]
-    return known[0] if known else EngineError
+class _Orjson(Serializer):  # type: ignore[misc]
+    """Encodes and decodes documents, dates as ISO 8601."""
+
+    def serialize(self, value: Any) -> bytes:
+        return orjson.dumps(value)
+
+    def deserialize(self, value: bytes) -> Any:
+        return orjson.loads(value)
+
+
+class Bucket:
+    """One node's bucket, named in the address's path: its documents, one and many, by keys that begin alike.
+
+    `durability` are options of every write, `documents` is its default collection.
+    """
+
+    def __init__(self, url: str, durability: Mapping[str, Any]) -> None:
+        parts = urlsplit(url)
+        self.name = parts.path.strip("/") or _NAME
+        self._options = {"return_exceptions": False, **durability}
+        patience = timedelta(seconds=PATIENCE_S)
+        options = ClusterOptions(
+            PasswordAuthenticator(unquote(parts.username or ""), unquote(parts.password or "")),
+            transcoder=JSONTranscoder(_Orjson()),
+            timeout_options=ClusterTimeoutOptions(bootstrap_timeout=patience, kv_timeout=patience),
+        )
+        at = parts.netloc.rpartition("@")[2]
+        self._cluster = Cluster(urlunsplit((parts.scheme, at, "", "", "")), options)
+        self._bucket = self._cluster.bucket(self.name)
+        self.documents = self._bucket.default_collection()
+
+    def prepare(self) -> None:
+        """Make the primary index, without which nothing is listed or searched."""
+        self._cluster.query(f"CREATE PRIMARY INDEX `{_INDEX}` IF NOT EXISTS ON `{self.name}`").execute()
+
+    def index(self, field: str) -> None:
+        """Index a field, if it is not."""
+        self._cluster.query(
+            f"CREATE INDEX {_quoted(_INDEX + field)} IF NOT EXISTS ON `{self.name}`({_quoted(field)})"
+        ).execute()
+
+    def unindex(self) -> None:
+        """Drop every index that was made here."""
+        named = "SELECT RAW name FROM system:indexes WHERE keyspace_id = $1 AND CONTAINS(name, $2)"
+        options = QueryOptions(positional_parameters=[self.name, _INDEX])
+        for name in self._cluster.query(named, options):
+            if name.startswith(_INDEX):
+                self._cluster.query(f"DROP INDEX {_quoted(name)} ON `{self.name}`").execute()
+
+    def beginnings(self) -> list[str]:
+        """Return what keys begin with, up to the first colon."""
+        return self._ask('DISTINCT RAW SPLIT(META(d).id, ":")[0]', "")
+
+    def find(self, prefix: str, field: str, value: Any) -> list[Document]:
+        """Return the documents with that value."""
+        plain = orjson.loads(orjson.dumps(value))
+        return self._ask("RAW d", prefix, f"d.{_quoted(field)} = $2", plain)
+
+    def versions(self, prefix: str) -> dict[str, int]:
+        """Return each document's CAS."""
+        return {row["id"]: row["cas"] for row in self._ask("META(d).id, META(d).cas", prefix)}
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys."""
+        return self._ask("RAW META(d).id", prefix)
+
+    def insert(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
+        """Insert documents in batches; those before a refused one stay."""
+        for batch in _batches(list(documents)):
+            self.documents.insert_multi({key: documents[key] for key in batch}, **self._options)
+
+    def get(self, prefix: str) -> Iterator[Document]:
+        """Yield the documents."""
+        for batch in _batches(self.keys(prefix)):
+            found = self.documents.get_multi(batch)  # what was deleted meanwhile is left out
+            yield from (one.content_as[dict] for one in found.results.values())
+
+    def update(self, prefix: str, changes: Mapping[str, Any]) -> int:
+        """Read every document and replace it by itself with the changes; return how many."""
+        keys = self.keys(prefix)
+        for batch in _batches(keys):
+            found = self.documents.get_multi(batch, return_exceptions=False).results
+            changed = {key: one.content_as[dict] | changes for key, one in found.items()}
+            self.documents.replace_multi(changed, **self._options)
+        return len(keys)
+
+    def remove(self, prefix: str) -> int:
+        """Delete every document; return how many."""
+        keys = self.keys(prefix)
+        for batch in _batches(keys):
+            self.documents.remove_multi(batch, **self._options)
+        return len(keys)
+
+    def close(self) -> None:
+        """Close the cluster's connections."""
+        self._cluster.close()
+
+    def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: Any) -> list[Any]:
+        """Return what a query that sees all writes finds among the documents ``d`` whose key begins so."""
+        query = f"SELECT {wanted} FROM `{self.name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
+        parameters = [f"{prefix}%", *values]
+        options = QueryOptions(positional_parameters=parameters, scan_consistency=QueryScanConsistency.REQUEST_PLUS)
+        return list(self._cluster.query(query, options))
+
+
+def _batches(keys: list[str]) -> Iterator[list[str]]:
+    for start in range(0, len(keys), _BATCH):
+        yield keys[start : start + _BATCH]
+
+
+def _quoted(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"
+
+
+_EVERY_KEY: Final = "function (doc, meta) { emit(meta.id, null); }"
+
+
+class StandInBucket(Bucket):
+    """A bucket whose keys are a view's."""
+
+    def prepare(self) -> None:
+        """Make the view."""
+        view = DesignDocument(_NAME, {"keys": View(map=_EVERY_KEY)})
+        self._bucket.view_indexes().upsert_design_document(view, DesignDocumentNamespace.PRODUCTION)
+
+    @override
+    def keys(self, prefix: str) -> list[str]:
+        return [key for key in self._every_key() if key.startswith(prefix)]
+
+    @override
+    def beginnings(self) -> list[str]:
+        return list(dict.fromkeys(key.partition(":")[0] for key in self._every_key()))
+
+    def unindex(self) -> None:
+        """Drop the view."""
+        with suppress(DesignDocumentNotFoundException):
+            self._bucket.view_indexes().drop_design_document(_NAME, DesignDocumentNamespace.PRODUCTION)
+
+    def _every_key(self) -> list[str]:
+        options = ViewOptions(scan_consistency=ViewScanConsistency.REQUEST_PLUS)
+        rows = self._bucket.view_query(_NAME, "keys", options)
+        return [row.id for row in rows]
+
+
+_TOO_LARGE: Final = "<ec=104,"
+_NETWORK: Final = "category=couchbase.network"
+"""What only their text tells of exceptions: a value that is too large, and what the network did."""
+
+
+class _BucketNamespace(Namespace):
+    """A bucket, which is its user's: it is never made here, and taken only when it is empty. A store is a prefix."""
+
+    def __init__(self, bucket: Bucket) -> None:
+        self._bucket = bucket
+        self.title = f"the bucket {bucket.name}"
+
+    def marker(self) -> Marker | None:
+        try:
+            return Marker.from_json(self._bucket.documents.get(MARKER).content_as[dict]["marker"])
+        except DocumentNotFoundException:
+            return None
+
+    def exists(self) -> bool:
+        return True
+
+    def contents(self) -> list[str]:
+        """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
+        self._bucket.prepare()
+        found = [name for name in self._bucket.beginnings() if name != MARKER]
+        if found and self.marker() is None:
+            self._bucket.unindex()
+        return found
+
+    def mark(self, marker: Marker) -> None:
+        self._bucket.documents.upsert(MARKER, {"marker": marker.to_json()})
+
+    def drop(self, stores: Sequence[str]) -> None:
+        for store in stores:
+            self._bucket.remove(f"{store}:")
+
+    def unmark(self, marker: Marker) -> None:
+        self._bucket.documents.remove(MARKER)
+        self._bucket.unindex()
 
 
 _STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
@@ -70,7 +254,16 @@ class Couchbase(Compared):
     product = "couchbase"
     model = "document"
     driver = f"couchbase {couchbase.__version__}"
-    raises: ClassVar[tuple[type[Exception], ...]] = RAISES
+    raises = (CouchbaseException, orjson.JSONEncodeError)
+    kinds: ClassVar = {
+        DuplicateKeyError: (DocumentExistsException,),
+        MissingRecordError: (DocumentNotFoundException,),
+        RefusedError: (orjson.JSONEncodeError, _TOO_LARGE),
+        UnreachableError: (
+            *(AuthenticationException, AmbiguousTimeoutException, UnAmbiguousTimeoutException),
+            *(RequestCanceledException, _NETWORK),
+        ),
+    }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "Couchbase knows neither foreign key nor NOT NULL",
         "bytes_received": "XDCR's statistics are sampled: no counter of its bytes is exact",
@@ -83,8 +276,8 @@ class Couchbase(Compared):
         "passwords": "CouchbaseMock does not verify them",
     }
 
+    @override
     def insert(self, record: Record) -> object:
-        """Insert one document."""
         return self._documents.insert(self._prefix + record[self._key], record, **self._durability)
 
     def insert_many(self, records: Sequence[Record]) -> None:
@@ -104,8 +297,8 @@ class Couchbase(Compared):
         except DocumentNotFoundException:
             return []
 
+    @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        """Return the node's documents."""
         return self._restored(list(self._buckets[role].get(self._prefix)))
 
     def update(self, key: str, changes: Record) -> None:
@@ -118,21 +311,21 @@ class Couchbase(Compared):
         """Read every document, and replace it by itself with the changes."""
         return self._bucket.update(self._prefix, changes)
 
+    @override
     def delete(self, key: str) -> None:
-        """Delete one document."""
         self._documents.remove(self._prefix + key, **self._durability)
 
+    @override
     def delete_all(self) -> int:
-        """Delete every document."""
         return self._bucket.remove(self._prefix)
 
+    @override
     def ids(self) -> list[str]:
-        """Return all keys."""
         return [key.removeprefix(self._prefix) for key in self._bucket.keys(self._prefix)]
 
-    def kind(self, error: Exception) -> type[EngineError]:
-        """Tell unreachable servers, missing keys and refused documents apart."""
-        return kind(error)
+    @override
+    def code(self, error: Exception) -> int | str | None:
+        return next((sign for sign in (_TOO_LARGE, _NETWORK) if sign in str(error)), None)
 
     def _connect(self) -> None:
         self._durability = _STRICT if self.options.durability == "strict" else {}
@@ -149,8 +342,8 @@ class Couchbase(Compared):
         for bucket in self._buckets.values():
             bucket.unindex()
 
-    def _namespaces(self) -> dict[Role, BucketNamespace]:
-        return {role: BucketNamespace(bucket) for role, bucket in self._buckets.items()}
+    def _namespaces(self) -> dict[Role, _BucketNamespace]:
+        return {role: _BucketNamespace(bucket) for role, bucket in self._buckets.items()}
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         for bucket in self._buckets.values():

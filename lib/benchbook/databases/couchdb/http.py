@@ -1,6 +1,5 @@
 """CouchDB's HTTP interface: requests on kept connections, and a database's documents, one and many."""
 
-import base64
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Final
 from urllib.parse import parse_qs, quote, unquote, urlsplit
@@ -9,18 +8,13 @@ import orjson
 import urllib3
 
 from benchbook.databases.engine import PATIENCE_S
+from benchbook.servers.address import basic_authorization
 
 _FOREVER: Final = urllib3.Timeout(connect=PATIENCE_S, read=None)
 
 
 class AnswerError(Exception):
-    """A node answered with an error.
-
-    Attributes
-    ----------
-    status, reason
-        HTTP's status, and CouchDB's word for what is wrong.
-    """
+    """A node answered with an error: HTTP's status, and as `reason` CouchDB's word for what is wrong."""
 
     def __init__(self, status: int, what: str, answer: dict[str, Any]) -> None:
         self.status = status
@@ -29,15 +23,11 @@ class AnswerError(Exception):
         super().__init__(f"{said}: {self.reason} ({what}, {status})")
 
 
-class Node:
+class HTTPNode:
     """One server; its requests go one after the other on one connection.
 
-    Attributes
-    ----------
-    name
-        Its address, without user and password.
-    peer
-        Its address as the other servers reach it: ``?peer=host:port`` in its address, else as we do.
+    `name` is its address without user and password; `peer` that by which the other servers reach it:
+    ``?peer=host:port`` in its address, else as we do.
     """
 
     def __init__(self, url: str) -> None:
@@ -46,10 +36,7 @@ class Node:
         self.name = server
         self._root = parts.path.rstrip("/")
         self.peer = f"{parts.scheme}://{user}{at}{parse_qs(parts.query).get('peer', [server])[0]}{self._root}"
-        self._headers = {"Accept": "application/json", "Content-Type": "application/json"}
-        if user:
-            login = f"{unquote(parts.username or '')}:{unquote(parts.password or '')}"
-            self._headers["Authorization"] = f"Basic {base64.b64encode(login.encode()).decode()}"
+        self._headers = {"Accept": "application/json", "Content-Type": "application/json", **basic_authorization(url)}
         self._pool = urllib3.connection_from_url(f"{parts.scheme}://{server}")
 
     def ask(
@@ -57,12 +44,7 @@ class Node:
     ) -> Any:
         """Return a request's answer, decoded; None when its status is one of `none`.
 
-        Raises
-        ------
-        AnswerError
-            When it is an error.
-        urllib3.exceptions.HTTPError
-            When there is none, within `timeout_s` if that is given.
+        `AnswerError` when it is an error, urllib3's `HTTPError` when there is none (within `timeout_s`, if given).
         """
         body = None if content is None else orjson.dumps(content, option=orjson.OPT_STRICT_INTEGER)
         timeout = _FOREVER if timeout_s is None else urllib3.Timeout(total=timeout_s)
@@ -93,9 +75,9 @@ _ALL: Final = 1 << 28
 
 
 class Database:
-    """Requests on a database; all raise as `Node.ask`."""
+    """Requests on a database; all raise as `HTTPNode.ask`."""
 
-    def __init__(self, node: Node, name: str) -> None:
+    def __init__(self, node: HTTPNode, name: str) -> None:
         self._ask = node.ask
         self._path = f"/{name}"
 

@@ -4,16 +4,15 @@ It answers before the disk has what was written (LevelDB without sync), where Co
 a database's: an engine's `create` sets it up, in both directions when the topology is ``bidirectional``.
 """
 
-import base64
 import secrets
+from contextlib import closing
 from pathlib import Path
 from typing import Any
-from urllib.parse import unquote
 
-import urllib3
 from urllib3.exceptions import HTTPError
-from urllib3.util import parse_url
 
+from benchbook.databases.couchdb.http import AnswerError, HTTPNode
+from benchbook.databases.engine import PATIENCE_S
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import Command, Fleet, Server
@@ -21,7 +20,6 @@ from benchbook.servers.programs import Found
 
 _USER = "benchbook"
 _READY = '"port":'
-_PATIENCE_S = 5.0
 _OLDEST = 2
 
 
@@ -42,35 +40,19 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
 
 
 def ask(url: str) -> Answer:
-    """Return what the server at `url` says of itself.
-
-    Raises
-    ------
-    ConnectionError
-        When it cannot be reached or refuses the user.
-    """
-    parts = parse_url(url)
+    """Return what the server at `url` says of itself."""
     try:
-        answer = urllib3.request(
-            "GET",
-            f"{parts.scheme}://{parts.netloc}{parts.path or '/'}",
-            headers=_authorization(unquote(parts.auth or "")),
-            timeout=_PATIENCE_S,
-            retries=False,
-        )
-        told: dict[str, Any] = dict(answer.json())
+        with closing(HTTPNode(url)) as node:
+            told = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
+    except AnswerError as error:
+        refused = error.status in (401, 403)
+        why = f"Authentication failed: {error.reason}" if refused else f"no CouchDB: it answers {error.status}"
+        raise ConnectionError(why) from None
     except (HTTPError, ValueError, TypeError) as error:
         raise ConnectionError(f"no CouchDB: {error}") from None
-    if answer.status in (401, 403):
-        raise ConnectionError(f"Authentication failed: {told.get('reason')}")
     if "couchdb" not in told and not told.get("stand_in"):
-        raise ConnectionError(f"no CouchDB: it answers {answer.status}")
+        raise ConnectionError("no CouchDB: it does not say that it is")
     return _answer(told)
-
-
-def _authorization(login: str) -> dict[str, str]:
-    """Return the header of HTTP's basic authentication, in UTF-8."""
-    return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login else {}
 
 
 def _command(fleet: Fleet, found: Found, role: Role, secret: Path) -> Command:

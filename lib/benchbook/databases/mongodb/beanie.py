@@ -10,10 +10,10 @@ from typing import Any, ClassVar, Final
 
 import beanie
 from pydantic import ConfigDict, Field, ValidationError, create_model
+from typing_extensions import override
 
 from benchbook.databases.engine import EngineError, RefusedError
-from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
-from benchbook.databases.mongodb.asynchronous import AsyncMongoDB
+from benchbook.databases.mongodb.adapter import DATABASE, AsyncMongoDB, MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
 
@@ -65,8 +65,8 @@ class Beanie(AsyncMongoDB):
         objects = [self._class(**record) for record in records]
         return self._await(self._class.insert_many(objects)) if objects else None
 
+    @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        """Return the objects found."""
         return self._listed(self._class.find({field: value}))
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
@@ -90,8 +90,8 @@ class Beanie(AsyncMongoDB):
         """Delete all documents through a query."""
         return int(self._answer(self._class.find_all().delete()).deleted_count)
 
+    @override
     def kind(self, error: Exception) -> type[EngineError]:
-        """Tell what the model refuses apart from the driver's exceptions."""
         return RefusedError if isinstance(error, ValidationError) else super().kind(error)
 
     def _begin(self, schema: Schema) -> None:

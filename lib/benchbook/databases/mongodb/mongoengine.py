@@ -13,6 +13,7 @@ from mongoengine import fields
 from mongoengine.errors import FieldDoesNotExist, MongoEngineException, NotUniqueError, ValidationError
 from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
+from typing_extensions import override
 
 from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
@@ -64,8 +65,8 @@ class MongoEngine(MongoDB):
             mapped.validate()
         return self._objects.insert(objects, load_bulk=False) if objects else None
 
+    @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        """Return the objects found."""
         return list(self._objects.filter(**{field: value}))
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:

@@ -21,14 +21,14 @@ from benchbook.servers.programs import Found
 
 Client = MongoClient[dict[str, Any]]
 
-FLAGS: Final = (
+_FLAGS: Final = (
     *("--bind_ip", "127.0.0.1", "--nounixsocket"),
     *("--wiredTigerCacheSizeGB", "0.25"),
     *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=10MB)"),
     *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
     *("--setParameter", "diagnosticDataCollectionEnabled=false"),
 )
-MEMBER_FLAGS: Final = (
+_MEMBER_FLAGS: Final = (
     *("--replSet", "rs0", "--oplogSize", "990"),
     *("--setParameter", "writePeriodicNoops=false"),
 )
@@ -54,7 +54,7 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
         return {"primary": _url(server, password)}
     key = fleet.secret("members.key", secrets.token_hex(96))
     roles: tuple[Role, ...] = ("primary", "replica")
-    flags = ["--keyFile", str(key), *MEMBER_FLAGS]
+    flags = ["--keyFile", str(key), *_MEMBER_FLAGS]
     primary, replica = (fleet.serve(role, _command(fleet, found, role, flags)) for role in roles)
     for server in (primary, replica):
         server.await_line(_READY)
@@ -63,13 +63,7 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
 
 
 def ask(url: str) -> Answer:
-    """Return what the server at `url` says of itself.
-
-    Raises
-    ------
-    ConnectionError
-        When it cannot be reached or refuses the user.
-    """
+    """Return what the server at `url` says of itself."""
     try:
         with closing(_client(url)) as client:
             hello = client.admin.command("hello")
@@ -81,7 +75,7 @@ def ask(url: str) -> Answer:
 
 def _command(fleet: Fleet, found: Found, role: Role, flags: list[str]) -> Command:
     data = fleet.subfolder(role)
-    return lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *FLAGS, *flags]
+    return lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *_FLAGS, *flags]
 
 
 def _unite(primary: Server, replica: Server, password: str) -> None:

@@ -1,4 +1,4 @@
-"""MySQL from 8.0.23 on through PyMySQL, documents and tables: the database ``benchbook``, one autocommit a statement.
+"""MySQL from 8.0.23 on, MariaDB and MySQL 5.5 through PyMySQL: the database ``benchbook``, one autocommit a statement.
 
 PyMySQL is Python throughout and prepares nothing on the server: values are written into the statement. Durability is
 set for the whole server, for a session cannot: ``default`` is the product's own (the redo log is flushed at each
@@ -12,17 +12,20 @@ indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Any, ClassVar, Final
 
 import orjson
 import pymysql
 from pymysql.converters import escape_string
+from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
+from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
     PATIENCE_S,
     Counter,
+    Decoders,
     DuplicateKeyError,
     Durability,
     EngineError,
@@ -31,7 +34,9 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.mysql.log import (
     KEY,
+    MARIADB,
     MYSQL,
+    MYSQL_5_5,
     Connection,
     Log,
     Position,
@@ -43,33 +48,9 @@ from benchbook.databases.mysql.log import (
     received,
     transaction,
 )
-from benchbook.databases.sql import SQL, Documents, Rows
+from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Schema
-
-_DUPLICATE: Final = 1062
-_UNREACHABLE: Final = {1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013}
-"""No room, no rights, no server."""
-_REFUSED: Final = {139, 1118, 1153, 1292, 1366, 3140, 4025}
-"""Too large, or not of its column's type."""
-
-
-def kind(error: Exception) -> type[EngineError]:
-    """Tell unreachable servers and refused rows apart."""
-    code = error.args[0] if error.args else None
-    if code == _DUPLICATE:
-        return DuplicateKeyError
-    if code in _REFUSED or isinstance(error, pymysql.DataError | pymysql.IntegrityError | orjson.JSONEncodeError):
-        return RefusedError
-    unreachable = code in _UNREACHABLE or isinstance(error, pymysql.InterfaceError)
-    return UnreachableError if unreachable else EngineError
-
-
-def text(error: Exception) -> str:
-    """Return what the server said, with the error's number, in one line."""
-    code, *said = error.args or ("",)
-    return " ".join(f"{' '.join(map(str, said)) or 'the connection is closed'} ({code})".split())
-
 
 _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
     "default": ("DEFAULT", "DEFAULT"),
@@ -79,28 +60,7 @@ _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
 """At which commits the redo log is flushed (2: written at each, flushed once a second) and the binary log is."""
 
 
-class Flushing:
-    """Sets a server's durability, for a session has none of its own; a session that died and left its own is no harm.
-
-    Raises
-    ------
-    pymysql.Error
-        When the user may not.
-    """
-
-    def __init__(self, connection: Connection, durability: Durability) -> None:
-        self._connection = connection
-        self._before = flushed(connection)
-        flush(connection, *_FLUSHED[durability])
-
-    def restore(self) -> None:
-        """Bring back what was set before; a server that is gone, or does not answer, has nothing to get back."""
-        limit(self._connection, PATIENCE_S)
-        with suppress(pymysql.Error):
-            flush(self._connection, *self._before)
-
-
-def flushed(connection: Connection) -> tuple[Any, Any]:
+def _flushed(connection: Connection) -> tuple[Any, Any]:
     """Return when the server flushes its redo log and its binary log."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")
@@ -108,51 +68,34 @@ def flushed(connection: Connection) -> tuple[Any, Any]:
     return redo, binary
 
 
-def flush(connection: Connection, redo: Any, binary: Any) -> None:
+def _flush(connection: Connection, redo: Any, binary: Any) -> None:
     """Set when the server flushes them."""
     connection.query(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
 
 
-_CONTENTS: Final = " UNION ALL ".join(
-    f"SELECT {name} FROM information_schema.{kind} WHERE {schema} = 'benchbook'"
-    for kind, name, schema in (
-        ("tables", "table_name", "table_schema"),
-        ("routines", "routine_name", "routine_schema"),
-        ("events", "event_name", "event_schema"),
-    )
-)
 _ABSENT: Final = (1044, 1049, 1142, 1146)
 """No such database, no such table; or none for us."""
 
 
-class MySQLDatabase(Namespace):
+class _Database(SQLNamespace):
     """Dropped whole only when it is empty: DROP DATABASE would take along whatever is in it."""
 
-    title = "the database benchbook"
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
+    kind = "DATABASE"
+    there = "SELECT 1 FROM information_schema.schemata WHERE schema_name = 'benchbook'"
+    listed = " UNION ALL ".join(
+        f"SELECT {what}_name FROM information_schema.{what}s WHERE {what}_schema = 'benchbook'"
+        for what in ("table", "routine", "event")
+    )
 
     def marker(self) -> Marker | None:
-        """Return the marker's only row; one that we may not read is not ours."""
         try:
-            rows = self._ask(f"SELECT text FROM benchbook.{MARKER}")
+            return self._read()
         except pymysql.Error as error:
             if error.args and error.args[0] in _ABSENT:
-                return None
+                return None  # one that we may not read is not ours
             raise
-        return Marker.from_json(rows[0][0]) if rows else None
-
-    def exists(self) -> bool:
-        """Return whether there is such a database."""
-        return bool(self._ask("SELECT 1 FROM information_schema.schemata WHERE schema_name = 'benchbook'"))
-
-    def contents(self) -> list[str]:
-        """Return its tables, views, routines and events."""
-        return [name for (name,) in self._ask(_CONTENTS) if name != MARKER]
 
     def mark(self, marker: Marker) -> None:
-        """Write the only row; the table and, where it is not there, the database are made before."""
         if not self.exists():
             self._ask("CREATE DATABASE benchbook")
         self._ask(
@@ -166,23 +109,16 @@ class MySQLDatabase(Namespace):
         if stores:
             self._ask(f"DROP TABLE IF EXISTS {', '.join(f'benchbook.{quoted(name)}' for name in stores)}", ())
 
-    def unmark(self, marker: Marker) -> None:
-        """Drop the marker, and the database when that was all."""
-        self._ask(f"DROP TABLE benchbook.{MARKER}")
-        if marker.made and not self.contents():
-            self._ask("DROP DATABASE benchbook")
-
     def before(self) -> dict[str, Any]:
-        """Return when the server flushes its logs."""
-        return {"flushed": flushed(self._connection)}
+        return {"flushed": _flushed(self._session)}
 
     def restore(self, before: Mapping[str, Any]) -> None:
-        """Let the server flush its logs as before, if a run that was killed has left it otherwise."""
-        if list(flushed(self._connection)) != list(before["flushed"]):
-            flush(self._connection, *before["flushed"])
+        # if a run that was killed has left it otherwise
+        if list(_flushed(self._session)) != list(before["flushed"]):
+            _flush(self._session, *before["flushed"])
 
-    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[tuple[Any, ...]]:
-        with self._connection.cursor() as cursor:
+    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
+        with self._session.cursor() as cursor:
             cursor.execute(statement, values)
             return cursor.fetchall() or ()
 
@@ -192,7 +128,18 @@ class MySQL(SQL):
 
     product = "mysql"
     driver = f"pymysql {'.'.join(str(part) for part in pymysql.VERSION[:3])}"
-    raises: ClassVar[tuple[type[Exception], ...]] = (pymysql.Error, orjson.JSONEncodeError)
+    raises = (pymysql.Error, orjson.JSONEncodeError)
+    kinds: ClassVar = {
+        DuplicateKeyError: (1062,),
+        RefusedError: (  # too large, or not of its column's type
+            *(139, 1118, 1153, 1292, 1366, 3140, 4025),
+            *(pymysql.DataError, pymysql.IntegrityError, orjson.JSONEncodeError),
+        ),
+        UnreachableError: (  # no room, no rights, no server
+            *(1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013),
+            pymysql.InterfaceError,
+        ),
+    }
     wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
     collation: ClassVar[str] = "utf8mb4_0900_bin"
     log: ClassVar[Log] = MYSQL
@@ -206,13 +153,14 @@ class MySQL(SQL):
         """Return where the primary's binary log ends; empty when it keeps none."""
         return tuple(value for row in self._rows(self.log.end) for value in row[: self.log.width])
 
-    def kind(self, error: Exception) -> type[EngineError]:
-        """Tell unreachable servers and refused rows apart."""
-        return kind(error)
+    @override
+    def code(self, error: Exception) -> int | str | None:
+        return error.args[0] if error.args else None
 
     def text(self, error: Exception) -> str:
         """Return what the server said, with the error's number."""
-        return text(error)
+        code, *said = error.args or ("",)
+        return " ".join(f"{' '.join(map(str, said)) or 'the connection is closed'} ({code})".split())
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
         if not any(position):
@@ -229,18 +177,20 @@ class MySQL(SQL):
             self._closing.callback(disconnect, connection)
         self._cursors = {role: connection.cursor() for role, connection in self._connections.items()}
         self._cursor = self._cursors["primary"]
-        self._flushing: Flushing | None = None
+        self._sets_flushing = False
 
-    def _namespaces(self) -> dict[Role, MySQLDatabase]:
-        return {role: MySQLDatabase(connection) for role, connection in self._connections.items()}
+    def _namespaces(self) -> dict[Role, _Database]:
+        return {role: _Database(connection) for role, connection in self._connections.items()}
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; set the durability once it is known that nobody's data are in the way."""
         self._namespaces()["primary"].drop(tuple(reversed(marker.stores)))
         self._run("USE benchbook")
-        if self._flushing is None:
-            self._flushing = Flushing(self._connections["primary"], self.options.durability)
-            self._closing.callback(self._flushing.restore)
+        if not self._sets_flushing:
+            before = _flushed(self._connections["primary"])
+            _flush(self._connections["primary"], *_FLUSHED[self.options.durability])
+            self._sets_flushing = True
+            self._closing.callback(_restore, self._connections["primary"], before)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""
@@ -257,7 +207,14 @@ class MySQL(SQL):
         return transaction(self._connections["primary"])
 
 
-class JSONTable(Documents):
+def _restore(connection: Connection, before: tuple[Any, Any]) -> None:
+    """Flush as before; a server that is gone, or does not answer, has nothing to get back."""
+    limit(connection, PATIENCE_S)
+    with suppress(pymysql.Error):
+        _flush(connection, *before)
+
+
+class _JSONTable(DocumentTable):
     """A table of JSON documents, whose texts compare as the database's do."""
 
     types = (KEY, "JSON")
@@ -266,17 +223,14 @@ class JSONTable(Documents):
     quoted = staticmethod(quoted)
 
     def sought_in(self, field: str) -> str:
-        """Return the key's or an indexed field's column, or the expression for a field's text."""
         indexed = field in self.options.index and field in {each.name for each in self.schema.fields}
         return quoted(field) if indexed else super().sought_in(field)
 
     def extracted(self, field: str) -> str:
-        """Return the expression for a field's text."""
         path = escape_string(f"$.{orjson.dumps(field).decode()}").replace("%", "%%")
         return f"JSON_UNQUOTE(JSON_EXTRACT(doc, '{path}')) COLLATE {self.collation}"
 
     def index(self, field: str) -> str:
-        """Return the statement that adds a field's column, indexed."""
         generated = f"{KEY} COLLATE {self.collation} GENERATED ALWAYS AS ({self.extracted(field)}) VIRTUAL"
         return f"ALTER TABLE {self.name} ADD {quoted(field)} {generated}, ADD INDEX ({quoted(field)})"
 
@@ -286,14 +240,11 @@ class MySQLDocuments(MySQL):
 
     name = "mysql+json"
     model = "document"
-    table = JSONTable
+    table = _JSONTable
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
 
 
-INDEXES_REFERENCES: Final = "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
-
-
-class MySQLRows(Rows):
+class _RowTable(RowTable):
     """A table of rows."""
 
     types: ClassVar[Mapping[str, str]] = {
@@ -311,7 +262,6 @@ class MySQLRows(Rows):
         return KEY if field.name in self.keys else super().kind(field)
 
     def index(self, field: str) -> str:
-        """Return the statement that indexes a column's beginning."""
         return f"CREATE INDEX {quoted(f'by {field}')} ON {self.name} ({quoted(field)}(191))"
 
 
@@ -320,5 +270,70 @@ class MySQLTables(MySQL):
 
     name = "mysql+relational"
     model = "relational"
-    table = MySQLRows
-    lacks: ClassVar[Mapping[str, str]] = {"reference_without_index": INDEXES_REFERENCES}
+    table = _RowTable
+    lacks: ClassVar[Mapping[str, str]] = {
+        "reference_without_index": "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
+    }
+
+
+_NO_PADDING: Final = "utf8mb4_nopad_bin"
+_PACKET: Final = {"large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"}
+
+
+class MariaDBTables(MySQLTables):
+    """A record is a row in MariaDB from 10.5 on: as MySQL, but for its GTIDs and its collations."""
+
+    name = "mariadb+relational"
+    product = "mariadb"
+    collation = _NO_PADDING
+    log = MARIADB
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_PACKET}
+
+
+class _MariaDBTable(_JSONTable):
+    """A table of JSON texts."""
+
+    collation = _NO_PADDING
+
+
+class MariaDBDocuments(MySQLDocuments):
+    """A record is a JSON text in MariaDB, which checks it."""
+
+    name = "mariadb+json"
+    product = "mariadb"
+    collation = _NO_PADDING
+    log = MARIADB
+    table = _MariaDBTable
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_PACKET}
+
+
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+_MS: Final = timedelta(milliseconds=1)
+
+
+def _milliseconds(moment: Any) -> Any:
+    """Return a moment's; what is none is left to the server to refuse."""
+    return (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
+
+
+class _OldRowTable(_RowTable):
+    """A table of rows in MySQL 5.5, without fractions of a second: a moment is kept as milliseconds since 1970."""
+
+    types: ClassVar[Mapping[str, str]] = {**_RowTable.types, "datetime": "BIGINT"}
+    sent: ClassVar[Decoders] = {"datetime": _milliseconds}
+    received: ClassVar[Decoders] = {"datetime": lambda milliseconds: _EPOCH + milliseconds * _MS}
+
+
+class OldMySQLTables(MySQLTables):
+    """A record is a row in MySQL 5.5, the crud paper's: no JSON, no GTIDs and no texts that end in a blank."""
+
+    name = "mysql@5.5+relational"
+    product = "mysql@5.5"
+    collation = "utf8mb4_bin"
+    log = MYSQL_5_5
+    table = _OldRowTable
+    lacks: ClassVar[Mapping[str, str]] = {
+        **MySQLTables.lacks,
+        "large_records": "MySQL 5.5 takes packets of 1 MB unless it is told otherwise (max_allowed_packet)",
+        "trailing_blanks": "its collations pad: a text equals itself with blanks at its end",
+    }

@@ -14,7 +14,7 @@ from pymysql.converters import conversions
 from pymysql.cursors import DictCursor
 
 from benchbook.databases.engine import PATIENCE_S
-from benchbook.deployment import login
+from benchbook.servers.address import login
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
 
@@ -40,12 +40,7 @@ _CONVERSIONS: Final[dict[Any, Any]] = {
 def connect(url: str, patience_s: float = PATIENCE_S) -> Connection:
     """Return a connection in autocommit, without TLS, whose updates count the rows they match, changed or not.
 
-    Parameters
-    ----------
-    url
-        The node's.
-    patience_s
-        How long the server may take to let us in; afterwards an answer may take for ever (see `limit`).
+    The server may take so long to let us in, in seconds; afterwards an answer may take for ever (see `limit`).
     """
     connection = pymysql.connect(
         **login(url, 3306),
@@ -104,21 +99,14 @@ _POLL_S: Final = 0.01
 class Log:
     """What a version of the server calls its log.
 
-    Parameters
-    ----------
-    end
-        Asks the primary where its log ends: the position is the first `width` columns.
-    wait
-        Waits on the replica for a position, for so many seconds at most: 1 when it was reached, 0 when the time ran
-        out, NULL when the replica does not replicate at all.
-    status, file, offset
-        Asks the replica how far it received the log, and the columns that say so.
+    `wait` waits on the replica for a position, for so many seconds at most: 1 when it was reached, 0 when the time ran
+    out, NULL when the replica does not replicate at all.
     """
 
-    end: str
-    width: int
+    end: str  # asks the primary where its log ends
+    width: int  # how many columns of that are the position
     wait: str
-    status: str = "SHOW SLAVE STATUS"
+    status: str = "SHOW SLAVE STATUS"  # asks the replica how far it received the log, and the columns that say so
     file: str = "Master_Log_File"
     offset: str = "Read_Master_Log_Pos"
 
@@ -146,14 +134,7 @@ class Replay:
     """Watches how far a replica has applied the log, on a connection of its own, and gives up when it must.
 
     The server waits; a server that does not answer in time is left alone with its answer, and asked on a new
-    connection the next time.
-
-    Parameters
-    ----------
-    log
-        The server's words.
-    connect
-        Returns a new connection to the replica, within so many seconds.
+    connection, which `connect` makes within so many seconds, the next time.
     """
 
     def __init__(self, log: Log, connect: Callable[[float], Connection]) -> None:

@@ -1,11 +1,9 @@
-"""MySQL from 8.0.23 on: one server, or a primary and a replica that follows its row-based binary log by GTID.
+"""MySQL, MariaDB and MySQL 5.5: one server, or a primary and a replica that follows its row-based binary log.
 
 Asynchronous: a commit on the primary waits for nobody. Both nodes begin as copies of one data folder, with their
-accounts made outside the binary log, so that the log begins with the user's first write. What resembles MySQL
-(MariaDB, MySQL 5.5) differs in the class attributes and methods below.
+accounts made outside the binary log, so that the log begins with the user's first write.
 """
 
-import os
 import secrets
 import signal
 import time
@@ -16,14 +14,14 @@ from typing import Any, ClassVar, Final
 
 import pymysql
 from pymysql.cursors import DictCursor
+from typing_extensions import override
 
-from benchbook.deployment import Role, Topology, login
-from benchbook.servers.address import Answer
+from benchbook.deployment import Role, Topology
+from benchbook.registry import parsed
+from benchbook.servers.address import Answer, login
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import Fleet, Server
-from benchbook.servers.programs import Found
-from benchbook.servers.reachable import reachable
-from benchbook.servers.users import substitute
+from benchbook.servers.programs import Found, reachable, substitute
 
 _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
@@ -43,12 +41,12 @@ _SETTINGS: Final = (
 
 
 class MySQL:
-    """Starts servers of one kind; its methods are what `products.Product` asks for."""
+    """Starts servers of MySQL from 8.0.23 on, which replicate by GTID."""
 
     product: ClassVar[str] = "mysql"
     server: ClassVar[str] = "mysqld"
     accounts: ClassVar[str] = "mysql.user"
-    monitor: ClassVar[str] = ""
+    monitor: ClassVar[str] = ""  # what else a user needs to read the replication's status
     status: ClassVar[str] = "SHOW REPLICA STATUS"
     runs: ClassVar[tuple[str, str]] = ("Replica_IO_Running", "Replica_SQL_Running")
     flags: ClassVar[tuple[str, ...]] = (
@@ -64,9 +62,8 @@ class MySQL:
 
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers; root's run as ``mysql`` or, without that user, as ``nobody``."""
-        user = substitute(self.product, "mysql") if os.geteuid() == 0 else None
         stop = signal.SIGKILL  # SIGTERM takes up to 10 s, to keep the data
-        return Fleet(self.product, user=user, stop_signal=stop, waits=_WAITS)
+        return Fleet(self.product, user=substitute(self.product, "mysql"), stop_signal=stop, waits=_WAITS)
 
     def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
@@ -74,7 +71,8 @@ class MySQL:
         password = secrets.token_urlsafe(24)
         roles: tuple[Role, ...] = ("primary", "replica") if topology == "replicated" else ("primary",)
         folders = self._folders(fleet, programs, roles)
-        flags = self._pair_flags() if topology == "replicated" else ()
+        logs = ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
+        flags = logs if topology == "replicated" else ()
         make = [f"GRANT ALL ON *.* TO '{_USER}'@'127.0.0.1'"]
         urls: dict[Role, str] = {}
         for number, role in enumerate(roles, 1):
@@ -82,7 +80,7 @@ class MySQL:
             of_role = ("--read-only=ON",) if role == "replica" else ()
             identity = (f"--server-id={number}", f"--init-file={start}", *flags, *of_role)
             server = self._serve(fleet, programs, role, folders[role], identity)
-            urls[role] = f"{self.product.partition('@')[0]}://{_USER}:{password}@127.0.0.1:{server.port}/"
+            urls[role] = f"{parsed(self.product).brand}://{_USER}:{password}@127.0.0.1:{server.port}/"
             rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO '{_USER}'@'127.0.0.1'"
             follow = [text.format(port=server.port, user=_USER, password=password) for text in self.follow]
             make = [rights, *follow]
@@ -93,10 +91,7 @@ class MySQL:
     def ask(self, url: str) -> Answer:
         """Return what the server at `url` says of itself; who is read-only is a replica.
 
-        Raises
-        ------
-        ConnectionError
-            When it cannot be reached, refuses the user, or is MariaDB in MySQL's place (or the reverse).
+        `ConnectionError` when it cannot be reached, refuses the user, or is MariaDB in MySQL's place (or the reverse).
         """
         query = "SHOW GLOBAL VARIABLES WHERE Variable_name IN %s"
         try:
@@ -114,9 +109,6 @@ class MySQL:
         """Fill an empty data folder, in haste: what a crash of the system would lose is made anew."""
         flags = ("--no-defaults", "--initialize-insecure", "--innodb-flush-method=nosync", *self.flags)
         fleet.run([programs[self.server], *flags, f"--datadir={data}", f"--tmpdir={scratch}"])
-
-    def _pair_flags(self) -> tuple[str, ...]:
-        return ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
 
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         return self.flags
@@ -167,10 +159,58 @@ class MySQL:
                 time.sleep(0.01)
 
 
+class MariaDB(MySQL):
+    """From 10.5 on. Annotated rows are left out of the log, as MySQL's: they would count as replicated bytes."""
+
+    product = "mariadb"
+    server = "mariadbd"
+    accounts = "mysql.global_priv"
+    monitor = ", SLAVE MONITOR"
+    status = "SHOW SLAVE STATUS"
+    runs = ("Slave_IO_Running", "Slave_SQL_Running")
+    flags = ("--skip-ssl",)
+    pair_flags = ("--binlog-annotate-row-events=OFF",)
+    follow = (
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
+        "MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1, MASTER_SSL=0, MASTER_USE_GTID=slave_pos",
+        "START SLAVE",
+    )
+
+    @override
+    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
+        flags = ("--no-defaults", "--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=normal")
+        fast = ("--innodb-flush-method=nosync", f"--tmpdir={scratch}")
+        fleet.run([programs["mariadb-install-db"], *flags, *fast, f"--datadir={data}"])
+
+
+class OldMySQL(MySQL):
+    """MySQL 5.5, the crud paper's: its data folder comes with it; a replica reads the first log file from its start."""
+
+    product = "mysql@5.5"
+    status = "SHOW SLAVE STATUS"
+    runs = ("Slave_IO_Running", "Slave_SQL_Running")
+    flags = ()  # built without TLS
+    pair_flags = ()
+    follow = (
+        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
+        "MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1, MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4",
+        "START SLAVE",
+    )
+
+    @override
+    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
+        fleet.run(["cp", "-R", f"{_home(programs)}/data/.", data])
+
+    @override
+    def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
+        home = _home(programs)
+        return (*self.flags, f"--basedir={home}", f"--lc-messages-dir={home}/share")
+
+
 def _connect(url: str) -> "pymysql.Connection[Any]":
     options: dict[str, Any] = {"connect_timeout": _ANSWER_S, "read_timeout": _ANSWER_S, "ssl_disabled": True}
     return pymysql.connect(**login(url, 3306), charset="utf8mb4", **options)
 
 
-_MYSQL: Final = MySQL()
-fleet, launch, ask = _MYSQL.fleet, _MYSQL.launch, _MYSQL.ask
+def _home(programs: dict[str, Path]) -> Path:
+    return programs["mysqld"].parents[1]

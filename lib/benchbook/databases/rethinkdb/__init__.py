@@ -1,1 +1,22 @@
-"""RethinkDB: its adapter, and its stand-in's server."""
+"""RethinkDB: what is known before a server runs; adapters and servers are beside it."""
+
+from typing import Final
+
+from benchbook.registry import Product, StandIn
+
+PRODUCTS: Final = {
+    "rethinkdb": Product(
+        title="RethinkDB",
+        schemes=("rethinkdb",),
+        processes=("rethinkdb", "node"),
+        stand_in=StandIn(
+            version="reqlite 2.3.0",
+            programs=("node",),
+            lane="reqlite",
+            launcher="server.js",
+            package="node_modules/reqlite/package.json",
+            get="apt-get or conda install nodejs, then npm ci --ignore-scripts --prefix harness/reqlite",
+        ),
+        untested="replication (what ran here was a stand-in without it)",
+    ),
+}

@@ -1,1 +1,14 @@
-"""SQL Server: its adapter, and what its servers say of themselves."""
+"""SQL Server: what is known before a server runs; adapters and servers are beside it."""
+
+from typing import Final
+
+from benchbook.registry import Product
+
+PRODUCTS: Final = {
+    "sqlserver": Product(
+        title="SQL Server",
+        schemes=("sqlserver",),
+        processes=("sqlservr",),
+        untested="all of it (its SQL is parsed as T-SQL, no more)",
+    ),
+}
