@@ -8,7 +8,8 @@ import pandas as pd
 import pytest
 from scipy import stats as scipy_stats
 
-from benchbook.evidence import block_means, comparisons, controls, measures, student_as_published, student_here
+from benchbook.evidence import block_means, comparisons, controls, measures
+from benchbook.papers.tcp import students
 from benchbook.results import OBSERVATIONS, UNITS, typed
 
 CELL = {"host": "h", "lane": "python", "arm": "a", "stand_in": False, "state": "done"}
@@ -309,7 +310,7 @@ def test_no_observations_make_an_empty_table():
     nothing = bookstore([1], [2]).iloc[:0]
     assert comparisons(nothing).empty
     assert controls(nothing).empty
-    assert student_here(nothing).empty
+    assert students.here(nothing).empty
 
 
 def test_a_stand_in_is_named_in_the_sentence():
@@ -351,7 +352,7 @@ def test_identical_arms_under_drift_give_5_percent_false_alarms_and_none_when_co
 
 
 def test_student_reproduces_table_8_and_explains_its_misprint():
-    table = student_as_published().set_index(["measure", "reading"])
+    table = students.as_published().set_index(["measure", "reading"])
     as_meant = table.xs("as meant", level="reading")
     assert as_meant["agrees"].to_dict() == {
         "Total Time": True, "Average Time": True, "User CPU": True, "System CPU": False, "Memory": True,
@@ -381,7 +382,7 @@ def test_student_here_pools_sizes_as_the_paper_did():
         for codec, values in times.items()
         for n, value in zip((20_000, 40_000, 60_000), values, strict=True)
     ]
-    table = student_here(pd.concat(rows)).set_index("measure")
+    table = students.here(pd.concat(rows)).set_index("measure")
     assert table.loc["Total Time", "p"] == pytest.approx(scipy_stats.ttest_ind(times["orjson"], times["lxml"]).pvalue)
     assert table.loc["Total Time", "levels"] == "20,000, 40,000, 60,000"
     assert table.loc["Total Time", "printed"] == "0.0033"

@@ -12,12 +12,10 @@ from benchbook.evidence.comparisons import comparisons, controls, untrusted
 from benchbook.evidence.diagnostics import drift, drift_words, null_baseline, null_baseline_words, warmups
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.published import STUDIES, number, published
-from benchbook.evidence.students import NO_TESTS, student_as_published, student_here
 from benchbook.evidence.verdicts import judged, verdicts
 
 __all__ = [
     "DERIVED",
-    "NO_TESTS",
     "STUDIES",
     "Claim",
     "Derived",
@@ -38,8 +36,6 @@ __all__ = [
     "published",
     "sentences",
     "stored_means",
-    "student_as_published",
-    "student_here",
     "untrusted",
     "verdicts",
     "warmups",

@@ -5,12 +5,13 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook.evidence import Evidence, student_as_published, student_here
+from benchbook.evidence import Evidence
 from benchbook.figures import stacks
 from benchbook.figures.exhibit import Exhibit, Maker
 from benchbook.figures.points import printed
 from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, misprints, number, table
 from benchbook.figures.tcp import FORMATS, MEASURES, MILLION, TRIALS, by_stack, rows
+from benchbook.papers.tcp import students
 
 
 def overview(evidence: Evidence) -> Exhibit:
@@ -75,7 +76,7 @@ def _sample(every: pd.DataFrame, measure: str, kind: str) -> str:
 
 def p_values(evidence: Evidence) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed from the printed samples, and repeated on new data."""
-    theirs = student_as_published()
+    theirs = students.as_published()
     columns = {"p printed": theirs.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, some in theirs.groupby("reading", sort=False):
         columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(p_value)
@@ -94,7 +95,7 @@ def p_values(evidence: Evidence) -> Exhibit:
 def _tests(evidence: Evidence, some: pd.DataFrame) -> pd.DataFrame:
     """Return the tests of those cells alone which the other tables show."""
     shown: set[str] = set(some["cell_id"]) if len(some) else set()
-    tests = student_here(evidence.means[evidence.means["cell_id"].isin(shown)])
+    tests = students.here(evidence.means[evidence.means["cell_id"].isin(shown)])
     return tests.drop_duplicates("measure").set_index("measure")
 
 

@@ -200,7 +200,7 @@ def end(value: float) -> str:
 
 
 def students(tests: pd.DataFrame) -> HTML:
-    """Show `benchbook.evidence.student_as_published`: a paper's own tests, recomputed from its printed samples."""
+    """Show `benchbook.papers.tcp.students.as_published`: a paper's own tests, recomputed from its printed samples."""
     return _html("students", rows=list(figures.each(tests)))
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchbook import stats
-from benchbook.evidence import students
 from benchbook.evidence.published import Number
 from benchbook.papers.recomputed import Check, Checks, Compute, Paper, Texts, bound, follows, less, limit, listed, same
+from benchbook.papers.tcp import students
 
 paper: Final = Paper("tcp")
 SCENARIO_1: Final = "scenario 1"
@@ -85,7 +85,7 @@ def samples() -> Checks:
 
 def tested() -> dict[str, dict[Hashable, Any]]:
     """Return Table 8's tests of the values that Table 7 means, by measure."""
-    table = students.student_as_published().query("reading == @students.AS_MEANT")
+    table = students.as_published().query("reading == @students.AS_MEANT")
     return {str(row["measure"]): row for row in table.to_dict("records")}
 
 
@@ -243,7 +243,7 @@ def two_of_five() -> Texts:
 @paper.finding("misprint", "Table 8 from Table 7")
 def system_cpu_p() -> Texts:
     """A p-value made by three commas."""
-    table = students.student_as_published().query("measure == 'System CPU'").set_index("reading")
+    table = students.as_published().query("measure == 'System CPU'").set_index("reading")
     meant, misread = table.loc[students.AS_MEANT], table.loc[students.AS_PRINTED]
     return (
         f"System CPU differs with p = {meant['printed']}; Table 7 prints three of the XML values with a decimal comma.",

@@ -1,5 +1,7 @@
 """Student's tests as study `tcp` made them, on its own printed numbers and on new data. The other papers made none."""
 
+from collections import defaultdict
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -9,7 +11,6 @@ from benchbook import stats
 from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.published import published
 
-NO_TESTS: Final = "bookstore, drivers, crud and replication print no test"
 MEASURES: Final = {
     "Total Time": ("server", "wall_time"),
     "Average Time": ("server", "time_per_item"),
@@ -19,29 +20,35 @@ MEASURES: Final = {
 }
 """The measures of Table 8, and what they are here."""
 
+_NAMES: Final = {quantity: measure for measure, quantity in MEASURES.items()}
+
 LEVELS: Final = (20_000, 40_000, 60_000, 80_000, 100_000)
 """Numbers of objects of scenario 2, whose five values the paper took for one sample."""
 
 AS_MEANT: Final = "as meant"
 AS_PRINTED: Final = "commas as separators"
+_HERE: Final = [
+    *("host", "factors", "measure", "levels"),
+    *("n_json", "n_xml", "t", "df", "p", "p_welch", "reason", "printed"),
+]
 
 
-def student_as_published() -> pd.DataFrame:
-    """Return the tests of `tcp`'s Table 8, recomputed from Table 7.
+def as_published() -> pd.DataFrame:
+    """Return the tests of Table 8, recomputed from Table 7.
 
     Returns
     -------
     pandas.DataFrame
-        ``measure, reading, n_json, n_xml, t, df, p, p_welch, printed, agrees``. Where Table 7's decimal commas are
-        misprinted there are two rows: the values meant, and the commas read as separators (so that "32,57" are two
+        ``measure, reading, n_json, n_xml, t, df, p, p_welch, reason, printed, agrees``. Where Table 7's decimal commas
+        are misprinted there are two rows: the values meant, and the commas read as separators (so that "32,57" are two
         values), which alone gives the p-value that is printed.
     """
     table = published("tcp")
     rows = []
     for measure in MEASURES:
-        printed = str(table.query("source == 'Table 8' and row == @measure")["printed"].iloc[0])
-        values = table[(table["source"] == "Table 7") & (table["row"] == measure)]
-        json, xml = (values[values["column"].str.startswith(side)] for side in ("JSON", "XML"))
+        tables = dict(list(table[table["row"] == measure].groupby("source")))
+        printed, samples = tables["Table 8"]["printed"].item(), tables["Table 7"]
+        json, xml = (samples[samples["column"].str.startswith(format)] for format in ("JSON", "XML"))
         rows.append(_test(measure, AS_MEANT, json["value"].tolist(), xml["value"].tolist(), printed))
         if xml["printed"].str.contains(",").any():
             split = [float(part) for text in xml["printed"] for part in text.split(",")]
@@ -49,7 +56,7 @@ def student_as_published() -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def student_here(observations: pd.DataFrame) -> pd.DataFrame:
+def here(observations: pd.DataFrame) -> pd.DataFrame:
     """Return the same tests on new data: for each number of objects one value, the mean of its blocks.
 
     The test pools sizes that differ on purpose, so that its spread is not that of a measurement: it is repeated, not
@@ -61,48 +68,24 @@ def student_here(observations: pd.DataFrame) -> pd.DataFrame:
         ``host, factors, measure, levels, n_json, n_xml, t, df, p, p_welch, reason, printed``, a row for each of the
         measures of Table 8 and combination of the other factors; none without observations of `tcp`.
     """
-    printed = student_as_published().query("reading == @AS_MEANT").set_index("measure")["printed"].to_dict()
-    sides = _sides(observations)
+    printed = as_published().drop_duplicates("measure").set_index("measure")["printed"]
+    found = comparisons(observations[observations["study"] == "tcp"]).sort_values("n", kind="stable")
+    found = found[found["n"].isin(LEVELS) & (found["n_a"] > 0) & (found["n_b"] > 0)]
+    samples = defaultdict(list)
+    for row in found.to_dict("records"):
+        if measure := _NAMES.get((row["role"], row["metric"])):
+            others = [part for part in row["factors"].split(", ") if not part.startswith("n=")]
+            factors = ", ".join([f"{row['side_a']} against {row['side_b']}", *others])
+            samples[row["host"], factors, measure].append((f"{row['n']:,}", row["mean_b"], row["mean_a"]))
     rows = []
-    for (host, factors, measure), group in sides.groupby(["host", "factors", "measure"], sort=False):
-        found = _test(str(measure), "", group["json"].tolist(), group["xml"].tolist(), printed[measure])
-        levels = ", ".join(f"{n:,}" for n in group["n"])
-        rows.append({"host": host, "factors": factors, "levels": levels, **found})
-    columns = [
-        "host",
-        "factors",
-        "measure",
-        "levels",
-        "n_json",
-        "n_xml",
-        "t",
-        "df",
-        "p",
-        "p_welch",
-        "reason",
-        "printed",
-    ]
-    return pd.DataFrame(rows, columns=columns)
+    for (host, factors, measure), sample in samples.items():
+        levels, json, xml = zip(*sample, strict=True)
+        test = _test(measure, "", json, xml, printed[measure])
+        rows.append({"host": host, "factors": factors, "levels": ", ".join(levels), **test})
+    return pd.DataFrame(rows, columns=_HERE)
 
 
-def _sides(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return for each condition, measure and number of objects what JSON and XML took, mean of the blocks."""
-    names = {place: measure for measure, place in MEASURES.items()}
-    rows: list[dict[str, Any]] = []
-    found = comparisons(observations)
-    for row in found[found["study"] == "tcp"].to_dict("records"):
-        measure = names.get((row["role"], row["metric"]))
-        if measure is None or row["n"] not in LEVELS or not (row["n_a"] and row["n_b"]):
-            continue
-        others = [part for part in row["factors"].split(", ") if not part.startswith("n=")]
-        factors = ", ".join([f"{row['side_a']} against {row['side_b']}", *others])
-        about = {"host": row["host"], "factors": factors, "measure": measure, "n": row["n"]}
-        rows.append({**about, "xml": row["mean_a"], "json": row["mean_b"]})
-    table = pd.DataFrame(rows, columns=["host", "factors", "measure", "n", "xml", "json"])
-    return table.sort_values("n", kind="stable")
-
-
-def _test(measure: str, reading: str, json: list[float], xml: list[float], printed: str) -> dict[str, Any]:
+def _test(measure: str, reading: str, json: Sequence[float], xml: Sequence[float], printed: str) -> dict[str, Any]:
     student, welch = stats.student(json, xml), stats.welch(json, xml)
     return {
         "measure": measure,
