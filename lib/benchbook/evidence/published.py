@@ -18,12 +18,7 @@ _COLUMNS: Final = ["study", "source", "row", "column", "printed", "value", "unit
 
 
 def published(study: str | None = None) -> pd.DataFrame:
-    """Return every number that the papers print, a row a number.
-
-    Parameters
-    ----------
-    study
-        The slug of one study; None for all five.
+    """Return every number that one paper prints, or all five, a row a number.
 
     Returns
     -------
@@ -53,8 +48,6 @@ def number(study: str, source: str, row: str, column: str) -> float:
 
 def found(study: str, source: str, row: str, column: str) -> "Number | None":
     """Return one published number as it is printed; None when the papers do not print it."""
-    if not (source and row and column):  # every number has all three: most comparisons ask for none
-        return None
     return _numbers(paths.published()).get((study, source, row, column))
 
 
@@ -79,7 +72,7 @@ class Number:
     def rounding(self) -> float:
         """Half a unit of the last digit printed, in the number's unit: what rounding may hide.
 
-        Papers print point and comma for decimals and for thousands: that reading counts which makes the value.
+        Point and comma stand for decimals in one paper and for thousands in the next: the value says which.
         """
         for run, decimals in product(re.findall(r"\d[\d., ]*", self.printed), range(5)):
             if isclose(int(re.sub(r"\D", "", run)) / 10**decimals, self.value, rel_tol=1e-12):
