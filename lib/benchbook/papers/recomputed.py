@@ -102,8 +102,8 @@ class Paper:
     """What is recomputed of one paper, each check and finding a function that it registers, in the order written."""
 
     study: str
-    checks: list[Callable[[], Checks]] = field(default_factory=list)
-    findings: dict[str, Callable[[], Finding]] = field(default_factory=dict)
+    checks: list[Callable[[], Checks]] = field(default_factory=list, init=False)
+    findings: dict[str, Callable[[], Finding]] = field(default_factory=dict, init=False)
 
     def __call__(self, source: str, row: str, column: str) -> Number:
         """Return one number as the paper prints it; a KeyError names what ``data/published`` does not have."""
