@@ -6,7 +6,8 @@ import pytest
 
 from benchbook import evidence
 from benchbook.evidence.claim_files import delivered, read
-from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, filled, published_keys
+from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
+from benchbook.evidence.published import filled
 from benchbook.inputs import InputError
 from benchbook.studies import replication
 
@@ -135,7 +136,7 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         (
             "[mysql+relational, mongodb]}",
             "[mysql+relational, mongdb]}",
-            43,
+            52,
             "no value 'mongdb': did you mean 'mongodb'?",
         ),
         ("by: engine", "by: engin", 52, "no parameter 'engin': did you mean 'engine'?"),
@@ -159,7 +160,7 @@ def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_number
     found = read(written(tmp_path, WRITTEN))
     (one,) = found.comparisons
     assert (one.study, one.every_pair()) == ("crud", [("mysql+relational", "mongodb")])
-    assert [quantity.metric for quantity in one.every_quantity()] == ["elapsed_time"]
+    assert one.every_quantity() == [("insert", "client", "elapsed_time")]
     (place,) = found.published
     assert place.holds(("insert", "client", "elapsed_time"), {"topology": "single"})
     assert not place.holds(("insert", "client", "elapsed_time"), {"topology": "replicated"})

@@ -12,10 +12,8 @@ from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
 from benchbook import paths, studies
 from benchbook.evidence.claims import (
-    Called,
     Claim,
     Comparison,
-    Key,
     Level,
     PublishedAt,
     Rank,
@@ -25,7 +23,7 @@ from benchbook.evidence.claims import (
     published_keys,
 )
 from benchbook.evidence.means import DERIVED
-from benchbook.evidence.published import found, published
+from benchbook.evidence.published import Called, Key, found, published
 from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.inputs import InputError
 from benchbook.strict import Located, load, mistake, nearest
@@ -256,7 +254,7 @@ def check_comparison(one: Comparison) -> None:
     for level in {level for pair in one.every_pair() for level in pair}:
         _check_value(one.study, one.by, level)
     for quantity in one.every_quantity():
-        _check_quantity(one.study, (quantity.operation, quantity.role, quantity.metric))
+        _check_quantity(one.study, quantity)
 
 
 def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:

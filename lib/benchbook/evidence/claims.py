@@ -3,31 +3,24 @@
 import itertools
 import re
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
-from math import nan, prod
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import override
 
-from benchbook.evidence.published import found
+from benchbook.evidence.published import Called, Key, PublishedRatio, Terms, filled, ratio_of, text
 from benchbook.registry import STORES, title
 
 Level: TypeAlias = bool | int | float | str
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
+Factor: TypeAlias = Annotated[dict[str, Annotated[Levels, Field(min_length=2)]], Field(min_length=1, max_length=1)]
+"""One parameter or column with its levels."""
+
 Settings: TypeAlias = dict[str, Level | Levels]
 """Values of columns, parameters, ``operation``, ``role`` or ``metric``; of several, any one may stand."""
 
-Key: TypeAlias = tuple[str, str, str]
-"""Source, row and column of a number in `data/published`; ``{name}`` stands for that factor's level."""
-
-Called: TypeAlias = dict[str, dict[str, str]]
-"""What a paper calls a factor's levels, by factor and level: the word that stands in a published number's key."""
-
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
 Direction: TypeAlias = Literal["more", "less", "equal"]
-Terms: TypeAlias = tuple[tuple[int, str], ...]
-"""Sides' names with 1 for each that multiplies a ratio and -1 for each that divides it."""
 
 
 class Strict(BaseModel):
@@ -181,13 +174,13 @@ class Trend(Directed):
 
     compare: Literal["trend"]
     a: Settings = {}
-    over: dict[str, Annotated[Levels, Field(min_length=2)]]
+    over: Factor
     per_item: bool = False
 
     @model_validator(mode="after")
-    def _has_one_factor(self) -> Self:
-        factor = one_factor(self.over, "over")
-        if self.per_item and not all(type(level) in (int, float) for level in self.over[factor]):
+    def _has_numbers_per_item(self) -> Self:
+        ((factor, levels),) = self.over.items()
+        if self.per_item and not all(type(level) in (int, float) for level in levels):
             raise ValueError(f"per_item: the levels of {factor} are no numbers")
         return self
 
@@ -202,7 +195,7 @@ class Trend(Directed):
     @property
     @override
     def divisor(self) -> float:
-        levels: Any = self.over[one_factor(self.over, "over")]
+        levels: Any = next(iter(self.over.values()))
         return float(levels[-1] / levels[0]) if self.per_item else 1.0
 
 
@@ -212,12 +205,7 @@ class Interaction(Directed):
     compare: Literal["interaction"]
     a: Settings
     b: Settings
-    over: dict[str, Annotated[Levels, Field(min_length=2)]]
-
-    @model_validator(mode="after")
-    def _has_one_factor(self) -> Self:
-        one_factor(self.over, "over")
-        return self
+    over: Factor
 
     @override
     def sides(self) -> dict[str, Settings]:
@@ -252,21 +240,20 @@ class Rank(Tested):
     """Who comes first, last, or in which order, among the levels of one factor."""
 
     compare: Literal["rank"]
-    among: dict[str, Annotated[Levels, Field(min_length=2)]]
+    among: Factor
     claimed: Order
     test: Literal["bootstrap over blocks"] = "bootstrap over blocks"
 
     @model_validator(mode="after")
     def _names_those_ranked(self) -> Self:
-        ranked = self.among[one_factor(self.among, "among")]
+        (ranked,) = self.among.values()
         if unknown := [one for one in self.claimed.named if one not in ranked]:
             raise ValueError(f"claimed: {unknown[0]!r} is not among {', '.join(map(str, ranked))}")
         return self
 
     @override
     def sides(self) -> dict[str, Settings]:
-        factor = one_factor(self.among, "among")
-        return {str(level): {factor: level} for level in self.among[factor]}
+        return {str(level): {factor: level} for factor, levels in self.among.items() for level in levels}
 
     @override
     def ratios(self, ran: Collection[str]) -> list[Terms]:
@@ -294,26 +281,14 @@ class Rank(Tested):
 Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
 
 
-def one_factor(levels: dict[str, Any], name: str) -> str:
-    """Return the only factor of `over` or `among`."""
-    if len(levels) != 1:
-        raise ValueError(f"{name}: one factor with its levels, not {len(levels)}")
-    return next(iter(levels))
-
-
-def _ends(over: Mapping[str, tuple[Level, ...]]) -> dict[str, Settings]:
-    factor = one_factor(dict(over), "over")
-    return {"first": {factor: over[factor][0]}, "last": {factor: over[factor][-1]}}
+def _ends(over: Factor) -> dict[str, Settings]:
+    ((factor, levels),) = over.items()
+    return {"first": {factor: levels[0]}, "last": {factor: levels[-1]}}
 
 
 def label(levels: dict[str, Level]) -> str:
     """Return a contrast's name: its levels as ``n=1000, case=1``."""
     return ", ".join(f"{name}={text(level)}" for name, level in levels.items())
-
-
-def text(level: Level) -> str:
-    """Return a level as YAML writes it."""
-    return str(level).lower() if isinstance(level, bool) else str(level)
 
 
 class Sentence(Strict):
@@ -407,11 +382,10 @@ class Comparison(Strict):
         versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
         return [one for pair in self.pairs for one in (versions if pair == "versions" else [pair])]
 
-    def every_quantity(self) -> list[Quantity]:
-        """Return the quantities, each once."""
+    def every_quantity(self) -> list[tuple[str, str, str]]:
+        """Return the quantities (operation, role, metric), each once."""
         every = (itertools.product(one.operation, one.role, one.metric) for one in self.quantities)
-        names = dict.fromkeys(itertools.chain.from_iterable(every))
-        return [Quantity(operation=operation, role=role, metric=metric) for operation, role, metric in names]
+        return list(dict.fromkeys(itertools.chain.from_iterable(every)))
 
     def words(self, level: str) -> str:
         """Return a level in words."""
@@ -447,16 +421,6 @@ class PublishedAt(Strict):
         return all(settings.get(name) in some for name, some in levels.items())
 
 
-@dataclass(frozen=True)
-class PublishedRatio:
-    """A ratio that a paper claims or prints: its value, the ends that rounding leaves it, and where; NaN for none."""
-
-    ratio: float = nan
-    low: float = nan
-    high: float = nan
-    source: str = ""
-
-
 def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
     """Return where the paper prints each side's number, by the sides' names; empty when it does not."""
     keys: dict[str, Key] = {}
@@ -474,26 +438,3 @@ def published_ratio(claim: Tested, levels: dict[str, Level]) -> PublishedRatio:
     keys = published_keys(claim, levels)
     every = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
     return min((one for one in every if one.source), key=lambda one: one.ratio, default=PublishedRatio())
-
-
-def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float = 1.0) -> PublishedRatio:
-    """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
-    numbers = [(sign, found(study, *keys[name])) for sign, name in terms if name in keys]
-    values = [(sign, one.value, one.rounding) for sign, one in numbers if one and one.value == one.value]
-    if len(values) < len(terms):
-        return PublishedRatio()
-    ratio, low, high = (
-        prod((value + sign * end * half) ** sign for sign, value, half in values) / divisor for end in (0, -1, 1)
-    )
-    return PublishedRatio(ratio, low, high, " / ".join(dict.fromkeys(keys[name][0] for _, name in terms)))
-
-
-def filled(key: Key, called: Called, settings: Mapping[str, Any]) -> Key:
-    """Return a key with each ``{name}`` replaced by what the paper calls its level."""
-
-    def word(name: "re.Match[str]") -> str:
-        level = settings.get(name[1], name[0])
-        return name[0] if isinstance(level, tuple) else called.get(name[1], {}).get(text(level), str(level))
-
-    source, row, column = (re.sub(r"\{(\w+)\}", word, part) for part in key)
-    return source, row, column

@@ -9,9 +9,10 @@ import pandas as pd
 
 from benchbook import stats
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Comparison, PublishedRatio, Terms, filled, ratio_of
+from benchbook.evidence.claims import Comparison
 from benchbook.evidence.judge import ALPHA, PAIRED, Values, effect, samples
 from benchbook.evidence.means import ended, measures
+from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
 from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side
 from benchbook.studies import SLUGS
 
@@ -144,9 +145,8 @@ def pairs(
         The quantity (operation, role, metric), the host, the settings that both sides have in common, their levels and
         the sides, each by ``a`` and ``b``; one may be `ABSENT`.
     """
-    quantities = [(one.operation, one.role, one.metric) for one in comparison.every_quantity()]
     levels = comparison.every_pair()
-    for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities):
+    for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, comparison.every_quantity()):
         for a, b in levels:
             if (a in sides and b in sides) or (comparison.missing and (a in sides or b in sides)):
                 both = {"a": sides.get(a, ABSENT), "b": sides.get(b, ABSENT)}

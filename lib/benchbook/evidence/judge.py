@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchbook import stats
-from benchbook.evidence.claims import Direction, Terms
+from benchbook.evidence.claims import Direction
+from benchbook.evidence.published import Terms
 from benchbook.evidence.sides import Side
 
 Values: TypeAlias = NDArray[np.float64]

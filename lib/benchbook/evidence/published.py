@@ -1,12 +1,13 @@
-"""The numbers that the five papers print, as data."""
+"""The numbers that the five papers print, as data, and the ratios that they make."""
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import isclose
+from math import isclose, nan, prod
 from pathlib import Path
-from typing import Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
@@ -14,6 +15,15 @@ from benchbook import paths
 from benchbook.studies import SLUGS
 
 STUDIES: Final = SLUGS
+Key: TypeAlias = tuple[str, str, str]
+"""Source, row and column of a number in `data/published`; ``{name}`` stands for that factor's level."""
+
+Called: TypeAlias = dict[str, dict[str, str]]
+"""What a paper calls a factor's levels, by factor and level: the word that stands in a published number's key."""
+
+Terms: TypeAlias = tuple[tuple[int, str], ...]
+"""Sides' names with 1 for each that multiplies a ratio and -1 for each that divides it."""
+
 _COLUMNS: Final = ["study", "source", "row", "column", "printed", "value", "unit", "note"]
 
 
@@ -94,3 +104,41 @@ def _read(path: Path) -> pd.DataFrame:
     if list(table.columns) != _COLUMNS:
         raise ValueError(f"{path}: the columns are {', '.join(table.columns)}, not {', '.join(_COLUMNS)}")
     return table.assign(value=pd.to_numeric(table["value"].where(table["value"] != "")))
+
+
+@dataclass(frozen=True)
+class PublishedRatio:
+    """A ratio that a paper claims or prints: its value, the ends that rounding leaves it, and where; NaN for none."""
+
+    ratio: float = nan
+    low: float = nan
+    high: float = nan
+    source: str = ""
+
+
+def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float = 1.0) -> PublishedRatio:
+    """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
+    numbers = [(sign, found(study, *keys[name])) for sign, name in terms if name in keys]
+    values = [(sign, one.value, one.rounding) for sign, one in numbers if one and one.value == one.value]
+    if len(values) < len(terms):
+        return PublishedRatio()
+    ratio, low, high = (
+        prod((value + sign * end * half) ** sign for sign, value, half in values) / divisor for end in (0, -1, 1)
+    )
+    return PublishedRatio(ratio, low, high, " / ".join(dict.fromkeys(keys[name][0] for _, name in terms)))
+
+
+def filled(key: Key, called: Called, settings: Mapping[str, Any]) -> Key:
+    """Return a key with each ``{name}`` replaced by what the paper calls its level."""
+
+    def word(name: "re.Match[str]") -> str:
+        level = settings.get(name[1], name[0])
+        return name[0] if isinstance(level, tuple) else called.get(name[1], {}).get(text(level), str(level))
+
+    source, row, column = (re.sub(r"\{(\w+)\}", word, part) for part in key)
+    return source, row, column
+
+
+def text(level: bool | int | float | str) -> str:
+    """Return a level as YAML writes it."""
+    return str(level).lower() if isinstance(level, bool) else str(level)

@@ -13,14 +13,12 @@ from benchbook.evidence.claims import (
     Claim,
     Directed,
     Level,
-    PublishedRatio,
     Rank,
     Settings,
     Tested,
     Untestable,
     label,
     published_ratio,
-    text,
 )
 from benchbook.evidence.comparisons import controls as identical_arms
 from benchbook.evidence.comparisons import figures, first_arms, untrusted
@@ -37,6 +35,7 @@ from benchbook.evidence.judge import (
     weakest,
 )
 from benchbook.evidence.means import ended
+from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side
 from benchbook.registry import untested
 
