@@ -15,6 +15,7 @@ import pytest
 
 import constructed
 from benchbook import evidence, figures, grid, paths, report, results, studies
+from benchbook.papers import recomputed
 from benchbook.report import builder, merge, show, words
 from waiting import comes_true, gone
 
@@ -208,3 +209,22 @@ def test_text_in_tables_is_escaped():
     assert "<script>" not in html
     assert all(text in html for text in ("a &lt;b&gt;", "c &amp; d", "&lt;i&gt;e&lt;/i&gt;"))
     assert '<th colspan="2" class="group">n</th>' in html
+
+
+def test_nothing_that_is_shown_is_taken_for_markup(tmp_path: Path):
+    hostile = '"><script>alert(1)</script>'
+    texts = dict.fromkeys(("words", "factors", "operation", "role", "metric"), hostile)
+    compared = evidence.comparisons(constructed.observations(("bookstore",))).assign(**texts)
+    check = dict.fromkeys(("says", "where", "printed", "kind"), hostile) | {"recomputed": 1.0, "tolerance": 0.5}
+    (tmp_path / "verdicts.json").write_text(json.dumps({"title": hostile, "notes": [hostile]}))
+    (tmp_path / "verdicts.csv").write_text("value\n1\n")
+    (tmp_path / "verdicts.svg").write_text("<svg/>")
+    for shown in (
+        show.comparisons(compared, hostile, ""),
+        show.findings([recomputed.Finding(*[hostile] * 7)]),
+        show.checks(pd.DataFrame([check | {"agrees": True}])),
+        show.exhibit(tmp_path, "verdicts"),
+    ):
+        document = lxml.html.fragment_fromstring(shown.data, create_parent="div")
+        assert not document.xpath("//script")
+        assert "<script>" in document.text_content() + "".join(document.xpath("//@alt"))

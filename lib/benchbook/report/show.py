@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 
 from benchbook import figures
 from benchbook.figures.caveats import mark
-from benchbook.figures.tables import NOT_PRINTED, NOT_RUN, SOURCES, number
+from benchbook.figures.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, number
 from benchbook.figures.verdict_rows import UNTRUSTED
 from benchbook.figures.verdicts import NOT_TESTABLE
 from benchbook.papers import recomputed
@@ -26,9 +26,6 @@ Shown = HTML | Markdown
 
 VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
 """Ends of the names of the sheets of verdicts."""
-
-FAR: Final = 1_000
-"""Beyond this ratio, and below its inverse, an interval's end is not printed."""
 
 WIDE: Final = 32
 """Characters from which a number's cell may break into lines."""
@@ -52,10 +49,6 @@ def study(
 
     Parameters
     ----------
-    merged
-        What ran.
-    slug
-        The study.
     own, tests
         What is said of the paper's own numbers, and of the tests made here.
     own_tests, also

@@ -7,6 +7,7 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from benchbook import grid, studies
+from benchbook.evidence.judge import ALPHA
 from benchbook.figures.provenance import environments
 from benchbook.figures.tables import number
 from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
@@ -14,7 +15,6 @@ from benchbook.papers.recomputed import Finding
 from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 
-ALPHA = 0.05
 MEANINGS = {
     "reproduced": "here as claimed, and where a size was printed, of that size",
     "direction only": "the same way, of another size",
