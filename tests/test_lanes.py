@@ -46,14 +46,14 @@ def scripted(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Scripted:
     def put(script: str) -> None:
         file = tmp_path / "harness.py"
         file.write_text(f"import json, sys, time\nasked = json.load(sys.stdin)\n{script}")
-        found = lanes.Found("java", "scripted", (sys.executable, str(file)))
+        found = lanes.Found("scripted", (sys.executable, str(file)))
         monkeypatch.setattr(lanes, "find", lambda lane: found)
 
     return put
 
 
-def asked(**rest: Any) -> tuple[list[lanes.Repetition], lanes.Closing]:
-    return lanes.run("java", "bookstore", {"repetitions": 1}, "/nowhere", **rest)
+def asked() -> tuple[list[lanes.Repetition], lanes.Closing]:
+    return lanes.run("java", "bookstore", {"repetitions": 1}, "/nowhere")
 
 
 def says(*lines: str) -> str:
@@ -89,10 +89,11 @@ def test_a_harness_that_fails_or_breaks_the_contract_is_told_of_in_one_line(
     assert "\n" not in str(caught.value)
 
 
-def test_a_harness_that_hangs_is_ended(scripted: Scripted) -> None:
+def test_a_harness_that_hangs_is_ended(scripted: Scripted, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "PATIENCE_S", 0.5)
     scripted(says(REPETITION) + "time.sleep(600)")
     with pytest.raises(lanes.LaneError, match=r"did not end within 0\.5 s"):
-        asked(patience_s=0.5)
+        asked()
 
 
 def test_a_request_that_breaks_the_contract_is_not_sent(scripted: Scripted, tmp_path: Path) -> None:

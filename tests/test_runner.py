@@ -22,7 +22,7 @@ import pytest
 from benchbook import grid, processes, results, servers
 from benchbook.runner import batch
 from benchbook.runner.kernels import ForkServer
-from benchbook.runner.summary import Asked, again, time_left
+from benchbook.runner.summary import again, time_left
 from waiting import PATIENCE_S, comes_true
 
 PASSWORD = "p%41ss \"w/rd@'漢\\n"
@@ -487,10 +487,10 @@ def test_time_left_is_told_only_as_far_as_it_is_known():
 
 
 def test_the_command_that_repeats_a_cell_selects_exactly_it(home: Path):
-    options = Asked("quick", ("n=1000",), ("repetitions=1",))
-    plan = grid.plan(["crud", "drivers"], *([options.profile, options.where, options.changes]))
+    options = ("quick", ["n=1000"], ["repetitions=1"])
+    plan = grid.plan(["crud", "drivers"], *options)
     for cell in plan[:8]:
-        words = shlex.split(again(cell, plan, options))
+        words = shlex.split(again(cell, plan, *options))
         where = [text for option, text in itertools.pairwise(words) if option == "--where"]
         changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
         found = grid.plan([words[2]], "quick", where, changes)

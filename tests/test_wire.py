@@ -11,26 +11,25 @@ import pytest
 
 from benchbook import formats, wire
 from benchbook.datasets import persons
-from benchbook.wire.protocol import END, ERROR, HEADER, JOIN, OBJECT, READY, START, fields, frame, message, read
+from benchbook.wire.protocol import END, ERROR, HEADER, JOIN, LIMIT, OBJECT, READY, START, fields, frame, message, read
 
 PEOPLE = persons.people(300, 1)
-LIMIT = 10_000
 
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[wire.Server]:
-    with wire.serving("orjson", PEOPLE.schema, LIMIT) as running:
+    with wire.serving("orjson", PEOPLE.schema) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def xml_server() -> Iterator[wire.Server]:
-    with wire.serving("lxml", PEOPLE.schema, LIMIT) as running:
+    with wire.serving("lxml", PEOPLE.schema) as running:
         yield running
 
 
 def client(server: wire.Server, transport: wire.Transport = "framed") -> wire.Client:
-    return wire.Client(server, transport, patience_s=60)
+    return wire.Client(server, transport)
 
 
 def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:

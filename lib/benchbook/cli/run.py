@@ -37,9 +37,10 @@ def main(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut]) -> int:
     from benchbook import results
+    from benchbook.results.folder import BusyError
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
-    from benchbook.runner.run_lock import BusyError, UnwritableError, run_lock
+    from benchbook.runner.run_lock import UnwritableError, run_lock
 
     stopped: int | None = None
     why = "stopped"
@@ -64,9 +65,8 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
 
 
 def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]) -> None:
-    from benchbook.runner.summary import Asked, again, described, span
+    from benchbook.runner.summary import again, described, span
 
-    options = Asked(asked.profile, tuple(asked.where), tuple(asked.set))
     before = sum(cell.state == "done" for cell in cells)
     parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
@@ -79,7 +79,7 @@ def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, a
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, cells)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
-        print(f"  again: {again(failure.cell, cells, options)}")
+        print(f"  again: {again(failure.cell, cells, asked.profile, asked.where, asked.set)}")
 
 
 @contextmanager

@@ -27,8 +27,8 @@ from benchbook.scrubbing import scrubbed
 
 _NODE: Final = "20.19"
 
-_PATIENCE_S: Final = 6 * 3600.0
-"""How long a whole cell may take unless it is told otherwise: far longer than the largest of the papers."""
+PATIENCE_S: Final = 6 * 3600.0
+"""How long a whole cell may take: far longer than the largest of the papers."""
 
 _MOMENT_S: Final = 2.0
 
@@ -48,24 +48,12 @@ class LaneError(RuntimeError):
 
 @dataclass(frozen=True)
 class Found:
-    """A lane that can run.
+    """A lane that can run: the version of its program and of its harness, and the command that starts it."""
 
-    Parameters
-    ----------
-    lane
-        Its name.
-    version
-        Of the program and of what it runs: part of a cell's identity.
-    command
-        What starts its harness.
-    temporary
-        The program's option before a folder of temporary files, where it is deaf to ``TMPDIR``.
-    """
-
-    lane: str
     version: str
     command: tuple[str, ...]
     temporary: str | None = None
+    """The program's option before a folder of temporary files, where it is deaf to ``TMPDIR``."""
 
     def started(self, folder: str) -> tuple[str, ...]:
         """Return the command, with its temporary files in a folder."""
@@ -77,28 +65,18 @@ class Found:
 class Missing:
     """A lane that cannot run, and why, with what would help."""
 
-    lane: str
     why: str
 
 
 @dataclass(frozen=True)
 class Section:
-    """What was timed at once, with all that was read around it.
-
-    Parameters
-    ----------
-    operation, count, started_at
-        What it did, to how many items, and when it began (UTC).
-    values
-        Role, metric, value, unit, source and resolution of each reading, and whether it is censored.
-    format, codec
-        Where the study has them.
-    """
+    """What was timed at once: an operation on so many items, begun at a time (UTC), and all that was read around it."""
 
     operation: str
     count: int
     started_at: datetime
     values: list[dict[str, Any]]
+    """Role, metric, value, unit, source and resolution of each reading, and whether it is censored."""
     format: str | None = None
     codec: str | None = None
 
@@ -113,32 +91,17 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Closing:
-    """The last line: all went well.
-
-    Parameters
-    ----------
-    repetitions
-        How many lines came before it.
-    driver
-        The library that did the work, with its version.
-    lost
-        Why nothing more could be measured after those; empty when all was.
-    """
+    """The last line, all went well: how many repetitions came before it, and the library (with version) that worked."""
 
     repetitions: int
     driver: str
     lost: str = ""
+    """Why nothing more could be measured after those; empty when all was."""
 
 
 @cache  # it starts the program
 def find(lane: str) -> Found | Missing:
-    """Return a lane's harness, or why it cannot run here.
-
-    Raises
-    ------
-    LookupError
-        When there is no such lane, or it is Python, which is here.
-    """
+    """Return a lane's harness, or why it cannot run here; raises `LookupError` for a lane without one, as Python is."""
     if lane not in _FINDERS:
         raise LookupError(f"no harness for the lane {lane!r}: there are {', '.join(_FINDERS)}")
     return _FINDERS[lane]()
@@ -151,34 +114,32 @@ def jar() -> Path:
 
 def _java() -> Found | Missing:
     if (java := shutil.which("java")) is None:
-        return Missing(
-            "java", "no Java 17 or newer on PATH: get openjdk and maven from apt-get or conda, then make setup"
-        )
+        return Missing("no Java 17 or newer on PATH: get openjdk and maven from apt-get or conda, then make setup")
     said = _said(java, "-XshowSettings:properties", "-version").stderr
     version = re.search(r'version "((\d+)[^"]*)"', said)
     if version is None or int(version[2]) < 17:
-        return Missing("java", f"{java} is {version[1] if version else 'no JDK'}: Java 17 or newer is needed")
+        return Missing(f"{java} is {version[1] if version else 'no JDK'}: Java 17 or newer is needed")
     if not jar().is_file():
-        return Missing("java", "harness/java is not built: make setup, with Maven (mvn) on PATH")
+        return Missing("harness/java is not built: make setup, with Maven (mvn) on PATH")
     if home := re.search(r"java\.home = (.+)", said):
         java = str(Path(home[1]) / "bin" / "java")
     # JAXB writes dates in the machine's time zone, the paper's were an hour east of Greenwich
     command = (java, "-Duser.timezone=GMT+01:00", "-jar", str(jar()))
-    return Found("java", f"java {version[1]}, harness {_digest(jar())}", command, "-Djava.io.tmpdir=")
+    return Found(f"java {version[1]}, harness {_digest(jar())}", command, "-Djava.io.tmpdir=")
 
 
 def _node() -> Found | Missing:
     harness = paths.harness("node")
     if (node := shutil.which("node")) is None:
-        return Missing("node", f"no Node.js {_NODE} or newer on PATH: get nodejs and npm, then make setup")
+        return Missing(f"no Node.js {_NODE} or newer on PATH: get nodejs and npm, then make setup")
     said, _, program = _said(node, "-p", "`${process.versions.node} ${process.execPath}`").stdout.strip().partition(" ")
     if tuple(int(part) for part in re.findall(r"\d+", said)[:2]) < tuple(map(int, _NODE.split("."))):
-        return Missing("node", f"{node} is {said or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
+        return Missing(f"{node} is {said or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
     if not (harness / "node_modules" / "mongoose").is_dir():
-        return Missing("node", "harness/node is not installed: make setup, with npm on PATH")
+        return Missing("harness/node is not installed: make setup, with npm on PATH")
     command = (program, "--expose-gc", "--max-old-space-size=3072", str(harness / "lane.js"))  # the paper's heap: 3 GB
     files = (*sorted(harness.glob("*.js")), harness / "package-lock.json", harness.parent / "contract.schema.json")
-    return Found("node", f"node {said}, harness {_digest(*files)}", command)
+    return Found(f"node {said}, harness {_digest(*files)}", command)
 
 
 _FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java, "node": _node}
@@ -210,7 +171,6 @@ def run(
     url: str | None = None,
     replica_url: str | None = None,
     pids: Sequence[int] = (),
-    patience_s: float = _PATIENCE_S,
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell on another stack, in a process of its own that never outlives this one.
 
@@ -220,8 +180,6 @@ def run(
         ``java`` or ``node``.
     study, parameters, folder, data, url, replica_url, pids
         The request: see ``harness/contract.schema.json``.
-    patience_s
-        How long the whole may take, in seconds.
 
     Returns
     -------
@@ -249,7 +207,7 @@ def run(
         try:
             assert process.stdout is not None
             with process.stdout as lines:
-                return _answer(_lines(lines, patience_s))
+                return _answer(_lines(lines))
         except LaneError as error:
             raise LaneError(f"{lane}: {error}{_last_words(process, stderr)}") from None
         finally:
@@ -272,14 +230,14 @@ def _answer(lines: Iterator[str]) -> tuple[list[Repetition], Closing]:
     raise LaneError(f"it ended after {len(repetitions)} repetitions without closing its answer")
 
 
-def _lines(stream: IO[bytes], patience_s: float) -> Iterator[str]:
+def _lines(stream: IO[bytes]) -> Iterator[str]:
     """Return the lines of a pipe as they come; raises `LaneError` when they take too long."""
-    deadline, rest = time.monotonic() + patience_s, b""
+    deadline, rest = time.monotonic() + PATIENCE_S, b""
     with selectors.DefaultSelector() as selector:
         selector.register(stream, selectors.EVENT_READ)
         while True:
             if not selector.select(max(0.0, deadline - time.monotonic())):
-                raise LaneError(f"it did not end within {patience_s:g} s")
+                raise LaneError(f"it did not end within {PATIENCE_S:g} s")
             if not (read := stream.read1(2**16)):  # type: ignore[attr-defined]
                 break
             *whole, rest = (rest + read).split(b"\n")

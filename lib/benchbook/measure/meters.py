@@ -1,4 +1,4 @@
-"""Meters of CPU and memory: of this process, of another, of one with all its children, of the whole machine; idleness.
+"""Meters of CPU and memory: of this process, of another with its children, of the whole machine; and who is idle.
 
 The kernel's clock of another process is exact to the nanosecond but holds user and system time together; the split is
 kept in ticks of 10 ms. So a process' user and system times add up to its clock, and each alone is good to two ticks
@@ -24,8 +24,12 @@ TICK: Final = 1e9 / os.sysconf("SC_CLK_TCK")
 
 CPU_SOURCE: Final = "/proc/stat" if LINUX else "psutil.cpu_times"
 MEMORY_SOURCE: Final = "/proc/meminfo" if LINUX else "psutil.virtual_memory"
-WINDOW_S: Final = 0.1
-"""Over how long it is seen whether servers are idle."""
+
+_STATES: Final = [state for state in psutil.cpu_times()._fields if not state.startswith("guest")]
+"""Of a processor; guests' time is in user and nice, too."""
+
+_IDLE: Final = 0.02
+_WINDOW_S: Final = 0.1
 
 
 class NotIdle(RuntimeError):  # noqa: N818
@@ -39,25 +43,21 @@ class Cpu(NamedTuple):
     system: float
 
 
-def process_meters(pid: int, role: str, *, tree: bool = False) -> list[Meter]:
+def process_meters(pid: int, role: str) -> list[Meter]:
     """Return a process' ``cpu_user``, ``cpu_system`` (ns), ``memory_rss`` (B), and ``memory_pss`` (B) where it is told.
 
-    A tree holds its children too: those that live, and the CPU of those it has reaped. RSS counts a page once for every
+    Its children count too: those that live, and the CPU of those it has reaped. RSS counts a page once for every
     process that maps it; PSS is told by Linux, to those who may read the process' maps.
     """
-
-    def cpu() -> Cpu:
-        return tree_cpu(pid) if tree else _cpu(pid)
-
     cpu_source = "process clock, split as in /proc/PID/stat" if LINUX else "psutil.cpu_times"
     cpu_step = 2 * TICK if LINUX else 1e3
     meters = [
-        Meter("cpu_user", role, "ns", cpu_source, cpu_step, lambda: cpu().user),
-        Meter("cpu_system", role, "ns", cpu_source, cpu_step, lambda: cpu().system),
-        _memory_meter("memory_rss", pid, role, tree, _rss, "psutil.memory_info"),
+        Meter("cpu_user", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).user),
+        Meter("cpu_system", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).system),
+        _memory_meter("memory_rss", pid, role, _rss, "psutil.memory_info", resource.getpagesize()),
     ]
     if _tells_pss(pid):
-        meters.append(_memory_meter("memory_pss", pid, role, tree, _pss, "/proc/PID/smaps_rollup"))
+        meters.append(_memory_meter("memory_pss", pid, role, _pss, "/proc/PID/smaps_rollup", 1024))
     return meters
 
 
@@ -93,12 +93,11 @@ def machine_meters() -> list[Meter]:
     Used memory is all that is not free, the page cache too: so did the SAR of 2009.
     """
     return [
-        *(
-            Meter(metric, "machine", "ns", CPU_SOURCE, TICK, read)
-            for metric, read in (("cpu_user", _user), ("cpu_system", _system), ("cpu_capacity", _capacity))
-        ),
-        Meter("memory_used", "machine", "B", MEMORY_SOURCE, 1024, _used, kind="after"),
-        Meter("memory_total", "machine", "B", MEMORY_SOURCE, 1024, _total, kind="after"),
+        Meter("cpu_user", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu("user", "nice")),
+        Meter("cpu_system", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu("system", "irq", "softirq")),
+        Meter("cpu_capacity", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu(*_STATES)),
+        Meter("memory_used", "machine", "B", MEMORY_SOURCE, 1024, _memory_used, kind="after"),
+        Meter("memory_total", "machine", "B", MEMORY_SOURCE, 1024, lambda: psutil.virtual_memory().total, kind="after"),
     ]
 
 
@@ -109,17 +108,8 @@ def capacity_meter(role: str) -> Meter:
     return Meter("cpu_capacity", role, "ns", source, CLOCK_RESOLUTION * processors, lambda: clock() * processors)
 
 
-def idle(pids: Iterable[int], threshold: float = 0.02, patience_s: float = 10.0) -> None:
-    """Wait until each server, with its children, uses less than a share of one processor over 100 ms.
-
-    Parameters
-    ----------
-    pids
-        Top processes of the servers.
-    threshold
-        That share.
-    patience_s
-        How long to wait.
+def idle(pids: Iterable[int], patience_s: float = 10.0) -> None:
+    """Wait until each server, a process with its children, uses less than 2 % of one processor over 100 ms.
 
     Raises
     ------
@@ -130,11 +120,11 @@ def idle(pids: Iterable[int], threshold: float = 0.02, patience_s: float = 10.0)
     deadline = time.monotonic() + patience_s
     while servers:
         shares = _shares(servers)
-        if max(shares.values()) < threshold:
+        if max(shares.values()) < _IDLE:
             return
         if time.monotonic() > deadline:
             used = ", ".join(f"process {pid} used {share:.1%}" for pid, share in shares.items())
-            raise NotIdle(f"not below {threshold:.0%} of a processor within {patience_s:g} s: {used}")
+            raise NotIdle(f"not below {_IDLE:.0%} of a processor within {patience_s:g} s: {used}")
 
 
 def _children(pid: int) -> list[psutil.Process]:
@@ -162,12 +152,10 @@ def _reaped(process: psutil.Process) -> Cpu:
     return Cpu(times.children_user * 1e9, times.children_system * 1e9) if LINUX else Cpu(0.0, 0.0)
 
 
-def _memory_meter(metric: str, pid: int, role: str, tree: bool, read: Callable[[int], float], source: str) -> Meter:
-    def memory() -> float:
-        return sum(_living(read, pid)) if tree else read(pid)
-
-    step = resource.getpagesize() if metric == "memory_rss" else 1024
-    return Meter(metric, role, "B", source, step, memory, kind="after")
+def _memory_meter(
+    metric: str, pid: int, role: str, read: Callable[[int], float], source: str, resolution: float
+) -> Meter:
+    return Meter(metric, role, "B", source, resolution, lambda: sum(_living(read, pid)), kind="after")
 
 
 def _living(read: Callable[[int], float], pid: int) -> Iterator[float]:
@@ -196,34 +184,19 @@ def _tells_pss(pid: int) -> bool:
     return True
 
 
-def _user() -> float:
+def _machine_cpu(*states: str) -> float:
     times = psutil.cpu_times()
-    return float((times.user + getattr(times, "nice", 0.0)) * 1e9)
+    return sum(getattr(times, state, 0.0) for state in states) * 1e9
 
 
-def _system() -> float:
-    times = psutil.cpu_times()
-    return float((times.system + getattr(times, "irq", 0.0) + getattr(times, "softirq", 0.0)) * 1e9)
-
-
-def _capacity() -> float:
-    times = psutil.cpu_times()
-    guests = getattr(times, "guest", 0.0) + getattr(times, "guest_nice", 0.0)  # the kernel counts them in user and nice
-    return float((sum(times) - guests) * 1e9)
-
-
-def _used() -> float:
+def _memory_used() -> float:
     memory = psutil.virtual_memory()
     return float(memory.total - memory.free)
 
 
-def _total() -> float:
-    return float(psutil.virtual_memory().total)
-
-
 def _shares(pids: tuple[int, ...]) -> dict[int, float]:
     before, start = _totals(pids), clock()
-    time.sleep(WINDOW_S)
+    time.sleep(_WINDOW_S)
     after, window = _totals(pids), clock() - start
     return {pid: (after[pid] - before[pid]) / window for pid in pids}
 

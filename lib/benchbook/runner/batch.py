@@ -50,7 +50,7 @@ class Batch:
         self._run_id = uuid.uuid4().hex[:12]
         self.summary = Summary()
 
-    def run(self) -> Summary:
+    def run(self) -> None:
         """Run what is not done; an interrupt passes through once nothing runs any more.
 
         Raises
@@ -66,7 +66,6 @@ class Batch:
                 self._visit(list(cells), product, topology)
         finally:
             self.summary.wall_s = time.monotonic() - start
-        return self.summary
 
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:

@@ -25,7 +25,7 @@ def main(modules: list[str]) -> None:
         with suppress(ImportError):  # a driver that is missing here: the cells that need it will say so
             importlib.import_module(name)
     gc.collect()
-    gc.freeze()
+    gc.freeze()  # else each kernel's first full collection would go through all that is imported, and copy its pages
     channel = socket.socket(fileno=0)
     fork_server = os.getpid()
     for line in channel.makefile("rb"):

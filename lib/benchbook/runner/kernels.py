@@ -14,8 +14,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Final, Self
+from typing import Any, Final
 
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
@@ -30,9 +29,11 @@ _LONGEST: Final = 66
 _NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
 """What keeps numpy and pyarrow from starting threads in a fork server: a thread does not survive a fork."""
 
-
 _ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
+
+_SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
+"""What Jupyter is told of our kernels, so that it looks for no other that goes by the same name."""
 
 
 def folder() -> Folder:
@@ -55,7 +56,7 @@ def environment(folder: Path) -> dict[str, str]:
 
 
 class Child:
-    """A kernel that a fork server forked, as `subprocess.Popen` would show it."""
+    """A kernel that a fork server forked, with what Jupyter uses of `subprocess.Popen`."""
 
     stdin = stdout = stderr = None
 
@@ -107,8 +108,8 @@ class Child:
         return json.loads(line)
 
 
-class ForkServer:
-    """The runner's end of `benchbook.runner.fork_server`; a context manager that ends it, and its kernel with it."""
+class ForkServer(AbstractContextManager["ForkServer"]):
+    """The runner's end of `benchbook.runner.fork_server`; the context ends it, and its kernel with it."""
 
     def __init__(self, modules: Sequence[str], log: Path, env: Mapping[str, str]) -> None:
         self._channel, theirs = socket.socketpair()
@@ -122,13 +123,9 @@ class ForkServer:
 
     def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
         """Return a new kernel."""
-        order = {"arguments": list(arguments), "env": env, "cwd": str(cwd), "log": str(log)}
-        return Child(self._channel, order)
+        return Child(self._channel, {"arguments": list(arguments), "env": env, "cwd": str(cwd), "log": str(log)})
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self._channel.close()
         with suppress(ProcessLookupError):
             os.killpg(self.process.pid, signal.SIGKILL)
@@ -141,10 +138,6 @@ def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[
     if sys.platform != "linux":
         return nullcontext()
     return ForkServer(modules, folder / "fork_server.log", environment(folder))
-
-
-_SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
-"""What Jupyter is told of our kernels, so that it looks for no other that goes by the same name."""
 
 
 @dataclass

@@ -41,10 +41,6 @@ def execute(
 
     Parameters
     ----------
-    notebook, parameters
-        What to execute, and with what.
-    kernel
-        Where.
     kept
         Where the executed notebook is kept.
     broken

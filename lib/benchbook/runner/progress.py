@@ -4,7 +4,7 @@ import sys
 import time
 from collections import Counter
 from collections.abc import Sequence
-from types import TracebackType
+from contextlib import AbstractContextManager
 from typing import Self
 
 from rich.console import Console
@@ -15,16 +15,8 @@ from benchbook.grid import Cell
 from benchbook.runner.summary import Durations, described, time_left
 
 
-class Progress:
-    """How far a run is.
-
-    Parameters
-    ----------
-    plan
-        All its cells, the finished ones too.
-    known
-        How long cells of the same study and parameters took before.
-    """
+class Progress(AbstractContextManager["Progress"]):
+    """How far a run over a plan is; `known` is how long cells of the same study and parameters took before."""
 
     def __init__(self, plan: Sequence[Cell], known: Durations) -> None:
         self._plan = plan
@@ -50,7 +42,7 @@ class Progress:
             self._draw("")
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         if self._live:
             self._bar.stop()
 

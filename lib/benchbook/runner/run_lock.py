@@ -8,10 +8,7 @@ from typing import Final
 
 from benchbook import paths
 from benchbook.results import folder
-from benchbook.results.folder import BusyError
 from benchbook.servers.errors import advised
-
-__all__ = ["BusyError", "UnwritableError", "run_lock", "writing"]
 
 _PATIENCE_S: Final = 1.0
 """Another command that sets a damaged file aside has the folder for a moment."""
@@ -27,7 +24,7 @@ def run_lock() -> Iterator[None]:
 
     Raises
     ------
-    BusyError
+    benchbook.results.folder.BusyError
         When another run holds it: says which.
     UnwritableError
         When the folder takes nothing.
@@ -44,13 +41,7 @@ def run_lock() -> Iterator[None]:
 
 @contextmanager
 def writing() -> Iterator[None]:
-    """Write to the results' folder.
-
-    Raises
-    ------
-    UnwritableError
-        In place of what the system says when it refuses: with where, why and what to do.
-    """
+    """Write to the results' folder; what the system refuses is raised as `UnwritableError`: where, why, what to do."""
     try:
         yield
     except OSError as error:

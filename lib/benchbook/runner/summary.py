@@ -44,20 +44,11 @@ class Summary:
     measured_s: float = 0.0
 
 
-@dataclass(frozen=True)
-class Asked:
-    """What the run was asked for: the options that its cells depend on."""
-
-    profile: str = "quick"
-    where: tuple[str, ...] = ()
-    changes: tuple[str, ...] = ()
-
-
-def again(cell: Cell, plan: Sequence[Cell], asked: Asked) -> str:
-    """Return the command that runs a cell again: the options as asked, and what tells the cell from the others."""
+def again(cell: Cell, plan: Sequence[Cell], profile: str, where: Sequence[str], changes: Sequence[str]) -> str:
+    """Return the command that runs a cell again: the options of this run, and what tells the cell from the others."""
     words = ["benchbook", "run", cell.study]
-    words += [] if asked.profile == "quick" else ["--profile", asked.profile]
-    for option, texts in (("--set", asked.changes), ("--where", (*asked.where, *_telling(cell, plan)))):
+    words += [] if profile == "quick" else ["--profile", profile]
+    for option, texts in (("--set", changes), ("--where", (*where, *_telling(cell, plan)))):
         for text in dict.fromkeys(texts):
             words += [option, text]
     return shlex.join(words)

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
@@ -35,9 +35,6 @@ class Visit(AbstractContextManager["Visit"]):
         self._up = ExitStack()
         self._running: Running | None = None
         self.fork_server: ForkServer | None = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self.down()

@@ -189,7 +189,7 @@ def _meters(store: Store) -> list[Meter]:
     """Return what is read of both nodes: their processes, where known, and the bytes that the replica received."""
     meters = []
     for role, pid in store.pids.items():
-        meters += [*process_meters(pid, role, tree=True), capacity_meter(role)]
+        meters += [*process_meters(pid, role), capacity_meter(role)]
     for counter in store.engine.counters("replica"):
         meters.append(Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read))
     return meters

@@ -46,25 +46,14 @@ class Server:
 
 
 @contextmanager
-def serving(codec: str, schema: Schema, limit: int = protocol.LIMIT) -> Iterator[Server]:
-    """Run a server, which ends with this process, for the time of the context; from the main thread only.
+def serving(codec: str, schema: Schema) -> Iterator[Server]:
+    """Run a server that decodes everything so while the context lasts; from the main thread only.
 
-    It is given a secret of its own on its standard input, for arguments and environment can be seen by others.
-
-    Parameters
-    ----------
-    codec, schema
-        How it decodes, and to what.
-    limit
-        Bytes of the largest frame that it takes.
-
-    Raises
-    ------
-    WireError
-        When it does not come up.
+    It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
+    `WireError` when it does not come up.
     """
     secret, shape = secrets.token_bytes(32), [(each.name, each.type) for each in schema.fields]
-    order = {"secret": secret.hex(), "codec": codec, "limit": limit, "schema": {"name": schema.name, "fields": shape}}
+    order = {"secret": secret.hex(), "codec": codec, "schema": {"name": schema.name, "fields": shape}}
     command = [*processes.PYTHON, "-m", "benchbook.wire.server"]
     process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
@@ -89,23 +78,14 @@ def _line(stream: IO[bytes]) -> bytes:
 
 @dataclass(frozen=True)
 class Report:
-    """What the server logged of a trial.
-
-    Parameters
-    ----------
-    readings
-        Role ``server``: ``wall_time`` from start command to end signal, its ``cpu_user`` and ``cpu_system`` between
-        them, its ``memory_rss`` at the end.
-    objects, bytes
-        What it received and decoded, and how long that was.
-    digest
-        `protocol.fingerprints` of the decoded objects when the trial was a check, else 0.
-    """
+    """What the server logged of a trial: what it read, how many objects it received and decoded, how long they were."""
 
     readings: list[Reading]
+    """``wall_time`` from start command to end signal, ``cpu_user`` and ``cpu_system`` between, ``memory_rss`` after."""
     objects: int
     bytes: int
     digest: int
+    """`protocol.fingerprints` of the decoded objects when the trial was a check, else 0."""
 
 
 @dataclass
@@ -137,11 +117,10 @@ class Connection:
 
 @dataclass(frozen=True)
 class Client:
-    """Trials with one server and one transport; a single call to the network may take `patience_s`."""
+    """Trials with one server and one transport."""
 
     server: Server
     transport: Transport = "framed"
-    patience_s: float = 60.0
 
     def trial(self, streams: Sequence[Objects], *, check: bool = False) -> Report:
         """Open the connections of a trial and send it; parameters, result and errors as for what `opened` yields."""
@@ -200,8 +179,8 @@ class Client:
     @contextmanager
     def _connected(self, more: bytes = b"") -> Iterator[Connection]:
         """Open a connection and say the secret, and what is to follow it in the same send."""
-        with socket.create_connection(("127.0.0.1", self.server.port), self.patience_s) as opened:
-            protocol.prepare(opened, self.patience_s)
+        with socket.create_connection(("127.0.0.1", self.server.port), protocol.PATIENCE_S) as opened:
+            protocol.prepare(opened)
             connection = Connection(opened)
             with connection.stream:
                 opened.sendall(self.server.greeting + more)

@@ -19,9 +19,11 @@ from benchbook.schemas import Record
 
 HEADER: Final = struct.Struct("!BI")
 LIMIT: Final = 2**20
-"""Bytes of the largest payload that a server takes unless it is told otherwise."""
+"""Bytes of the largest payload that is taken."""
 BUFFER: Final = 2**18
 """Bytes that are read from a socket at once, when they are there."""
+PATIENCE_S: Final = 60
+"""How long one call to the network may take, and the server wait for objects that were sent."""
 
 START, READY, JOIN, OBJECT, ACK, END, REPORT, ERROR, SECRET = range(1, 10)
 
@@ -62,7 +64,7 @@ def fields(payload: bytes) -> dict[str, Any]:
     return found
 
 
-def read(stream: BinaryIO, limit: int = LIMIT) -> Frame | None:
+def read(stream: BinaryIO) -> Frame | None:
     """Return the next frame; None when the other side has closed after the last one.
 
     Raises
@@ -78,18 +80,18 @@ def read(stream: BinaryIO, limit: int = LIMIT) -> Frame | None:
             return None
         raise WireError("the connection was cut or fell silent inside a frame's header")
     kind, size = HEADER.unpack(header)
-    if size > limit:
-        raise WireError(f"a frame of {size} bytes is over the limit of {limit}")
+    if size > LIMIT:
+        raise WireError(f"a frame of {size} bytes is over the limit of {LIMIT}")
     payload = stream.read(size)
     if payload is None or len(payload) < size:
         raise WireError(f"the connection was cut or fell silent after {len(payload or b'')} of a frame's {size} bytes")
     return kind, payload
 
 
-def prepare(connection: socket.socket, patience_s: float) -> None:
-    """Let a socket block, but no longer than `patience_s` in one call, and send at once."""
+def prepare(connection: socket.socket) -> None:
+    """Let a socket block, but no longer than `PATIENCE_S` in one call, and send at once."""
     connection.settimeout(None)
-    limit = struct.pack("ll", int(patience_s), int(patience_s % 1 * 1e6))
+    limit = struct.pack("ll", PATIENCE_S, 0)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,8 +1,8 @@
 """The multi-threaded server: a thread a connection, decoding on receipt and discarding.
 
 ``python -m benchbook.wire.server`` reads a line of JSON on its standard input: the secret that each connection must say
-first, the codec and the schema of all that it will decode, and its limits. It listens on a free port of the loopback
-and says which, as a line of JSON. A trial is a start command, answered by a ready message; objects, on the same
+first, and the codec and the schema of all that it will decode. It listens on a free port of the loopback and says
+which, as a line of JSON. A trial is a start command, answered by a ready message; objects, on the same
 connection or on others that join the trial; and an end signal, answered by the report once all objects have been
 decoded. What goes wrong is told to the connection where it went wrong and in answer to the end signal; the server goes
 on. Who does not know the secret is told nothing (`Unauthenticated`).
@@ -29,7 +29,6 @@ from benchbook.schemas import Field, Record, Schema
 from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read
 
-_PATIENCE_S: Final = 60.0
 _BACKLOG: Final = 1024
 _PAUSE_S: Final = 0.01
 """How long nothing is accepted once that has failed."""
@@ -48,13 +47,8 @@ _CPU: Final = [meter for meter in client_meters() if meter.metric in ("cpu_user"
 class Trial:
     """One trial, from its start command to its end signal: its clock, what it has received, and what went wrong.
 
-    Parameters
-    ----------
-    decode
-        From an object's bytes to its record.
-    order
-        The start command: ``acknowledge, check``. With ``check`` the decoded objects' fingerprints are added up, so
-        that the client can compare; without it each is discarded at once.
+    The start command says ``acknowledge`` and ``check``: with that the decoded objects' fingerprints are added up, so
+    that the client can compare; without it each is discarded at once.
     """
 
     def __init__(self, decode: Callable[[bytes], Record], order: Mapping[str, Any]) -> None:
@@ -83,16 +77,10 @@ class Trial:
             self._error = self._error or error
             self._changed.notify_all()
 
-    def finish(self, objects: int, patience_s: float) -> dict[str, Any]:
-        """Stop the clock when all objects are here, and return the report.
-
-        Raises
-        ------
-        WireError
-            The first error of the trial, or that objects are missing.
-        """
+    def finish(self, objects: int) -> dict[str, Any]:
+        """Stop the clock when all objects are here, and return the report; raises the first error, or what lacks."""
         with self._changed:
-            self._changed.wait_for(lambda: self._error or self._received >= objects, patience_s)
+            self._changed.wait_for(lambda: self._error or self._received >= objects, protocol.PATIENCE_S)
             elapsed = clock() - self._start
             if self._error:
                 raise self._error
@@ -149,13 +137,7 @@ class Unauthenticated:
             self._drop((len(self._waiting) + 1) // 2)
 
     def admit(self, connection: socket.socket) -> bool:
-        """Return whether a connection begins with the secret; no more than that is read.
-
-        Raises
-        ------
-        OSError
-            When nothing came in time, or the connection broke.
-        """
+        """Return whether a connection begins with the secret; no more is read. Raises `OSError` when none came."""
         said = b""
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _SECRET_PATIENCE_S, 0))
@@ -173,20 +155,11 @@ class Unauthenticated:
 
 
 class Listener:
-    """A server on a free port of the loopback, to which every connection says the secret before anything else.
+    """A server on a free port of the loopback, to which every connection says the secret before anything else."""
 
-    Parameters
-    ----------
-    codec, schema
-        How everything is decoded, and to what.
-    limit
-        Bytes of the largest payload that is taken.
-    """
-
-    def __init__(self, secret: bytes, codec: str, schema: Schema, limit: int) -> None:
+    def __init__(self, secret: bytes, codec: str, schema: Schema) -> None:
         self._unauthenticated = Unauthenticated(protocol.greeting(secret))
         self._decoder = partial(formats.codec(codec).decoder, schema)
-        self._limit = limit
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
         self._trials: dict[int, Trial] = {}
         self._numbers = itertools.count(1)
@@ -208,8 +181,9 @@ class Listener:
         with connection, suppress(OSError):
             if not self._unauthenticated.admit(connection):
                 return
-            protocol.prepare(connection, _PATIENCE_S)
-            with _stream(connection) as stream:
+            protocol.prepare(connection)
+            # the stubs know the mode only without a buffer's size
+            with cast(BinaryIO, connection.makefile("rb", BUFFER)) as stream:
                 try:
                     self._converse(connection, stream)
                 except WireError as error:
@@ -217,7 +191,7 @@ class Listener:
                     _drain(connection, stream)
 
     def _converse(self, connection: socket.socket, stream: BinaryIO) -> None:
-        while first := read(stream, self._limit):
+        while first := read(stream):
             kind, payload = first
             if kind == protocol.START:
                 self._control(connection, stream, Trial(self._decoder(), fields(payload)))
@@ -238,7 +212,7 @@ class Listener:
             objects = fields(payload).get("objects")
             if kind != protocol.END or not isinstance(objects, int):
                 raise WireError(f"objects and the end signal are expected; a frame of kind {kind} came")
-            connection.sendall(message(protocol.REPORT, **trial.finish(objects, _PATIENCE_S)))
+            connection.sendall(message(protocol.REPORT, **trial.finish(objects)))
         finally:
             del self._trials[number]
 
@@ -251,10 +225,10 @@ class Listener:
 
     def _receive(self, connection: socket.socket, stream: BinaryIO, trial: Trial) -> Frame | None:
         """Decode objects until something else comes, and return that."""
-        decode, acknowledge, limit, send = trial.decode, trial.acknowledge, self._limit, connection.sendall
+        decode, acknowledge, send = trial.decode, trial.acknowledge, connection.sendall
         count = size = 0
         try:
-            while got := read(stream, limit):
+            while got := read(stream):
                 kind, payload = got
                 if kind != OBJECT:
                     return got
@@ -272,10 +246,6 @@ class Listener:
             trial.add(count, size)
 
 
-def _stream(connection: socket.socket) -> BinaryIO:
-    return cast(BinaryIO, connection.makefile("rb", BUFFER))  # the stubs know the mode only without a buffer's size
-
-
 def _drain(connection: socket.socket, stream: BinaryIO) -> None:
     """Read what the client still sends: closed on unread bytes, the kernel would throw our last words away."""
     connection.shutdown(socket.SHUT_WR)
@@ -287,7 +257,7 @@ def main() -> None:
     """Serve until killed."""
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     schema = Schema(order["schema"]["name"], tuple(Field(name, kind) for name, kind in order["schema"]["fields"]))
-    listener = Listener(bytes.fromhex(order["secret"]), order["codec"], schema, order["limit"])
+    listener = Listener(bytes.fromhex(order["secret"]), order["codec"], schema)
     print(json.dumps({"port": listener.port}), flush=True)
     listener.serve()
 
