@@ -12,6 +12,8 @@ import constructed
 from benchbook import evidence
 from benchbook.evidence.comparisons import sentence
 from benchbook.figures import registry
+from benchbook.papers.bookstore import cold_starts
+from benchbook.papers.crud import null_baseline
 
 
 @pytest.fixture(scope="module")
@@ -119,14 +121,14 @@ def test_one_block_has_not_moved_and_nothing_has_no_drift(rows: pd.DataFrame) ->
 
 
 def test_the_harness_costs_what_an_engine_takes_that_stores_nothing(rows: pd.DataFrame) -> None:
-    found = evidence.null_baseline(evidence.measures(rows)).set_index(["engine", "operation"])
+    found = null_baseline.shares(evidence.measures(rows)).set_index(["engine", "operation"])
     means = evidence.measures(rows).query("study == 'crud' and metric == 'wall_time' and topology == 'single'")
     geometric = np.log(means["value"]).groupby([means["engine"], means["operation"]]).mean()
     expected = np.exp(geometric["noop", "insert"] - geometric["mongodb", "insert"])
     assert found["share"]["mongodb", "insert"] == pytest.approx(expected)
-    said = evidence.null_baseline_words(evidence.null_baseline(evidence.measures(rows)))
+    said = null_baseline.in_words(null_baseline.shares(evidence.measures(rows)))
     assert said.startswith("An engine that stores nothing took ")
-    assert "not known" in evidence.null_baseline_words(evidence.null_baseline(evidence.measures(rows.iloc[:0])))
+    assert "not known" in null_baseline.in_words(null_baseline.shares(evidence.measures(rows.iloc[:0])))
 
 
 def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFrame) -> None:
@@ -134,9 +136,9 @@ def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFram
     noise = np.random.default_rng(3)
     many = pd.concat([one.assign(repetition=repetition) for repetition in range(30)], ignore_index=True)
     many["value"] = 1e6 * np.exp(0.02 * noise.standard_normal(len(many))) * np.where(many["repetition"] == 0, 4.0, 1.0)
-    found = evidence.warmups(many)
+    found = cold_starts.split(many)
     assert len(found) == one.groupby(["cell_id", "operation"]).ngroups
     assert set(found["shape"]) == {"cold start"}
     assert set(found["start"]) == {1.0}
     assert found["cold_over_steady"].to_numpy() == pytest.approx(4.0, rel=0.1)
-    assert evidence.warmups(rows).empty  # two repetitions settle nowhere
+    assert cold_starts.split(rows).empty  # two repetitions settle nowhere

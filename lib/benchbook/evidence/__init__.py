@@ -9,7 +9,7 @@ import pandas as pd
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls, untrusted
-from benchbook.evidence.diagnostics import drift, drift_words, null_baseline, null_baseline_words, warmups
+from benchbook.evidence.drift import drift, drift_words
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.verdicts import judged, verdicts
@@ -30,15 +30,12 @@ __all__ = [
     "drift_words",
     "judged",
     "measures",
-    "null_baseline",
-    "null_baseline_words",
     "number",
     "published",
     "sentences",
     "stored_means",
     "untrusted",
     "verdicts",
-    "warmups",
 ]
 
 

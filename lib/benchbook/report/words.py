@@ -1,6 +1,5 @@
 """Sentences of the final notebook, computed from what was measured."""
 
-import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -81,24 +80,6 @@ def _against_paper(table: pd.DataFrame) -> str:
     return (
         f"Of {len(both)} ratios that follow from the paper's numbers too, {same} point the same way here, and "
         f"{inside} lie inside this machine's interval."
-    )
-
-
-def cold_starts(table: pd.DataFrame) -> pd.DataFrame:
-    """Return `evidence.warmups` in print: times in ms, how many times slower the cold repetitions were."""
-    parameters = [json.loads(text) for text in table["parameters"]]
-    return pd.DataFrame(
-        {
-            "Case": [one.get("case") for one in parameters],
-            "n": [f"{one.get('n'):,}" for one in parameters],
-            "Format": table["format"].str.upper(),
-            "Operation": table["operation"].str.replace("_", " "),
-            "Blocks": table["shapes"],
-            "Steady from": table["start"],
-            "Mean, ms": table["mean"] / 1e6,
-            "Steady, ms": table["steady"] / 1e6,
-            "Cold / steady": table["cold_over_steady"],
-        }
     )
 
 

@@ -1,0 +1,64 @@
+"""What of an engine's time is the harness's own: the time of an engine that stores nothing, over the engine's."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence import claim_files
+from benchbook.evidence.comparisons import A_OVER_B, factors, first_arms, pairs
+from benchbook.evidence.judge import effect
+from benchbook.evidence.means import ended
+from benchbook.evidence.sides import Measured
+from benchbook.registry import STORES
+
+COLUMNS: Final = ["host", "engine", "operation", "n", "factors", "share", "blocks"]
+
+
+def shares(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of each engine's time that an engine takes which stores nothing, on a single node.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.evidence.measures` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``host, engine, operation, n, factors``; ``share``: ratio of the geometric means over the blocks that both ran
+        in, else over all of each; and ``blocks``, the fewer of the two.
+    """
+    among, *_ = claim_files.comparisons("crud")
+    engines = [*(name for name in STORES if "@" not in name), "mongodb+mongoengine"]
+    cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
+    rows = []
+    for (operation, *_), host, common, levels, sides in pairs(cost, Measured("crud", ended(first_arms(means)))):
+        found = effect(A_OVER_B, sides)
+        if found.ratio == found.ratio:
+            about = {"host": host, "engine": levels["b"], "operation": operation, "factors": factors(cost, common)}
+            rows.append({**about, "n": common.get("n"), "share": found.ratio, "blocks": found.blocks})
+    return pd.DataFrame(rows, columns=COLUMNS)
+
+
+def in_words(table: pd.DataFrame) -> str:
+    """Return what `shares` found, in a sentence or two."""
+    if table.empty:
+        return "No engine ran beside the one that stores nothing, so the harness's own cost is not known."
+    rows = table.sort_values("share").to_dict("records")
+    least, most = rows[0], rows[-1]
+    said = [
+        f"An engine that stores nothing took {_percent(least['share'])} ({_label(least)}) to "
+        f"{_percent(most['share'])} ({_label(most)}) of an engine's time on a single node: the harness's own cost."
+    ]
+    by_engine = table.groupby("engine", sort=False)["share"].median()
+    said.append(f"Medians: {', '.join(f'{engine} {_percent(share)}' for engine, share in by_engine.items())}.")
+    return " ".join(said)
+
+
+def _label(row: Mapping[Any, Any]) -> str:
+    return f"{row['engine']}, {row['operation']}, n={row['n']}"
+
+
+def _percent(share: float) -> str:
+    return f"{share:.2%}" if share < 0.01 else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
