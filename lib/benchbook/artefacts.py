@@ -42,14 +42,8 @@ def locked(file: Path) -> dict[str, str]:
 def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None) -> None:
     """Bring each artefact that is locked into a repository of checked ones, unless it is there.
 
-    Parameters
-    ----------
-    lock
-        The SHA-256 of each by its coordinates.
-    repository
-        A folder laid out as Maven's local repository; what came before a failure stays in it.
-    source
-        Another, from which is taken what is there as it is locked (None: Maven's own); the rest is fetched.
+    Both folders are laid out as Maven's local repository, which is the source unless another is given: what is there as
+    it is locked is taken, the rest fetched. What came before a failure stays.
 
     Raises
     ------

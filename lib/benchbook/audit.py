@@ -24,17 +24,7 @@ _SAID: Final = 300
 
 @dataclass(frozen=True)
 class Answer:
-    """What is known against one list of packages.
-
-    Parameters
-    ----------
-    what
-        The list and how many packages it names.
-    found
-        A line for each that something is known against.
-    unasked
-        Why some or all could not be asked about; empty: all were.
-    """
+    """What is known against one list of packages, a line each; why some could not be asked about, if any."""
 
     what: str
     found: Sequence[str] = ()

@@ -15,15 +15,7 @@ _KINDS: Final = (
 
 
 class InputError(ValueError):
-    """What a person wrote, in a file or as an option, is wrong: nothing was started.
-
-    Parameters
-    ----------
-    where
-        ``file:line``, or the option of the command.
-    message
-        What is wrong, and what would be right.
-    """
+    """What a person wrote, in a file (``where`` is ``file:line``) or as an option, is wrong: nothing was started."""
 
     def __init__(self, where: str, message: str) -> None:
         super().__init__(f"{where}: {message}")
@@ -58,21 +50,12 @@ def opened(path: Path) -> BinaryIO:
 
 
 def contents(path: Path, limit: int, where: str | None = None) -> bytes:
-    """Return a regular file's bytes.
-
-    Parameters
-    ----------
-    path
-        The file.
-    limit
-        How many bytes it may hold.
-    where
-        What it is called in the error; None: its path.
+    """Return a regular file's bytes; `where` is what an error calls it, None: its path.
 
     Raises
     ------
     InputError
-        When it is not there, cannot be read, is no regular file, or holds more.
+        When it is not there, cannot be read, is no regular file, or holds more bytes than the limit.
     """
     name = where or str(path)
     try:
@@ -84,9 +67,9 @@ def contents(path: Path, limit: int, where: str | None = None) -> bytes:
         raise InputError(name, "there is no such file") from error
     except KindError as error:
         raise InputError(name, f"is {error}, not a regular file") from error
+    except InputError:
+        raise
     except (OSError, ValueError) as error:
-        if isinstance(error, InputError):
-            raise
         raise InputError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
     if len(data) > limit:  # some files do not tell their size, others grow
         raise InputError(name, _too_large(f"more than {limit:,}", limit))

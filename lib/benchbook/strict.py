@@ -45,28 +45,18 @@ def nearest(name: str, right: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class Located:
-    """A value of a file, and where it stands.
-
-    Parameters
-    ----------
-    value
-        A scalar, or a list or dictionary of located values.
-    where
-        ``file:line``, or the option of the command that gave it.
-    """
+    """A scalar, or a list or dictionary of located values; and where it stands: ``file:line``, or an option."""
 
     value: Any
     where: str
 
     def mapping(self, what: str) -> "dict[str, Located]":
         """Return the value as a mapping of names to located values."""
-        items: dict[str, Located] = self._of(dict, f"{what} is a mapping of names to values")
-        return items
+        return dict(self._of(dict, f"{what} is a mapping of names to values"))
 
     def sequence(self, what: str) -> "list[Located]":
         """Return the value as a list of located values."""
-        items: list[Located] = self._of(list, f"{what} is a list")
-        return items
+        return list(self._of(list, f"{what} is a list"))
 
     def values(self) -> "list[Located]":
         """Return a list's items, or the scalar as the only one."""
@@ -95,34 +85,27 @@ class Mistake(NamedTuple):
 
 
 def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
-    """Return the first mistake that pydantic found, a wrong name before all others, for it explains a missing one.
+    """Return the first mistake in what was given for a model or other form, a wrong name before what it leaves missing.
 
-    Parameters
-    ----------
-    error
-        What it raised.
-    given
-        What was checked; whatever of it stands nowhere is taken to stand where the whole does.
-    form
-        The model, or other type, that it was checked against.
+    What of it stands nowhere, such as a default, is taken to stand where the whole does.
     """
     first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    place, path = given, list[str]()
+    found, path = given, list[str]()
     for part in first["loc"]:  # names of a union's members are parts too, and lead to nothing
-        inside = place.value if isinstance(place.value, dict) else dict(enumerate(place.values()))
+        inside = found.value if isinstance(found.value, dict) else dict(enumerate(found.values()))
         if part in inside or first["type"] == "missing":
-            place = inside.get(part, place)
+            found = inside.get(part, found)
             path.append(str(part))
     fields = _fields(form, path[:-1])
-    where = place.where or given.where
+    where = found.where or given.where
     if first["type"] == "extra_forbidden":
         return Mistake(where, "", f"no key {path[-1]!r}: {nearest(path[-1], fields)}")
     said = re.sub(r"^(Value error, |\w+ (?=should ))", "", first["msg"])
-    if path and not isinstance(place.value, list | dict):
-        said += f", not {place.value!r}"
-    if first["type"] == "literal_error" and isinstance(place.value, str):
+    if path and not isinstance(found.value, list | dict):
+        said += f", not {found.value!r}"
+    if first["type"] == "literal_error" and isinstance(found.value, str):
         levels = [level.strip("'") for level in re.split(", | or ", first["ctx"]["expected"])]
-        said += f" ({nearest(place.value, levels)})"
+        said += f" ({nearest(found.value, levels)})"
     elif path and (field := fields.get(path[-1])) and field.description:
         said += f" ({field.description})"
     return Mistake(where, ".".join(path), said)

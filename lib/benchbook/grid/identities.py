@@ -41,37 +41,19 @@ _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 @dataclass(frozen=True)
 class Closure:
-    """Some of the suite's modules and all that they import.
-
-    Parameters
-    ----------
-    digest
-        Of their sources, without comments, docstrings and layout.
-    libraries
-        The names and versions of the other packages that they import.
-    """
+    """Some of the suite's modules and all that they import."""
 
     modules: frozenset[str]
-    digest: str
-    libraries: tuple[tuple[str, str], ...]
+    digest: str  # of their sources, without comments, docstrings and layout
+    libraries: tuple[tuple[str, str], ...]  # names and versions of the other packages that they import
 
 
 def identity(study: str, parameters: BaseModel, server: str) -> str:
-    """Return the identity of a cell.
+    """Return the identity of a cell that would use a server of that version, as `server_version` gives it.
 
-    Parameters
-    ----------
-    study, parameters
-        The cell.
-    server
-        The version of the server that it would use, as `server_version` gives it.
-
-    Returns
-    -------
-    str
-        A digest of the parameters with their arm, the contents of the records it was given, its own code (`code_hash`),
-        the versions of the libraries and of Python, the server's version, the host, and what children inherit that
-        could change a measured value, where that is set. Never of the number of blocks.
+    It is a digest of the parameters with their arm, the contents of the records it was given, its own code
+    (`code_hash`), the versions of the libraries and of Python, the server's version, the host, and what children
+    inherit that could change a measured value, where that is set. Never of the number of blocks.
 
     Raises
     ------
@@ -125,17 +107,15 @@ def code(study: str, parameters: BaseModel) -> Closure:
 @cache
 def closure(roots: frozenset[str]) -> Closure:
     """Return the closure of some of the suite's modules."""
-    graph, found, open_ = _graph(), set[str](), [*roots]
-    libraries: set[str] = set()
-    while open_:
-        module = open_.pop()
-        if module in found or _lists(module):
-            continue
+    found, libraries, left = set[str](), set[str](), set(roots)
+    while left:
+        module = left.pop()
         found.add(module)
-        imported = graph.find_modules_directly_imported_by(module)
-        libraries.update(name for name in imported if not name.startswith("benchbook"))
-        open_ += [name for name in imported if name.startswith("benchbook")]
-        open_ += [parent for parent in [module.rpartition(".")[0]] if parent]
+        imported = _graph().find_modules_directly_imported_by(module)
+        own = {name for name in imported if name.startswith("benchbook")}
+        libraries |= imported - own
+        package = {name for name in [module.rpartition(".")[0]] if name}
+        left |= {name for name in (own | package) - found if not _lists(name)}
     digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(found))
     versions = tuple((name, _version(name)) for name in sorted(libraries - sys.stdlib_module_names))
     return Closure(frozenset(found), hashlib.sha256(digests.encode()).hexdigest(), versions)
@@ -147,13 +127,7 @@ def _lists(module: str) -> bool:
 
 
 def notebook(study: str) -> Path:
-    """Return a study's notebook.
-
-    Raises
-    ------
-    FileNotFoundError
-        When there is none.
-    """
+    """Return a study's notebook."""
     found = sorted(paths.notebooks().glob(f"[0-9][0-9]_{study}.ipynb"))
     if not found:
         raise FileNotFoundError(f"{paths.notebooks().name} has no notebook of the study {study}")

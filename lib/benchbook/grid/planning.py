@@ -22,35 +22,19 @@ CELLS: Final = 50_000
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell in one block.
-
-    Parameters
-    ----------
-    position
-        Its rank in the block's random order, from 0.
-    product, topology
-        The deployment that it needs; ``none`` is one too.
-    missing
-        Why it does not run here, for want of a server or because the grid excludes it; None when it does.
-    state
-        ``todo`` when nothing is written of it.
-    stand_in
-        Whether its server only stands in for the product.
-    records
-        The digest of the file of records that it was given, which is part of the identity.
-    """
+    """One cell in one block."""
 
     study: str
     parameters: BaseModel
     identity: str
     block: int
-    position: int
-    product: str
+    position: int  # rank in the block's random order, from 0
+    product: str  # of the server that it needs; ``none`` is one too
     topology: Topology
-    missing: str | None
-    state: Literal["todo", "done", "failed", "skipped"]
-    stand_in: bool = False
-    records: str | None = None
+    missing: str | None  # why it does not run here: for want of a server, or because the grid excludes it
+    state: Literal["todo", "done", "failed", "skipped"]  # todo: nothing is written of it
+    stand_in: bool = False  # its server only stands in for the product
+    records: str | None = None  # digest of the file of records that it was given, which is part of the identity
 
     @property
     def arm(self) -> str:

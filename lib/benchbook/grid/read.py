@@ -42,30 +42,16 @@ class Exclusion:
 
 @dataclass(frozen=True)
 class Grid:
-    """A study's grid, or a profile's selection from it.
-
-    Parameters
-    ----------
-    fixed
-        Parameters that are the same for every cell, and ``blocks``.
-    products
-        For each product the values of each parameter.
-    if_available
-        Products whose points are cells only where their server is found; elsewhere they are left out, not skipped.
-    overrides
-        Applied to what the products give, in their order.
-    aa
-        Points that get an identical second arm.
-    """
+    """A study's grid, or a profile's selection from it."""
 
     study: str
     model: type[BaseModel]
-    fixed: Values
+    fixed: Values  # the same for every cell; and ``blocks``
     products: tuple[Values, ...]
-    if_available: tuple[Values, ...] = ()
-    overrides: tuple[Override, ...] = ()
+    if_available: tuple[Values, ...] = ()  # products that are cells where their server is found, else left out
+    overrides: tuple[Override, ...] = ()  # applied to what the products give, in their order
     exclude: tuple[Exclusion, ...] = ()
-    aa: tuple[Values, ...] = ()
+    aa: tuple[Values, ...] = ()  # what gets an identical second arm
     profiles: Values = field(default_factory=dict)
 
     def profile(self, name: str) -> "Grid":

@@ -43,8 +43,6 @@ _PART: Final = 2**20
 _BUSY: Final = (EMFILE, ENFILE, ENOMEM)
 """Errors that are not the file's."""
 
-_KNOWN: Final = [*KEYS, "parameters", "cell_started_at", "cell_ended_at"]
-
 _COUNTED: Final = ("repetition", "started_at")
 """Columns of which each value differs little from the one before; they and the values have no dictionary worth it."""
 
@@ -55,18 +53,9 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a result's file holds.
+    """What a result's file holds: whose it is, in how many rows; the cell's parameters in JSON, and when it ran.
 
-    Parameters
-    ----------
-    study, cell_id, block, state
-        Whose it is: the same in every row.
-    rows
-        Their number.
-    parameters
-        Of the cell, in JSON.
-    started_at, ended_at
-        When the cell ran, in seconds since 1970; None when it did not.
+    Times are in seconds since 1970, None when it did not run.
     """
 
     study: str
@@ -86,8 +75,9 @@ class Facts:
 
 def facts(table: pa.Table) -> Facts:
     """Return what a cell's table holds, as its first row says it."""
-    (first,) = table.select(_KNOWN).slice(0, 1).to_pylist()
-    return _facts(first, len(table))
+    (first,) = table.select([*KEYS, "parameters", "cell_started_at", "cell_ended_at"]).slice(0, 1).to_pylist()
+    started, ended = (at and at.timestamp() for at in (first.pop("cell_started_at"), first.pop("cell_ended_at")))
+    return Facts(**first, rows=len(table), started_at=started, ended_at=ended)
 
 
 def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
@@ -105,26 +95,22 @@ def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
         table = pa.Table.from_pandas(frame[wanted.names], schema=wanted, preserve_index=False)
     except (pa.ArrowInvalid, pa.ArrowTypeError) as error:
         raise ValueError(f"a value is not of its column's type: {'; '.join(map(str, error.args))}") from error
-    columns = {name: table[name] for name in wanted.names}
-    nulls = {field.name: pa.nulls(len(frame), field.type) for field in schema if field.name not in columns}
-    return pa.table([{**nulls, **columns}[name] for name in schema.names], schema=schema)
+    columns = [
+        table[field.name] if field.name in frame.columns else pa.nulls(len(frame), field.type) for field in schema
+    ]
+    return pa.table(columns, schema=schema)
 
 
 def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
-    """Write a Parquet file under a temporary name, seal it, flush it to the disk, and give it its name.
+    """Write a Parquet file under a temporary name, flush it to the disk, and give it its name.
 
-    Parameters
-    ----------
-    path, table
-        Where, and what.
-    held
-        What the file says that it holds, of a cell's file in the results' folder.
+    Its footer says what it holds, of a cell's file in the results' folder, and its checksum.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w+b") as file:
-            _write(file, table, _metadata(held))
+            _write(file, table, held)
             _seal(file)
             file.flush()
             os.fsync(file.fileno())
@@ -134,28 +120,24 @@ def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
     flush_folder(path.parent)
 
 
-def _write(file: BinaryIO, table: pa.Table, metadata: dict[str, str]) -> None:
+def _write(file: BinaryIO, table: pa.Table, held: Facts | None) -> None:
+    """Write the table with what it holds, and with room for the checksum."""
     kept = [name for name in table.column_names if name not in {"value", *_COUNTED}]
     counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
     options: dict[str, Any] = {"use_dictionary": kept, "column_encoding": counted, "write_page_checksum": True}
     with pq.ParquetWriter(file, table.schema, **options) as writer:
         writer.write_table(table)
-        writer.add_key_value_metadata(metadata)
+        told = {_FACTS: json.dumps(asdict(held))} if held else {}
+        writer.add_key_value_metadata(told | {_CHECKSUM: _ZEROS.decode()})
 
 
 def _seal(file: BinaryIO) -> None:
-    """Put the checksum into a file that was written with `_metadata`."""
+    """Put the checksum into its room."""
     at = _place(*_tail(file))
-    assert at is not None, "the file was written with what takes its checksum"
+    assert at is not None, "the file was written with room for its checksum"
     checksum = _crc(file, at)
     file.seek(at)
     file.write(checksum)
-
-
-def _metadata(held: Facts | None) -> dict[str, str]:
-    """Return what a file's footer says beside Parquet's own: room for the checksum, and what the file holds."""
-    told = {_FACTS: json.dumps(asdict(held))} if held else {}
-    return told | {_CHECKSUM: _ZEROS.decode()}
 
 
 def flush_folder(folder: Path) -> None:
@@ -218,7 +200,8 @@ def _opened(path: Path) -> BinaryIO:
     except OSError as error:
         if error.errno in _BUSY or (isinstance(error, FileNotFoundError) and not path.is_symlink()):
             raise
-        raise DamagedError(_said(error, path)) from error
+        why = "is a link that leads to no file" if path.is_symlink() else f"cannot be read: {error.strerror}"
+        raise DamagedError(f"it {why}") from error
 
 
 @contextmanager
@@ -230,10 +213,6 @@ def _reading() -> Iterator[None]:
         if isinstance(error, OSError) and error.errno in _BUSY:
             raise
         raise DamagedError(f"it cannot be read: {str(error).partition(chr(10))[0]}") from error
-
-
-def _said(error: OSError, path: Path) -> str:
-    return "it is a link that leads to no file" if path.is_symlink() else f"it cannot be read: {error.strerror}"
 
 
 def _tail(file: BinaryIO) -> tuple[int, bytes]:
@@ -250,13 +229,7 @@ def _place(start: int, tail: bytes) -> int | None:
 
 
 def _hold(file: BinaryIO, start: int, tail: bytes) -> None:
-    """Hold a file against its checksum.
-
-    Raises
-    ------
-    DamagedError
-        When it has another, or none.
-    """
+    """Raise `DamagedError` when a file has another checksum than it says, or says none."""
     at = _place(start, tail)
     if at is None or tail[at - start :][: len(_ZEROS)] != _crc(file, at):
         raise DamagedError("its bytes are not those that were written")
@@ -280,21 +253,10 @@ def _read_through(file: BinaryIO) -> Facts:
     parquet = pq.ParquetFile(file)
     if not parquet.schema_arrow.equals(OBSERVATIONS):
         raise DamagedError("its columns are not those of results")
-    rows, first, held = 0, dict[str, Any](), {name: set[Any]() for name in KEYS}
-    for batch in parquet.iter_batches():
-        batch.validate(full=True)
-        rows += len(batch)
-        first = first or batch.select(_KNOWN).slice(0, 1).to_pylist()[0]
-        for name, values in held.items():
-            values.update(batch[name].unique().to_pylist())
-    if not rows:
+    table = parquet.read()
+    table.validate(full=True)
+    if not len(table):
         raise DamagedError("it has no rows")
-    if rows != parquet.metadata.num_rows or any(len(values) > 1 for values in held.values()):
+    if len(table) != parquet.metadata.num_rows or any(len(table[name].unique()) > 1 for name in KEYS):
         raise DamagedError("its rows are not those of one cell")
-    return _facts(first, rows)
-
-
-def _facts(row: dict[str, Any], rows: int) -> Facts:
-    started, ended = (row[name] and row[name].timestamp() for name in ("cell_started_at", "cell_ended_at"))
-    held = {name: row[name] for name in (*KEYS, "parameters")}
-    return Facts(**held, rows=rows, started_at=started, ended_at=ended)
+    return facts(table)

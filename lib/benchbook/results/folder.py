@@ -49,16 +49,7 @@ class Whole:
         return f"{self.facts.cell_id}.{self.facts.block}"
 
 
-@dataclass(frozen=True)
-class Damage:
-    """A file under a cell's name that is not that cell's result, and why."""
-
-    path: Path
-    why: str
-
-
-_Stamp = tuple[int, ...]
-_seen: dict[str, tuple[_Stamp, Facts | str]] = {}
+_seen: dict[str, tuple[tuple[int, ...], Facts | str]] = {}
 
 
 def whole(study: str | None = None) -> list[Whole]:
@@ -66,9 +57,9 @@ def whole(study: str | None = None) -> list[Whole]:
     return [Whole(path, found) for path, found in _found(study) if isinstance(found, Facts)]
 
 
-def damaged() -> list[Damage]:
-    """Return the files under cells' names that are not those cells' results."""
-    return [Damage(path, found) for path, found in _found() if isinstance(found, str)]
+def damaged() -> dict[Path, str]:
+    """Return the files under cells' names that are not those cells' results, each with why."""
+    return {path: found for path, found in _found() if isinstance(found, str)}
 
 
 def strangers() -> list[Path]:
@@ -80,7 +71,7 @@ def strangers() -> list[Path]:
 def lost() -> set[str]:
     """Return the cells, each with its block, of which a file is damaged, or was and is set aside."""
     names = [entry.name for entry in _entries() if _ASIDE.fullmatch(entry.name)]
-    return {".".join(name.split(".")[:2]) for name in [*names, *(one.path.name for one in damaged())]}
+    return {".".join(name.split(".")[:2]) for name in [*names, *(path.name for path in damaged())]}
 
 
 def set_aside() -> list[str]:
@@ -93,57 +84,40 @@ def set_aside() -> list[str]:
         return []
     try:
         with locked():
-            return [_moved(one) for one in damaged()]
+            return [_moved(path, why) for path, why in damaged().items()]
     except BusyError:
         why = "a run writes there at present"
     except OSError as error:
         why = f"it cannot be set aside: {error.strerror}"
-    return [f"{one.path} is damaged ({one.why}) and left out; {why}" for one in found]
+    return [f"{path} is damaged ({damage}) and left out; {why}" for path, damage in found.items()]
 
 
-def _moved(one: Damage) -> str:
-    said = f"{one.path} is damaged ({one.why})"
-    place = _free(one.path)
-    try:
-        one.path.rename(place)
-    except OSError as error:
-        return f"{said} and left out; it cannot be set aside: {error.strerror}"
-    return f"{said}: set aside as {place.name}, its cell will be measured again"
-
-
-def _free(path: Path) -> Path:
-    """Return the first name beside the file that nothing has."""
-    place, number = path.with_name(f"{path.name}{_SUFFIX}"), 1
-    while os.path.lexists(place):
+def _moved(path: Path, why: str) -> str:
+    """Move a file to the first name beside it that nothing has."""
+    free, number = path.with_name(f"{path.name}{_SUFFIX}"), 1
+    while os.path.lexists(free):
         number += 1
-        place = path.with_name(f"{path.name}{_SUFFIX}.{number}")
-    return place
+        free = path.with_name(f"{path.name}{_SUFFIX}.{number}")
+    try:
+        path.rename(free)
+    except OSError as error:
+        return f"{path} is damaged ({why}) and left out; it cannot be set aside: {error.strerror}"
+    return f"{path} is damaged ({why}): set aside as {free.name}, its cell will be measured again"
 
 
 @contextmanager
 def locked(patience_s: float = 0.0) -> Iterator[TextIO]:
-    """Hold the lock; the system lets go of it however the process ends.
-
-    Parameters
-    ----------
-    patience_s
-        How long to wait for another that holds it.
-
-    Yields
-    ------
-    TextIO
-        Where its holder says who it is.
+    """Hold the lock, and yield where its holder says who it is; the system lets go of it however the process ends.
 
     Raises
     ------
     BusyError
-        When another holds it: says who.
+        When another still holds it when the patience ends: says who.
     OSError
         When the folder takes nothing.
     """
-    file = _opened()
-    with file:
-        deadline = time.monotonic() + patience_s
+    deadline = time.monotonic() + patience_s
+    with _lock_file() as file:
         while not _taken(file):
             if time.monotonic() >= deadline:
                 file.seek(0)
@@ -153,8 +127,8 @@ def locked(patience_s: float = 0.0) -> Iterator[TextIO]:
         yield file
 
 
-def _opened() -> TextIO:
-    """Open its file; nothing that waits when it is opened, and nothing elsewhere that a link leads to."""
+def _lock_file() -> TextIO:
+    """Open the lock's file; nothing that waits when it is opened, and nothing elsewhere that a link leads to."""
     folder = paths.results()
     folder.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
@@ -201,7 +175,7 @@ def _found(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
         yield path, known[1]
 
 
-def _stamp(entry: "os.DirEntry[str]") -> _Stamp:
+def _stamp(entry: "os.DirEntry[str]") -> tuple[int, ...]:
     facts = entry.stat(follow_symlinks=entry.is_symlink() and Path(entry.path).exists())
     return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 

@@ -29,13 +29,7 @@ def table() -> "pa.Table | ds.Dataset":
 
 
 def finished(identities: Iterable[str] | None = None) -> list[Path]:
-    """Return the whole files of the finished cells of those identities, of all with None.
-
-    Parameters
-    ----------
-    identities
-        ``identity`` for all blocks of a cell, ``identity.block`` for one.
-    """
+    """Return the whole files of finished cells: of ``identity`` all blocks, or ``identity.block``; None: of all."""
     chosen = None if identities is None else set(identities)
     done = (one for one in folder.whole() if one.facts.state == "done")
     return [one.path for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
