@@ -22,8 +22,15 @@ fails beyond doubt. The papers give no factor."""
 _ROUNDED: Final = 1 + 1e-9
 """Leeway for the computer's own rounding, beside that of print."""
 
-FindingKind: TypeAlias = Literal["misprint", "contradiction", "implausible", "unsupported", "not shown"]
 Compute: TypeAlias = Callable[..., float]
+CheckKind: TypeAlias = Literal["number", "bound", "order", "likeness"]
+"""``number``: a printed value; ``bound``: a limit that a value must keep; ``order``: which of two is larger;
+``likeness``: that two are about the same."""
+
+FindingKind: TypeAlias = Literal["misprint", "contradiction", "implausible", "unsupported", "not shown"]
+"""``misprint``: a slip that another number corrects; ``contradiction``: two places cannot both be right;
+``implausible``: possible on paper, not on a machine; ``unsupported``: a sentence that the numbers do not carry;
+``not shown``: what the reader would need and does not get."""
 
 
 @dataclass(frozen=True)
@@ -32,9 +39,6 @@ class Check:
 
     Parameters
     ----------
-    kind
-        ``number``: a printed value; ``bound``: a limit that a value must keep; ``order``: which of two is larger;
-        ``likeness``: that two are about the same.
     where, of
         Where it is printed, and the sources that it is recomputed from.
     printed
@@ -48,7 +52,7 @@ class Check:
     """
 
     study: str
-    kind: Literal["number", "bound", "order", "likeness"]
+    kind: CheckKind
     says: str
     where: str
     of: str
@@ -64,18 +68,7 @@ class Check:
 class Finding:
     """One place where a paper's text, tables and arithmetic do not fit, in own words and computed numbers.
 
-    Parameters
-    ----------
-    name
-        ``<study>.<what>``, unique.
-    kind
-        ``misprint``: a slip that another number corrects; ``contradiction``: two places cannot both be right;
-        ``implausible``: possible on paper, not on a machine; ``unsupported``: a sentence that the numbers do not
-        carry; ``not shown``: what the reader would need and does not get.
-    source
-        Table, figure or section.
-    why
-        What follows for whoever reads it.
+    Its name is ``<study>.<what>``; ``why`` says what follows for whoever reads the paper.
     """
 
     name: str
@@ -236,7 +229,7 @@ def alike(where: str, says: str, a: Number, b: Number) -> Check:
 
 
 def _check(
-    kind: Literal["number", "bound", "order", "likeness"],
+    kind: CheckKind,
     says: str,
     claim: Number | tuple[str, str],
     of: tuple[Number, ...],

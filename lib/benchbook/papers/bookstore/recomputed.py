@@ -39,15 +39,10 @@ def growth() -> Checks:
 
 @paper.check
 def orders() -> Checks:
-    """Check that JSON is quicker and smaller in each of the ten scenarios."""
+    """Check that JSON is quicker and smaller in each of the ten scenarios, and its lead in time largest at 10,000."""
     for quantity, case, n in product(("time", "size"), (1, 2), SIZES):
         says = f"JSON {quantity} below XML {quantity}, case {case}, {int(n):,} books"
         yield less("Section VI", says, cell(case, n, f"JSON {quantity}"), cell(case, n, f"XML {quantity}"))
-
-
-@paper.check
-def noticeable() -> Checks:
-    """Check that XML over JSON in time is larger at 10,000 books than at each smaller number."""
     for case, n in product((1, 2), SIZES[:-1]):
         yield below_one(
             "Section VI",
