@@ -12,7 +12,7 @@ from benchbook import databases, servers
 from benchbook.databases.couchdb.http import HTTPNode
 from benchbook.datasets import blog
 from benchbook.deployment import Deployment, Role
-from benchbook.studies.replicas import until_replicated
+from benchbook.studies.store import until_replicated
 from standing import needed
 from waiting import PATIENCE_S, comes_true
 

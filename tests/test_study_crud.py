@@ -14,7 +14,7 @@ from benchbook.databases import Engine
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
-from benchbook.studies.contents import WrongContentsError
+from benchbook.studies.store import WrongContentsError
 from cases import PAIRED
 from standing import announce, outputs, tamper
 from waiting import PATIENCE_S

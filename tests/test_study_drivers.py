@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from benchbook.databases import Engine
 from benchbook.studies import drivers
-from benchbook.studies.contents import WrongContentsError
+from benchbook.studies.store import WrongContentsError
 from standing import announce, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}

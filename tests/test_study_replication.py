@@ -13,7 +13,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import phones
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
-from benchbook.studies.contents import WrongContentsError
+from benchbook.studies.store import WrongContentsError
 from standing import announce, needed, outputs, tamper
 
 MODELS = ("document", "json_text", "xml_text", "xml_fields")

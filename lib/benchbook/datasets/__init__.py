@@ -41,6 +41,10 @@ class Dataset:
     sha256: str
     parents: "tuple[Dataset, ...]" = ()
 
+    def by_key(self) -> dict[str, Record]:
+        """Return the records by their key."""
+        return {record[self.schema.key]: record for record in self.records}
+
 
 def fingerprint(records: Sequence[Record], parents: Sequence[Dataset] = ()) -> str:
     """Return the SHA-256, in hexadecimal, of the records as JSON and of the parents' own fingerprints."""

@@ -13,12 +13,8 @@ SLUGS: Final = ("bookstore", "tcp", "drivers", "crud", "replication")
 def load(slug: str) -> ModuleType:
     """Return the module of a study: its ``Parameters``, ``run``, ``expected``, ``deployment`` and ``dataset``.
 
-    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter.
-
-    Raises
-    ------
-    KeyError
-        When no study has that name.
+    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter. Raises `KeyError`
+    when no study has that name.
     """
     if slug not in SLUGS:
         raise KeyError(f"no study {slug!r}: there are {', '.join(SLUGS)}")

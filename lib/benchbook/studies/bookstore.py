@@ -14,22 +14,27 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Literal, Self
+from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 import pandas as pd
 from pydantic import model_validator
 
 from benchbook import formats
+from benchbook.datasets import Dataset
+from benchbook.datasets.books import bookstore_builder
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
-from benchbook.studies.documents import Document, bookstore, own_records
-from benchbook.studies.lane import elsewhere
+from benchbook.schemas import AnyBookstore, Record
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, on_lane
+
+T = TypeVar("T")
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+
+_XML_RECORD: Final = b"<record>"
 
 
 class RoundTripError(RuntimeError):
@@ -74,6 +79,11 @@ class Parameters(CellParameters):
             raise ValueError("binding: each is for lane: java")
         return self
 
+    def codecs(self) -> list[str]:
+        """Return the names of the codecs that take turns, XML's first."""
+        names = {"xml": self.xml_codec, "json": self.json_codec}
+        return [name for kind, name in names.items() if self.format in (kind, "both")]
+
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
     """Return that the cell needs no server."""
@@ -87,9 +97,7 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name: its codecs, and the one that its object's digest is made with."""
-    codecs = {"json": parameters.json_codec, "xml": parameters.xml_codec}
-    chosen = [codec for kind, codec in codecs.items() if parameters.format in (kind, "both")]
-    return tuple(map(formats.module, ["orjson", *(chosen if parameters.lane == "python" else ())]))
+    return tuple(map(formats.module, ["orjson", *(parameters.codecs() if parameters.lane == "python" else ())]))
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
@@ -109,13 +117,13 @@ def run(parameters: Parameters) -> pd.DataFrame:
     benchbook.lanes.LaneError
         When another lane's harness fails, which it does for the same reason.
     """
-    document = _document(parameters)
-    about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": _sha256(document)}
+    own = parameters.own_records()
+    document: Document[Any] = _own_document(own) if own else _paper_document(parameters)
+    digest = hashlib.sha256(document.json()).hexdigest()
+    about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": digest}
     if parameters.lane != "python":
-        return elsewhere(
-            parameters, "bookstore", about, data=document.encoder(formats.codec("orjson"))(document.build())
-        )
-    codecs, rows = _codecs(parameters), Rows()
+        return on_lane(parameters, "bookstore", about, data=document.json())[0].frame()
+    codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
     with Folder("cell") as folder:
         for repetition in range(parameters.repetitions):
             thing = document.build()
@@ -127,6 +135,52 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 for operation, readings in measured.items():
                     rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
     return rows.frame()
+
+
+@dataclass(frozen=True)
+class Document(Generic[T]):
+    """How an object is built anew, and how a codec writes and reads it."""
+
+    build: Callable[[], T]
+    encoder: Callable[[Codec], Callable[[T], bytes]]
+    decoder: Callable[[Codec], Callable[[bytes], T]]
+
+    def json(self) -> bytes:
+        """Return the object as the main JSON codec writes it."""
+        return self.encoder(formats.codec("orjson"))(self.build())
+
+
+def _paper_document(parameters: Parameters) -> Document[AnyBookstore]:
+    case = parameters.case
+    return Document(
+        bookstore_builder(parameters.n, parameters.seed, case),
+        lambda codec: codec.encode_bookstore,
+        lambda codec: lambda data: codec.decode_bookstore(data, case),
+    )
+
+
+def _own_document(data: Dataset) -> Document[list[Record]]:
+    """Return flat records as one document: each encoded by itself, one after the other, a newline between them."""
+
+    def encoder(codec: Codec) -> Callable[[list[Record]], bytes]:
+        encode: Callable[[Record], Any] = codec.encode_record
+        return lambda records: b"\n".join(map(encode, records))
+
+    def decoder(codec: Codec) -> Callable[[bytes], list[Record]]:
+        decode, split = codec.decoder(data.schema), _json_lines if codec.format == "json" else _xml_records
+        return lambda document: [decode(part) for part in split(document)]
+
+    return Document(lambda: [dict(record) for record in data.records], encoder, decoder)
+
+
+def _json_lines(document: bytes) -> list[bytes]:
+    return document.split(b"\n")
+
+
+def _xml_records(document: bytes) -> list[bytes]:
+    """Return the records: a text may hold a newline, but none can hold a newline and a tag."""
+    first, *rest = document.split(b"\n" + _XML_RECORD)
+    return [first, *(_XML_RECORD + part for part in rest)]
 
 
 @dataclass(frozen=True)
@@ -173,9 +227,8 @@ class _RoundTrip:
         return from_file
 
     def _size(self, data: bytes) -> Reading:
-        if self.file:
-            return Reading("size", "client", self.file.stat().st_size, "B", "stat", 1.0)
-        return Reading("size", "client", len(data), "B", "len", 1.0)
+        size, source = (self.file.stat().st_size, "stat") if self.file else (len(data), "len")
+        return Reading("size", "client", size, "B", source, 1.0)
 
 
 def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
@@ -183,23 +236,3 @@ def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
         replace(one, value=one.value + other.value, resolution=one.resolution + other.resolution)
         for one, other in zip(first, second, strict=True)
     ]
-
-
-def _document(parameters: Parameters) -> Document[Any]:
-    if own := parameters.own_records():
-        return own_records(own)
-    return bookstore(parameters.n, parameters.seed, parameters.case)
-
-
-def _codecs(parameters: Parameters) -> list[Codec]:
-    names = {"xml": parameters.xml_codec, "json": parameters.json_codec}
-    return [formats.codec(name) for kind, name in names.items() if parameters.format in (kind, "both")]
-
-
-def _sha256(document: Document[Any]) -> str:
-    """Return the fingerprint of the object as the main JSON codec writes it."""
-    return hashlib.sha256(_main_json(document)).hexdigest()
-
-
-def _main_json(document: Document[Any]) -> bytes:
-    return document.encoder(formats.codec("orjson"))(document.build())

@@ -1,8 +1,10 @@
-"""What every study shares: the parameters all cells have, the rows it collects, and where they go."""
+"""What every study shares: the parameters all cells have, the rows it makes, here or on another lane, and their way."""
 
 import os
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Mapping
+from dataclasses import asdict
+from datetime import UTC, datetime
+from math import nan
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
 
@@ -10,7 +12,9 @@ import pandas as pd
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
 
+from benchbook import lanes
 from benchbook.datasets import Dataset, own_records
+from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
@@ -69,10 +73,7 @@ class CellParameters(BaseModel):
     def own_records(self) -> Dataset | None:
         """Return the records of the cell's own file, `n` of them; None when it has none.
 
-        Raises
-        ------
-        InputError
-            When they cannot be read, or are not those that a runner planned the cell with.
+        Raises `InputError` when they cannot be read, or are not those that a runner planned the cell with.
         """
         if self.dataset_file is None:
             return None
@@ -100,7 +101,7 @@ class Rows:
         censored: bool = False,
         **columns: Any,
     ) -> None:
-        """Add one timed section's readings.
+        """Add one timed section's readings; raises ValueError on what the results' schema does not hold.
 
         Parameters
         ----------
@@ -116,31 +117,15 @@ class Rows:
             True when a wait ran out: the true value is larger.
         **columns
             Columns of `benchbook.results.CELLS` that only the study knows, such as ``dataset_sha256``.
-
-        Raises
-        ------
-        ValueError
-            When a metric, unit or column is not one of the results' schema.
         """
+        if unknown := sorted(set(columns) - set(CELLS.names)):
+            raise ValueError(f"the results have no column {', '.join(unknown)}")
+        section = {"repetition": repetition, "operation": operation, "count": count, "started_at": started_at}
         for reading in readings:
             if UNITS.get(reading.metric) != reading.unit:  # type: ignore[call-overload]
                 raise ValueError(f"the results hold no metric {reading.metric!r} in {reading.unit}")
-            self._rows.append(
-                {
-                    "repetition": repetition,
-                    "operation": operation,
-                    "role": reading.role,
-                    "metric": reading.metric,
-                    "value": float(reading.value),
-                    "unit": reading.unit,
-                    "count": count,
-                    "censored": censored,
-                    "source": reading.source,
-                    "resolution": float(reading.resolution),
-                    "started_at": started_at,
-                    **_known(columns),
-                }
-            )
+            measured = {**asdict(reading), "value": float(reading.value), "resolution": float(reading.resolution)}
+            self._rows.append({**section, **measured, "censored": censored, **columns})
 
     def add_value(
         self,
@@ -152,15 +137,22 @@ class Rows:
         source: str,
         resolution: float,
         count: int,
-        *,
-        started_at: datetime,
-        censored: bool = False,
         **columns: Any,
     ) -> None:
         """Add one value that no meter read, such as a size; the unit is the metric's. Else as `add`."""
         unit = UNITS.get(metric, "")  # type: ignore[call-overload]
-        reading = Reading(metric, role, value, unit, source, resolution)
-        self.add(repetition, operation, [reading], count, started_at=started_at, censored=censored, **columns)
+        self.add(repetition, operation, [Reading(metric, role, value, unit, source, resolution)], count, **columns)
+
+    def add_unmeasured(
+        self, expected: set[tuple[str, str, str]], repetitions: Iterable[int], reason: str, columns: dict[str, Any]
+    ) -> None:
+        """Add what these repetitions still owe: rows without a number (NaN), censored, with the reason as source."""
+        owed = {(repetition, *one) for repetition in repetitions for one in expected}
+        owed -= {(row["repetition"], row["operation"], row["role"], row["metric"]) for row in self._rows}
+        for one in sorted(owed):
+            self.add_value(
+                *one, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
+            )
 
     def frame(self) -> pd.DataFrame:
         """Return one row a value: the columns of `benchbook.results.VALUES`, then those the study added."""
@@ -171,24 +163,47 @@ class Rows:
         return frame
 
 
-def _known(columns: dict[str, Any]) -> dict[str, Any]:
-    if unknown := sorted(set(columns) - set(CELLS.names)):
-        raise ValueError(f"the results have no column {', '.join(unknown)}")
-    return columns
-
-
-def deliver(frame: pd.DataFrame) -> pd.DataFrame:
-    """Hand a cell's rows to the runner, when one waits for them, and return them.
+def on_lane(
+    parameters: CellParameters, study: str, columns: Mapping[str, Any], *, data: bytes, **addresses: Any
+) -> tuple[Rows, lanes.Closing]:
+    """Run a cell on its lane and return its rows and what closed the answer; raises `benchbook.lanes.LaneError`.
 
     Parameters
     ----------
-    frame
-        What a study's ``run`` returned.
+    parameters, study
+        The cell; its harness gets all of its parameters.
+    columns
+        Columns of the results that only the study knows.
+    data
+        What the harness is to work on, in JSON: it finds it in a file.
+    **addresses
+        The database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``.
+    """
+    with Folder("cell") as folder:
+        file = folder / "data.json"
+        file.write_bytes(data)
+        asked = parameters.model_dump(mode="json")
+        answer, closing = lanes.run(parameters.lane, study, asked, str(folder), data=str(file), **addresses)
+    rows = Rows()
+    for repetition in answer:
+        for section in repetition.sections:
+            about = {"driver": closing.driver, **columns, "format": section.format, "codec": section.codec}
+            for value in section.values:
+                rows.add_value(
+                    repetition.number,
+                    section.operation,
+                    count=section.count,
+                    started_at=section.started_at,
+                    **{name: part for name, part in value.items() if name != "unit"},
+                    **{name: part for name, part in about.items() if part is not None},
+                )
+    return rows, closing
 
-    Raises
-    ------
-    ValueError
-        When the rows do not fit the results' schema.
+
+def deliver(frame: pd.DataFrame) -> pd.DataFrame:
+    """Hand the rows that a study's ``run`` returned to the runner, when one waits for them, and return them.
+
+    Raises ValueError when they do not fit the results' schema.
     """
     table = typed(frame, OBSERVATIONS)
     if target := os.environ.get(RESULT):

@@ -11,30 +11,25 @@ MySQL's and MariaDB's tables index the comments' article by themselves, for it i
 ``article_index: false`` means nothing unless constraints are off.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
 
-import orjson
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import databases, datasets, formats
+from benchbook import databases, formats
 from benchbook.databases import Engine
-from benchbook.datasets import blog
+from benchbook.datasets import Dataset, blog
 from benchbook.deployment import Topology
 from benchbook.measure import timed
 from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
-from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
-from benchbook.studies.lane import answered
-from benchbook.studies.replicas import ReplicaLostError, add_unmeasured, resume, until_replicated
-from benchbook.studies.store import Store, deployed, each, handed_over, opened
+from benchbook.studies.store import ReplicaLostError, Store, each, on_mongodb_lane, opened, text_field, until_replicated
 
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
@@ -108,77 +103,50 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
     Raises
     ------
-    contents.WrongContentsError
+    WrongContentsError
         When a node holds something else than it should after an operation, or select returned something else.
     """
-    data = _data(parameters)
+    data = parameters.own_records() or blog.comments(
+        parameters.n, parameters.seed, per_article=parameters.comments_per_article
+    )
     if parameters.lane == "node":
         return _on_node(parameters, data)
     rows = Rows()
-    with _opened(parameters, data.schema) as store:
+    options: dict[str, Any] = {
+        "durability": parameters.durability,
+        "constraints": parameters.constraints == "on",
+        "index": (_group(data.schema),) if parameters.article_index else (),
+    }
+    with opened(parameters.engine, parameters.topology, **options) as store:
         columns = {**store.columns(data), "topology": parameters.topology}
         for repetition in range(parameters.repetitions):
             try:
                 _Batch(parameters, store, data, partial(rows.add, repetition, **columns)).run()
                 if why := store.engine.gaps.get("find"):
-                    add_unmeasured(rows, expected(parameters), [repetition], why, columns)
+                    rows.add_unmeasured(expected(parameters), [repetition], why, columns)
             except ReplicaLostError as lost:
                 left = range(repetition, parameters.repetitions)
-                add_unmeasured(rows, expected(parameters), left, str(lost), columns)
+                rows.add_unmeasured(expected(parameters), left, str(lost), columns)
                 break
     return rows.frame()
 
 
-def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
-    """Run the cell on the paper's stack: the records handed over after a line that states what they are."""
-    with deployed("mongodb", parameters.topology) as deployment:
-        handed_over(deployment, data.schema, data.parents)
-        primary = deployment.node()
-        columns: dict[str, Any] = {
-            **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
-            **{"model": "document", "topology": parameters.topology},
-            **{"dataset": data.name, "dataset_sha256": data.sha256},
-        }
-        replica = deployment.node("replica").url if parameters.topology == "replicated" else None
-        pids = [one.pid for one in deployment.nodes if one.pid is not None]
-        where: dict[str, Any] = {"url": primary.url, "replica_url": replica, "pids": pids}
-        rows, closing = answered(parameters, "crud", columns, data=_handed_over(data), **where)
+def _on_node(parameters: Parameters, data: Dataset) -> pd.DataFrame:
+    """Run the cell on the paper's stack."""
+    head = {
+        **_described(data.schema),
+        **{"group": _group(data.schema), "text": text_field(data.schema)},
+        "parents": [{**_described(one.schema), "records": one.records} for one in data.parents],
+    }
+    rows, closing, columns = on_mongodb_lane(parameters, "crud", parameters.topology, data, head)
     if closing.lost:
         owed = range(parameters.repetitions)
-        add_unmeasured(rows, expected(parameters), owed, closing.lost, {"driver": closing.driver, **columns})
+        rows.add_unmeasured(expected(parameters), owed, closing.lost, {"driver": closing.driver, **columns})
     return rows.frame()
 
 
-def _handed_over(data: datasets.Dataset) -> bytes:
-    head = {
-        **{"collection": data.schema.name, "fields": _fields(data.schema)},
-        **{"group": _group(data.schema), "text": contents.text_field(data.schema)},
-        "parents": [
-            {"collection": one.schema.name, "fields": _fields(one.schema), "records": one.records}
-            for one in data.parents
-        ],
-    }
-    return b"\n".join([orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)])
-
-
-def _fields(schema: Schema) -> list[tuple[str, str]]:
-    return [(field.name, field.type) for field in schema.fields]
-
-
-def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or blog.comments(
-        parameters.n, parameters.seed, per_article=parameters.comments_per_article
-    )
-
-
-def _opened(parameters: Parameters, schema: Schema) -> AbstractContextManager[Store]:
-    return opened(
-        parameters.engine,
-        parameters.topology,
-        durability=parameters.durability,
-        constraints=parameters.constraints == "on",
-        index=(_group(schema),) if parameters.article_index else (),
-    )
+def _described(schema: Schema) -> dict[str, Any]:
+    return {"collection": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
 
 
 @dataclass(frozen=True)
@@ -187,14 +155,15 @@ class _Batch:
 
     parameters: Parameters
     store: Store
-    data: datasets.Dataset
+    data: Dataset
     add: Callable[..., None]
 
     def run(self) -> None:
-        engine, data = self.store.engine, self.data
+        engine, data, bulk = self.store.engine, self.data, self.parameters.calls == "bulk"
         self.store.empty(data.schema, data.parents)
-        wanted = contents.keyed(data.records)
-        self._write("insert", _inserting(engine, data.records, self.parameters.calls), wanted)
+        wanted = data.by_key()
+        insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
+        self._write("insert", insert, wanted)
         changes = self._changes(wanted)
         changed = {one: {**wanted[one], **change} for one, change in changes.items()}
         self._write("update", _updating(engine, changes, self.parameters.calls), changed)
@@ -202,9 +171,9 @@ class _Batch:
             self._select(changed)
         self._write("delete", engine.delete_all, {})
 
-    def _changes(self, wanted: Mapping[str, Record]) -> dict[str, dict[str, Any]]:
+    def _changes(self, wanted: Mapping[str, Record]) -> dict[str, Record]:
         """Return each record's new data by its id, in the order in which the store gave the ids."""
-        field = contents.text_field(self.data.schema)
+        field = text_field(self.data.schema)
         if self.parameters.calls == "bulk":
             same = {field: f"new {field}"}
             return dict.fromkeys(wanted, same)
@@ -219,7 +188,7 @@ class _Batch:
             write = until_replicated(action, self.store.engine, self.parameters.timeout_s)
             write.add_to(partial(self.add, operation, count=count, started_at=started_at))
             if not write.caught_up:
-                resume(self.store.engine, self.parameters.timeout_s)
+                self.store.resume(self.parameters.timeout_s)
         self.store.check(wanted, operation)
 
     def _select(self, wanted: Mapping[str, Record]) -> None:
@@ -229,14 +198,10 @@ class _Batch:
         found, readings = timed(lambda: [record for group in groups for record in find(field, group)])
         self.add("select", readings, len(found), started_at=started_at)
         if self.store.roles:
-            contents.check(found, wanted, f"{self.store.engine.name}, select")
+            self.store.compare(found, wanted, "select")
 
 
-def _inserting(engine: Engine, records: Sequence[Record], calls: str) -> Callable[[], object]:
-    return partial(engine.insert_many, records) if calls == "bulk" else partial(each, engine.insert, records)
-
-
-def _updating(engine: Engine, changes: dict[str, dict[str, Any]], calls: str) -> Callable[[], object]:
+def _updating(engine: Engine, changes: Mapping[str, Record], calls: str) -> Callable[[], object]:
     if calls == "bulk":
         return lambda: engine.update_all(next(iter(changes.values())))
 

@@ -14,20 +14,17 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
 
-import orjson
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import databases, datasets, formats
+from benchbook import databases, formats
 from benchbook.databases import Engine
-from benchbook.datasets import players
+from benchbook.datasets import Dataset, players
 from benchbook.deployment import Topology
 from benchbook.measure import client_meters, timed
 from benchbook.schemas import Record
-from benchbook.studies import contents
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
-from benchbook.studies.lane import elsewhere
-from benchbook.studies.store import Store, deployed, each, handed_over, opened
+from benchbook.studies.store import Store, each, on_mongodb_lane, opened, text_field
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -92,13 +89,15 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
     Raises
     ------
-    contents.WrongContentsError
+    WrongContentsError
         When what is found, or what the collection holds after an operation, is not what it should be. What insert
         stored is checked by the find that follows it: reading everything in between would warm the client for find.
     """
-    data = _data(parameters)
+    data = parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
     if parameters.lane != "python":
-        return _on_node(parameters, data)
+        named = replace(data, schema=replace(data.schema, name="wide"))  # what the harness calls it
+        fields = [(field.name, field.type) for field in data.schema.fields]
+        return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
     rows = Rows()
     with opened(ENGINES[parameters.driver], "single", durability=parameters.durability) as store:
         for repetition in range(parameters.repetitions):
@@ -108,28 +107,9 @@ def run(parameters: Parameters) -> pd.DataFrame:
     return rows.frame()
 
 
-def _on_node(parameters: Parameters, data: datasets.Dataset) -> pd.DataFrame:
-    """Run the cell on the paper's stack: the records handed over after a line that states their fields and types."""
-    fields = orjson.dumps([(field.name, field.type) for field in data.schema.fields])
-    lines = b"\n".join([fields, *map(formats.codec("orjson").encode_record, data.records)])
-    with deployed("mongodb", "single") as deployment:
-        handed_over(deployment, replace(data.schema, name="wide"))  # what the harness calls it
-        node = deployment.node()
-        columns: dict[str, Any] = {
-            **{"engine": "mongodb", "engine_version": node.version, "stand_in": node.stand_in, "model": "document"},
-            **{"topology": "single", "dataset": data.name, "dataset_sha256": data.sha256},
-        }
-        pids = [one.pid for one in deployment.nodes if one.pid is not None]
-        return elsewhere(parameters, "drivers", columns, data=lines, url=node.url, pids=pids)
-
-
-def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
-
-
-def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:
-    wanted = contents.keyed(data.records)
-    field = contents.text_field(data.schema)
+def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
+    wanted = data.by_key()
+    field = text_field(data.schema)
     change = {field: f"new {field}"}
     calls = _bulk if parameters.calls == "bulk" else _single
     store.empty(data.schema)
@@ -139,7 +119,7 @@ def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, ad
         result, readings = timed(action, client_meters())
         add(operation, readings, len(wanted), started_at=started_at)
         if operation == "find":
-            contents.check(result, wanted, f"{store.engine.name}, find")
+            store.compare(result, wanted, operation)
         elif operation == "update":
             store.check(wanted, operation, change)
         elif operation == "delete":

@@ -24,18 +24,16 @@ from typing import Final, Literal, Self
 import pandas as pd
 from pydantic import model_validator
 
-from benchbook import databases, datasets, formats, servers
+from benchbook import databases, formats, servers
 from benchbook.databases import Engine
-from benchbook.datasets import phones
+from benchbook.datasets import Dataset, phones
 from benchbook.deployment import Topology
 from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
-from benchbook.schemas import Field
-from benchbook.studies import contents
+from benchbook.schemas import Field, Record
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
-from benchbook.studies.replicas import RanOutError, ReplicaLostError, Write, add_unmeasured, resume, until_replicated
-from benchbook.studies.store import Store, each, opened
+from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
@@ -115,10 +113,10 @@ def run(parameters: Parameters) -> pd.DataFrame:
 
     Raises
     ------
-    contents.WrongContentsError
+    WrongContentsError
         When a node holds something else than what was inserted.
     """
-    source = _source(parameters)
+    source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
     data = modelled(source, parameters.model)
     rows = Rows()
     with opened(parameters.engine, parameters.topology, durability=parameters.durability) as store:
@@ -127,7 +125,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
             "model": parameters.model,
             "format": "xml" if parameters.model.startswith("xml") else "json",
         }
-        owe = partial(add_unmeasured, rows, expected(parameters), columns=columns)
+        owe = partial(rows.add_unmeasured, expected(parameters), columns=columns)
         for repetition in range(parameters.repetitions):
             try:
                 _repetition(parameters, store, data, partial(rows.add, repetition, "insert", **columns))
@@ -139,13 +137,14 @@ def run(parameters: Parameters) -> pd.DataFrame:
     return rows.frame()
 
 
-def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
+def modelled(data: Dataset, model: str) -> Dataset:
     """Return the records as the model stores them, with the schema that fits them."""
     if model == "document":
         return data
     key = data.schema.key
+    records: list[Record]
     if model == "xml_fields":
-        fields = tuple(field if field.name == key else replace(field, type="string") for field in data.schema.fields)
+        fields = tuple(replace(field, type="string") for field in data.schema.fields)
         records = [
             {name: value if name == key else fragment(name, value) for name, value in record.items()}
             for record in data.records
@@ -157,11 +156,7 @@ def modelled(data: datasets.Dataset, model: str) -> datasets.Dataset:
     return replace(data, schema=replace(data.schema, fields=fields), records=records)
 
 
-def _source(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
-
-
-def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, add: Callable[..., None]) -> None:
+def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
@@ -170,11 +165,19 @@ def _repetition(parameters: Parameters, store: Store, data: datasets.Dataset, ad
         write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), _meters(store))
     except RanOutError as ran_out:
         ran_out.write.add_to(add)
-        resume(store.engine, parameters.timeout_s)
+        store.resume(parameters.timeout_s)
         raise
     write.add_to(add)
     add(readings=readings[1:])  # the first is the window itself: the elapsed time, and what proving its end took
-    store.check(contents.keyed(data.records), "insert")
+    store.check(data.by_key(), "insert")
+
+
+class RanOutError(RuntimeError):
+    """The wait for the replica ran out: the window has no end."""
+
+    def __init__(self, write: Write) -> None:
+        super().__init__(f"the replica had not caught up after {write.catch_up / 1e9:g} s")
+        self.write = write
 
 
 def _window(inserting: Callable[[], None], engine: Engine, timeout_s: float) -> Write:

@@ -1,27 +1,42 @@
-"""The store of one cell: an engine on its deployment, emptied before a repetition and checked after an operation."""
+"""The store of one cell: an engine on its deployment, emptied, written until it is replicated, read and compared."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
-from benchbook import databases, measure, servers
+import orjson
+
+from benchbook import databases, formats, lanes, measure, servers
+from benchbook.databases import Engine
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
+from benchbook.measure import Reading, clock
 from benchbook.schemas import Record, Schema
-from benchbook.studies import contents
+from benchbook.studies.cell import CellParameters, Rows, on_lane
 
 T = TypeVar("T")
 
 PATIENCE_S: Final = 60.0
 """How long servers may take to come to rest before a repetition."""
 
+CLOCK: Final = "perf_counter_ns"
+UNCHANGED: Final[Record] = {}
+
+
+class WrongContentsError(RuntimeError):
+    """A store does not hold what was written to it: its times mean nothing."""
+
+
+class ReplicaLostError(RuntimeError):
+    """A wait for the replica ran out twice: nothing that follows could be measured."""
+
 
 @dataclass(frozen=True)
 class Store:
     """An engine and the nodes it works on."""
 
-    engine: databases.Engine
+    engine: Engine
     deployment: Deployment
 
     @property
@@ -45,11 +60,54 @@ class Store:
         self.engine.create(schema, parents=parents)
         measure.idle(self.pids.values(), patience_s=PATIENCE_S)
 
-    def check(self, wanted: Mapping[str, Record], after: str, change: Record = contents.UNCHANGED) -> None:
-        """Raise `contents.WrongContentsError` unless every node holds exactly the wanted records."""
+    def check(self, wanted: Mapping[str, Record], after: str, change: Record = UNCHANGED) -> None:
+        """Raise `WrongContentsError` unless every node holds exactly the wanted records; the rest as for `compare`."""
         for role in self.roles:
-            found = self.engine.read_all(role)
-            contents.check(found, wanted, f"{self.engine.name}, {role} after {after}", change=change)
+            self.compare(self.engine.read_all(role), wanted, f"{role} after {after}", change)
+
+    def compare(
+        self, found: Iterable[Record], wanted: Mapping[str, Record], where: str, change: Record = UNCHANGED
+    ) -> None:
+        """Compare records with what they should be: count, keys and every value; their order is free.
+
+        Parameters
+        ----------
+        found
+            As read back.
+        wanted
+            The records that should be there, by key.
+        where
+            What was done and which node was read, for the error.
+        change
+            Fields that every wanted record has with these values instead.
+
+        Raises
+        ------
+        WrongContentsError
+            Names the first record that differs, is missing, or is there too often.
+        """
+        missing, where = dict(wanted), f"{self.engine.name}, {where}"
+        for record in found:
+            due = missing.pop(record["_id"], None)
+            if due is None:
+                raise WrongContentsError(
+                    f"{where}: record {record['_id']!r} is there, and should not be (or not twice)"
+                )
+            if change:
+                due = {**due, **change}
+            if record != due:
+                raise WrongContentsError(f"{where}: record {record['_id']!r} differs: {_difference(record, due)}")
+        if missing:
+            count, first = f"{len(missing)} of {len(wanted)}", next(iter(missing))
+            raise WrongContentsError(f"{where}: {count} records are missing, the first is {first!r}")
+
+    def resume(self, timeout_s: float) -> None:
+        """After a wait that ran out, give the replica as long again, untimed: the paper's tests go on when both do.
+
+        Raises `ReplicaLostError` when that runs out too.
+        """
+        if not self.engine.wait_for(self.engine.position(), timeout_s):
+            raise ReplicaLostError(f"{self.engine.name}: the replica has not caught up within 2 times {timeout_s:g} s")
 
     def columns(self, dataset: Dataset) -> dict[str, Any]:
         """Return the cell's columns that only the running store knows."""
@@ -63,12 +121,6 @@ class Store:
             "dataset": dataset.name,
             "dataset_sha256": dataset.sha256,
         }
-
-
-def each(call: Callable[[T], object], items: Iterable[T]) -> None:
-    """Call once an item: the loop that is timed where records go one at a time."""
-    for item in items:
-        call(item)
 
 
 @contextmanager
@@ -98,7 +150,100 @@ def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
         databases.release(deployment)
 
 
-def handed_over(deployment: Deployment, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
-    """Make a MongoDB store for a harness that empties it by itself: nothing of a user's goes by its names then."""
-    with databases.open("mongodb", deployment) as adapter:
-        adapter.create(schema, parents=parents)
+def on_mongodb_lane(
+    parameters: CellParameters, study: str, topology: Topology, data: Dataset, head: object
+) -> tuple[Rows, lanes.Closing, dict[str, Any]]:
+    """Run a cell of MongoDB on its lane, and return its rows, what closed the answer, and the columns of all rows.
+
+    The harness empties the store by itself: it is made before, so that nothing of a user's goes by its names then. The
+    records are handed over after a line of JSON, `head`, that states what they are.
+    """
+    lines = [orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)]
+    with deployed("mongodb", topology) as deployment:
+        with databases.open("mongodb", deployment) as adapter:
+            adapter.create(data.schema, parents=data.parents)
+        primary = deployment.node()
+        columns: dict[str, Any] = {
+            **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
+            **{"model": "document", "topology": topology, "dataset": data.name, "dataset_sha256": data.sha256},
+        }
+        pids = [node.pid for node in deployment.nodes if node.pid is not None]
+        replica = deployment.node("replica").url if topology == "replicated" else None
+        addresses = {"url": primary.url, "replica_url": replica, "pids": pids}
+        return *on_lane(parameters, study, columns, data=b"\n".join(lines), **addresses), columns
+
+
+def each(call: Callable[[T], object], items: Iterable[T]) -> None:
+    """Call once an item: the loop that is timed where records go one at a time."""
+    for item in items:
+        call(item)
+
+
+def text_field(schema: Schema) -> str:
+    """Return the field that an update changes: ``content`` when there is one, else the first text that is no key.
+
+    Raises ValueError when the records hold no text but their keys.
+    """
+    keys = {schema.key, schema.parent.field if schema.parent else schema.key}
+    texts = [field.name for field in schema.fields if field.type == "string" and field.name not in keys]
+    if not texts:
+        raise ValueError(f"{schema.name}: an update changes a text field, and no field but the keys holds text")
+    return "content" if "content" in texts else texts[0]
+
+
+def _difference(record: Record, due: Record) -> str:
+    name = next(name for name in {**due, **record} if record.get(name, ...) != due.get(name, ...))
+    return f"{name} is {_short(record, name)}, should be {_short(due, name)}"
+
+
+def _short(record: Record, name: str) -> str:
+    text = repr(record[name]) if name in record else "absent"
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+@dataclass(frozen=True)
+class Write:
+    """Times of one row of writes that end when the replica holds what the primary holds, in ns.
+
+    Parameters
+    ----------
+    wall
+        The client's loop.
+    catch_up
+        From the loop's end until the replica held what the primary held. When the wait ran out: how long was waited.
+    elapsed
+        Both, read as one interval.
+    caught_up
+        False when the wait ran out: the true `catch_up` and `elapsed` are larger.
+    resolution
+        Of the end of the wait: by how much it may be late.
+    """
+
+    wall: int
+    catch_up: int
+    elapsed: int
+    caught_up: bool
+    resolution: float
+
+    def add_to(self, add: Callable[..., None]) -> None:
+        """Add the three times: the client's is always exact, a wait that ran out makes the others censored."""
+        wait = f"{CLOCK}, until the replica is at the primary's position"
+        add(readings=[Reading("wall_time", "client", self.wall, "ns", CLOCK, 1.0)])
+        waited = [
+            Reading("catch_up_time", "replica", self.catch_up, "ns", wait, self.resolution),
+            Reading("elapsed_time", "client", self.elapsed, "ns", wait, self.resolution),
+        ]
+        add(readings=waited, censored=not self.caught_up)
+
+
+def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: float) -> Write:
+    """Write, then wait once until the replica holds what the primary holds, or the time runs out.
+
+    The wait ends when the replica is known to have held it; what proving that took afterwards is in no time.
+    """
+    started = clock()
+    write()
+    written = clock()
+    caught_up = engine.wait_for(engine.position(), timeout_s)
+    ended = clock() - engine.wait_proof_ns
+    return Write(written - started, ended - written, ended - started, caught_up, engine.wait_resolution_ns)

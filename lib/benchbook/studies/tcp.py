@@ -21,12 +21,11 @@ from typing import Any, Final, Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from benchbook import datasets, formats, wire
-from benchbook.datasets import persons
+from benchbook import formats, wire
+from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
-from benchbook.studies.cell import CellParameters, Count, Rows
-from benchbook.studies.lane import elsewhere
+from benchbook.studies.cell import CellParameters, Count, Rows, on_lane
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
@@ -105,11 +104,12 @@ def run(parameters: Parameters) -> pd.DataFrame:
     benchbook.lanes.LaneError
         When either happens on another lane.
     """
-    data, rows = _data(parameters), Rows()
+    data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     columns: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
     if parameters.lane != "python":
         encode = formats.codec("orjson").encode_record
-        return elsewhere(parameters, "tcp", columns, data=b"\n".join(map(encode, data.records)))
+        return on_lane(parameters, "tcp", columns, data=b"\n".join(map(encode, data.records)))[0].frame()
+    rows = Rows()
     with wire.serving(parameters.codec, data.schema) as server:
         client = wire.Client(server, parameters.transport)
         for repetition in range(parameters.repetitions):
@@ -119,18 +119,13 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 started_at = datetime.now(UTC)
                 report, readings = timed(partial(trial, streams), machine_meters())
             _check_count(report, data)
-            rows.add(
-                repetition, "receive", [*readings, *report.readings], parameters.n, started_at=started_at, **columns
-            )
+            readings += report.readings
+            rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
         _check_objects(client.trial(_streams(parameters, data), check=True), data)
     return rows.frame()
 
 
-def _data(parameters: Parameters) -> datasets.Dataset:
-    return parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
-
-
-def _streams(parameters: Parameters, data: datasets.Dataset) -> list[Iterable[bytes]]:
+def _streams(parameters: Parameters, data: Dataset) -> list[Iterable[bytes]]:
     """Return each connection's objects: encoded while they are sent, or already encoded."""
     encode: Any = formats.codec(parameters.codec).encode_record
     parts = [data.records[first :: parameters.connections] for first in range(parameters.connections)]
@@ -139,12 +134,12 @@ def _streams(parameters: Parameters, data: datasets.Dataset) -> list[Iterable[by
     return [[encode(record) for record in part] for part in parts]
 
 
-def _check_count(report: wire.Report, data: datasets.Dataset) -> None:
+def _check_count(report: wire.Report, data: Dataset) -> None:
     if report.objects != len(data.records):
         raise WrongObjectsError(f"the server received {report.objects} objects, {len(data.records)} were sent")
 
 
-def _check_objects(report: wire.Report, data: datasets.Dataset) -> None:
+def _check_objects(report: wire.Report, data: Dataset) -> None:
     _check_count(report, data)
     if report.digest != wire.fingerprints(data.records):
         raise WrongObjectsError("the objects that the server decoded are not those that were sent")
