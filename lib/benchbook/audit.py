@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -40,9 +41,9 @@ class Answer:
 def python(pip_audit: str, lock: Path) -> Answer:
     """Ask about what pip installs; pip-audit skips what the registry does not answer for, so that was not asked."""
     options = ("--require-hashes", "--disable-pip", "--progress-spinner=off", "--format=json")
-    told = _told([pip_audit, *options, "--requirement", str(lock)])
-    if not isinstance(packages := told.get("dependencies"), list):
-        return Answer(lock.name, unasked=told["error"])
+    printed = _printed_by([pip_audit, *options, "--requirement", str(lock)])
+    if not isinstance(packages := printed.get("dependencies"), list):
+        return Answer(lock.name, unasked=printed["error"])
     skipped = [package["skip_reason"] for package in packages if "skip_reason" in package]
     found = [
         f"{each['name']} {each['version']}: {known['id']}, mended in {' or '.join(known['fix_versions']) or 'none'}"
@@ -58,11 +59,11 @@ def node(folder: Path) -> Answer:
     what = f"{folder.parent.name}/{folder.name}"
     if (npm := shutil.which("npm")) is None:
         return Answer(what, unasked="no npm on PATH")
-    told = _told([npm, "audit", "--json", "--prefix", str(folder)])
-    if not isinstance(known := told.get("vulnerabilities"), dict):
-        return Answer(what, unasked=str(told.get("message") or told.get("error")))
+    printed = _printed_by([npm, "audit", "--json", "--prefix", str(folder)])
+    if not isinstance(known := printed.get("vulnerabilities"), dict):
+        return Answer(what, unasked=str(printed.get("message") or printed.get("error")))
     found = [f"{name} {each['range']}: {each['severity']}, {_mended(each)}" for name, each in known.items()]
-    return Answer(f"{what}, {told['metadata']['dependencies']['total']} packages", found)
+    return Answer(f"{what}, {printed['metadata']['dependencies']['total']} packages", found)
 
 
 def java() -> str:
@@ -84,16 +85,13 @@ def _mended(known: dict[str, Any]) -> str:
     return f"mended in {fix['name']} {fix['version']}" if isinstance(fix, dict) else "a fix" if fix else "no fix"
 
 
-def _told(command: list[str]) -> dict[str, Any]:
+def _printed_by(command: list[str]) -> dict[str, Any]:
     """Return the object that a program prints, whatever its exit status; else what it says, as an error."""
-    answer = subprocess.run(command, capture_output=True, text=True, errors="replace")
-    try:
-        told = json.loads(answer.stdout)
-    except ValueError:
-        told = None
-    if isinstance(told, dict):
-        return told
-    said = (answer.stderr or answer.stdout).strip() or f"{command[0]} said nothing"
+    ran = subprocess.run(command, capture_output=True, text=True, errors="replace")
+    with suppress(ValueError):
+        if isinstance(printed := json.loads(ran.stdout), dict):
+            return printed
+    said = (ran.stderr or ran.stdout).strip() or f"{command[0]} said nothing"
     return {"error": said.splitlines()[-1][:_SAID]}
 
 

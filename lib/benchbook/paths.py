@@ -17,13 +17,13 @@ def root() -> Path:
     """
     if home := os.environ.get("BENCHBOOK_HOME"):
         return Path(home)
-    return _checkout(os.getcwd())  # noqa: PTH109, a text is looked up faster: thousands of times while a report is made
+    return _checkout(Path.cwd())
 
 
 @cache
-def _checkout(working: str) -> Path:
+def _checkout(working: Path) -> Path:
     """Return the nearest checkout at or above the working directory, else above this package."""
-    here, own = _above(Path(working)), _above(_HERE)
+    here, own = _above(working), _above(_HERE)
     if here and own and not here.samefile(own):  # grids and notebooks of a copy would run the code of another
         raise FileNotFoundError(
             f"{here} is a checkout, and this benchbook is the code of {own}: run make setup here, then this checkout's"
@@ -51,28 +51,22 @@ def grids() -> Path:
 
 def harness(lane: str) -> Path:
     """Return the folder of what runs on another stack, ``java`` or ``node``: in the checkout of this very code."""
-    return Path(__file__).resolve().parents[2] / "harness" / lane
+    return _HERE.parents[2] / "harness" / lane
 
 
 def fonts() -> Path:
     """Return the folder of matplotlib's list of fonts, in the checkout of this very code; not in git."""
-    return Path(__file__).resolve().parents[2] / ".cache" / "matplotlib"
+    return _HERE.parents[2] / ".cache" / "matplotlib"
 
 
 def published() -> Path:
     """Return the folder of the numbers that the papers print."""
-    return _data(root(), "published")
+    return root() / "data" / "published"
 
 
 def claims() -> Path:
     """Return the folder of what the papers claim."""
-    return _data(root(), "claims")
-
-
-@cache
-def _data(checkout: Path, name: str) -> Path:
-    """Return a folder of the data; joined once, for a report asks thousands of times."""
-    return checkout / "data" / name
+    return root() / "data" / "claims"
 
 
 def results() -> Path:

@@ -59,7 +59,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a full disk can still be told
         return ended
     except (UsageError, InputError, FileNotFoundError, FolderError) as error:
-        return _told(error, USAGE)
+        return _print_error(error, USAGE)
     except KeyboardInterrupt:
         print("benchbook: stopped", file=sys.stderr)
         return INTERRUPTED
@@ -71,10 +71,10 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()
         except (OSError, ValueError):
             _forget_output()
-        return _told(error, FAILED)
+        return _print_error(error, FAILED)
 
 
-def _told(error: Exception, ended: int) -> int:
+def _print_error(error: Exception, ended: int) -> int:
     """Print why it ended, on one line without anything that a terminal would obey, and return the exit status."""
     words = re.sub(r"[\s\x00-\x1f\x7f-\x9f\u2028\u2029]+", " ", str(error)).strip()
     words = re.sub(r"(\S{80})\S{80,}", r"\1…", words)

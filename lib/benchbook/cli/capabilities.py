@@ -35,21 +35,11 @@ _WIDTH: Final = 160
 
 @dataclass(frozen=True)
 class Capability:
-    """One thing that engines differ in.
+    """One thing that engines differ in."""
 
-    Parameters
-    ----------
-    title
-        Its column in a table.
-    means
-        What can be done where it is there.
-    error
-        What asking for it raises where it is not; None when that is not told, and the outcome differs.
-    """
-
-    title: str
-    means: str
-    error: type[EngineError] | None
+    title: str  # of its column in a table
+    means: str  # what can be done where it is there
+    error: type[EngineError] | None  # what asking for it raises where it is not; None: not told, the outcome differs
 
 
 CAPABILITIES: Final = {

@@ -20,7 +20,7 @@ def main(asked: argparse.Namespace) -> int:
 
     cells = grid.plan(profile=asked.profile)
     evidence.claims()  # a mistake in their files is told before any result is read
-    output.tell_damage()
+    output.report_damage()
     found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
     rows = _one_a_claim(found.verdicts)
     print(output.as_json(rows) if asked.json else _text(rows))

@@ -36,10 +36,10 @@ def _engine(name: str) -> dict[str, Any]:
     product = servers.product_of(name)
     if product == "none":
         return {**row, "available": True, "why": None}
-    place = servers.find(product)
-    if isinstance(place, servers.Missing):
-        return {**row, "why": "; ".join(filter(None, (_unproven(name), place.why)))}
-    found = {"available": True, "stand_in": place.stand_in, "version": place.version, "from": place.source}
+    server = servers.find(product)
+    if isinstance(server, servers.Missing):
+        return {**row, "why": "; ".join(filter(None, (_unproven(name), server.why)))}
+    found = {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
     return {**row, **found, "why": _unproven(name) or None}
 
 

@@ -4,10 +4,10 @@ import json
 import sys
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from benchbook import grid
-from benchbook.results import folder
+if TYPE_CHECKING:
+    from benchbook.grid import LeftOut
 
 Rows = Sequence[Mapping[str, Any]]
 
@@ -28,7 +28,7 @@ def as_text(rows: Rows) -> str:
     )
 
 
-def print_absences(reasons: Iterable[str], absent: Iterable[grid.LeftOut]) -> None:
+def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
     """Print a line for each reason that cells are skipped for, never a line a cell, and for each product left out."""
     for reason, count in Counter(reasons).items():
         print(f"skipped {count}: {reason}")
@@ -36,8 +36,10 @@ def print_absences(reasons: Iterable[str], absent: Iterable[grid.LeftOut]) -> No
         print(f"left out: {one.product} ({', '.join(one.studies)}): {one.why}")
 
 
-def tell_damage() -> None:
+def report_damage() -> None:
     """Set damaged results aside; say so on stderr, and name what is not read, a line each."""
+    from benchbook.results import folder  # here, for it is slow to import and not all commands need it
+
     lines = folder.set_aside()
     if others := folder.strangers():
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""

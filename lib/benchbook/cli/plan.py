@@ -16,7 +16,7 @@ _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 def main(asked: argparse.Namespace) -> int:
     """Print the plan."""
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.tell_damage()
+    output.report_damage()
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
     rows = [_row(cell, cells, known) for cell in cells]
     if asked.json:

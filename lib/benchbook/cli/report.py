@@ -11,7 +11,7 @@ def main(asked: argparse.Namespace) -> int:
     """Build the report and print where it is."""
     for slug in studies.SLUGS:
         grid.load(slug).profile(asked.profile)
-    output.tell_damage()
+    output.report_damage()
     from benchbook import report  # after the check: it is slow to import
 
     try:

@@ -56,7 +56,7 @@ def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows."""
     form = _form(asked)
     identities = _identities(asked.profile)
-    output.tell_damage()
+    output.report_damage()
     with results.connect(identities, memory=MEMORY) as connection:
         _answer(connection, asked.sql)
         if standing := _stand_ins(connection):
@@ -65,7 +65,7 @@ def main(asked: argparse.Namespace) -> int:
             try:
                 _FORMATS[form](connection, file)
             except duckdb.Error as error:
-                raise cli.UsageError(f"--sql: {_told(error)}") from error
+                raise cli.UsageError(f"--sql: {_reason(error)}") from error
     return cli.DONE
 
 
@@ -108,7 +108,7 @@ def _answer(connection: DuckDBPyConnection, sql: str) -> None:
             raise cli.UsageError("--sql: one SELECT, nothing else: results are read here, never changed")
         _interruptible(connection, lambda: connection.sql(sql).create(TABLE))
     except (duckdb.Error, UnicodeEncodeError) as error:
-        raise cli.UsageError(f"--sql: {_told(error)}") from error
+        raise cli.UsageError(f"--sql: {_reason(error)}") from error
 
 
 def _interruptible(connection: DuckDBPyConnection, query: Callable[[], None]) -> None:
@@ -124,7 +124,7 @@ def _interruptible(connection: DuckDBPyConnection, query: Callable[[], None]) ->
             raise
 
 
-def _told(error: Exception) -> str:
+def _reason(error: Exception) -> str:
     """Return DuckDB's reason on one line, without its advice to those who may set its options."""
     reason, *rest = re.split(
         r"\n+(?=LINE \d+:|Possible solutions|Database is launched)| Use \"SET", str(error), maxsplit=1

@@ -21,7 +21,7 @@ def main(asked: argparse.Namespace) -> int:
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.tell_damage()
+    output.report_damage()
     absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
@@ -55,7 +55,7 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error
-    _tell(asked, cells, batch.summary, absent)
+    _print_summary(asked, cells, batch.summary, absent)
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
@@ -64,7 +64,9 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
     return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
 
 
-def _tell(asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]) -> None:
+def _print_summary(
+    asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]
+) -> None:
     from benchbook.runner.summary import again, described, span
 
     before = sum(cell.state == "done" for cell in cells)

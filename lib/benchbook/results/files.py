@@ -133,7 +133,7 @@ def _write(file: BinaryIO, table: pa.Table, held: Facts | None) -> None:
 
 def _seal(file: BinaryIO) -> None:
     """Put the checksum into its room."""
-    at = _place(*_tail(file))
+    at = _checksum_at(*_tail(file))
     assert at is not None, "the file was written with room for its checksum"
     checksum = _crc(file, at)
     file.seek(at)
@@ -222,7 +222,7 @@ def _tail(file: BinaryIO) -> tuple[int, bytes]:
     return start, file.read()
 
 
-def _place(start: int, tail: bytes) -> int | None:
+def _checksum_at(start: int, tail: bytes) -> int | None:
     """Return where in the file the checksum's digits begin."""
     at = tail.rfind(_MARK)
     return None if at < 0 else start + at + len(_MARK)
@@ -230,7 +230,7 @@ def _place(start: int, tail: bytes) -> int | None:
 
 def _hold(file: BinaryIO, start: int, tail: bytes) -> None:
     """Raise `DamagedError` when a file has another checksum than it says, or says none."""
-    at = _place(start, tail)
+    at = _checksum_at(start, tail)
     if at is None or tail[at - start :][: len(_ZEROS)] != _crc(file, at):
         raise DamagedError("its bytes are not those that were written")
 
