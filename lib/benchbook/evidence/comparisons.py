@@ -13,7 +13,7 @@ from benchbook.evidence.claims import Comparison
 from benchbook.evidence.judge import ALPHA, PAIRED, Values, effect, samples
 from benchbook.evidence.means import ended, measures
 from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
-from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side
+from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -78,9 +78,9 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
         when then the arms still differ (their interval, so corrected, excludes 1). The machine or the harness made a
         difference where there is none, and the study's other differences are in doubt.
     """
-    if (means := measures(_with_both_arms(observations))).empty:
+    if (both := _with_both_arms(observations)).empty:
         return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
-    table = _tested(map(_arms, SLUGS), means, "host")
+    table = _tested(map(_arms, SLUGS), measures(both), "host")
     alike = np.isclose(table["ratio"].astype(float), 1, rtol=1e-9) | table["difference"].eq(0)  # no ratio of two zeros
     exact = table["reason"].eq(CONSTANT) & ~alike
     return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
@@ -119,13 +119,9 @@ def _but_arm(parameters: str) -> str:
 
 def _tested(every: Iterable[Comparison], means: pd.DataFrame, family: str) -> pd.DataFrame:
     """Return all rows of some comparisons, corrected over each `family` and in words."""
-    means = ended(means)
-    measured: dict[str, Measured] = {}
-    rows: list[dict[str, Any]] = []
-    for one in every:
-        if one.study not in measured:
-            measured[one.study] = Measured(one.study, means)
-        rows += (_row(one, *pair) for pair in pairs(one, measured[one.study]))
+    measured = by_study(ended(means))
+    tested = ((one, measured[one.study]) for one in every if one.study in measured)
+    rows = [_row(one, *pair) for one, found in tested for pair in pairs(one, found)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby(family)["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))

@@ -120,13 +120,12 @@ class Measured:
     study
         Its slug.
     means
-        As `benchbook.evidence.measures` returns them, of any studies: of one arm, or of both to compare these.
+        Its rows, as `benchbook.evidence.measures` returns them: of one arm, or of both to compare these.
     """
 
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
-        names = [name for name in _COLUMNS if name in means]
-        self._rows = _by_block(means.loc[means["study"].eq(study), names])
+        self._rows = _by_block(means[[name for name in _COLUMNS if name in means]])
         self._having: dict[tuple[Any, ...], dict[int, int]] = {}
 
     @property
@@ -253,6 +252,11 @@ class Measured:
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
         return {name: self._rows[name].to_numpy() for name in _READ}
+
+
+def by_study(means: pd.DataFrame) -> dict[str, Measured]:
+    """Return the block means of each study that ran."""
+    return {str(study): Measured(str(study), rows) for study, rows in means.groupby("study", sort=False)}
 
 
 def _apart(wanted: Iterable[Settings]) -> frozenset[str]:

@@ -36,7 +36,7 @@ from benchbook.evidence.judge import (
 )
 from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
-from benchbook.evidence.sides import Measured, Place, Side
+from benchbook.evidence.sides import Measured, Place, Side, by_study
 from benchbook.registry import untested
 
 SURE: Final = 1 - ALPHA
@@ -124,15 +124,11 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
 
 def _places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
     """Yield every claim that can be tested with the rows of its study, at every place that ran it."""
-    known: dict[str, Measured] = {}
-    means = ended(first_arms(means))
+    measured = by_study(ended(first_arms(means)))
     for claim in claims:
-        if isinstance(claim, Untestable):
-            continue
-        if claim.study not in known:
-            known[claim.study] = Measured(claim.study, means)
-        found, own = known[claim.study], LANES.get(claim.study, "python")
-        yield from ((claim, found, place) for place in sorted(found.places, key=lambda place: place[1] != own))
+        if not isinstance(claim, Untestable) and claim.study in measured:
+            found, own = measured[claim.study], LANES.get(claim.study, "python")
+            yield from ((claim, found, place) for place in sorted(found.places, key=lambda place: place[1] != own))
 
 
 @dataclass(frozen=True)
