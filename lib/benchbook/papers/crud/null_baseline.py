@@ -1,4 +1,4 @@
-"""What of an engine's time is the harness's own: the time of an engine that stores nothing, over the engine's."""
+"""The null baseline: what of an engine's time is the harness's own, by the time of one that stores nothing."""
 
 from collections.abc import Mapping
 from typing import Any, Final
@@ -32,8 +32,9 @@ def shares(means: pd.DataFrame) -> pd.DataFrame:
     among, *_ = claim_files.comparisons("crud")
     engines = [*(name for name in STORES if "@" not in name), "mongodb+mongoengine"]
     cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
+    crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
     rows = []
-    for (operation, *_), host, common, levels, sides in pairs(cost, Measured("crud", ended(first_arms(means)))):
+    for (operation, *_), host, common, levels, sides in pairs(cost, crud):
         found = effect(A_OVER_B, sides)
         if found.ratio == found.ratio:
             about = {"host": host, "engine": levels["b"], "operation": operation, "factors": factors(cost, common)}
