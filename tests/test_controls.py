@@ -10,6 +10,7 @@ import pytest
 
 import constructed
 from benchbook import evidence
+from benchbook.evidence import drift
 from benchbook.evidence.comparisons import sentence
 from benchbook.figures import registry
 from benchbook.papers.bookstore import cold_starts
@@ -106,18 +107,18 @@ def test_drift_tells_the_load_and_how_far_the_blocks_moved(rows: pd.DataFrame) -
     loads = pd.Series({0: 0.1, 1: 0.3, 2: 2.5})
     environment = [json.dumps({"load": [loads[block], 0, 0], "governor": "powersave"}) for block in crud["block"]]
     slowed = crud.assign(environment=environment, value=crud["value"] * np.where(crud["block"] == 2, 1.5, 1.0))
-    found = evidence.drift(evidence.measures(slowed)).iloc[0]
+    found = drift.drift(evidence.measures(slowed)).iloc[0]
     assert (found["load_low"], found["load_median"], found["load_high"]) == (0.1, 0.3, 2.5)
     assert found["moved"] == pytest.approx(1.5, rel=0.05)
-    said = evidence.drift_words(evidence.drift(evidence.measures(slowed)))
+    said = drift.in_words(drift.drift(evidence.measures(slowed)))
     assert "The load as a cell began was 0.10 to 2.50" in said
     assert "powersave" in said
     assert "it drifted, which pairing by block takes out" in said
 
 
 def test_one_block_has_not_moved_and_nothing_has_no_drift(rows: pd.DataFrame) -> None:
-    assert isnan(evidence.drift(evidence.measures(rows[rows["block"] == 0]))["moved"].iloc[0])
-    assert "Nothing ran" in evidence.drift_words(evidence.drift(evidence.measures(rows.iloc[:0])))
+    assert isnan(drift.drift(evidence.measures(rows[rows["block"] == 0]))["moved"].iloc[0])
+    assert "Nothing ran" in drift.in_words(drift.drift(evidence.measures(rows.iloc[:0])))
 
 
 def test_the_harness_costs_what_an_engine_takes_that_stores_nothing(rows: pd.DataFrame) -> None:

@@ -9,7 +9,6 @@ import pandas as pd
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls, untrusted
-from benchbook.evidence.drift import drift, drift_words
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.published import STUDIES, number, published
 from benchbook.evidence.verdicts import judged, verdicts
@@ -26,8 +25,6 @@ __all__ = [
     "comparisons",
     "controls",
     "derive",
-    "drift",
-    "drift_words",
     "judged",
     "measures",
     "number",

@@ -41,7 +41,7 @@ def drift(means: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=DRIFT)
 
 
-def drift_words(table: pd.DataFrame) -> str:
+def in_words(table: pd.DataFrame) -> str:
     """Return what `drift` found, in sentences."""
     if table.empty:
         return "Nothing ran, so nothing drifted."
