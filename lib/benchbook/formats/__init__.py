@@ -1,13 +1,13 @@
 """Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
 from typing import Any, Final, Literal, Protocol
 
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Field, FieldType, Record, Schema
 
 NAMES: Final[dict[str, Literal["json", "xml"]]] = {
     **dict.fromkeys(("orjson", "json", "msgspec", "pydantic"), "json"),
@@ -87,7 +87,7 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-READ: Final[dict[FieldType, Callable[[str], Any]]] = {
+_READ: Final[dict[FieldType, Callable[[str], Any]]] = {
     "string": str,
     "integer": int,
     "float": float,
@@ -96,6 +96,22 @@ READ: Final[dict[FieldType, Callable[[str], Any]]] = {
     "datetime": datetime.fromisoformat,
 }
 """The inverse of `to_text`, by the field's type."""
+
+
+def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
+    """Return a decoder that reads these fields' text by their types; `decode` itself when there are none."""
+    readers = [(field.name, _READ[field.type]) for field in fields]
+
+    def decode_typed(data: bytes) -> dict[str, Any]:
+        record = decode(data)
+        for name, read in readers:
+            try:
+                record[name] = read(record[name])
+            except (KeyError, TypeError, ValueError) as error:
+                raise FormatError(f"field {name!r}: {error!r}") from error
+        return record
+
+    return decode_typed if readers else decode
 
 
 def milliseconds(moment: datetime) -> int:

@@ -1,11 +1,12 @@
 """XML through libraries that bind documents to classes of their own, the way JAXB works."""
 
 from abc import ABC, abstractmethod
+from functools import lru_cache
 from typing import Any, Final, Literal
 
 from benchbook.formats import Binding, Decoder, FormatError, refusal
 from benchbook.formats.lxml_codec import parse
-from benchbook.formats.tree import DECLARATION, field_name, root_of, typed
+from benchbook.formats.tree import DECLARATION, field_name, root_of, textual
 from benchbook.schemas import AnyBookstore, Record, Schema
 
 FIELDS: Final = 2_000
@@ -27,9 +28,12 @@ class BoundXmlCodec(ABC):
     refusals: tuple[type[Exception], ...]
     """What the library raises on a document that does not fit a class, and `ValueError`."""
 
+    def __init__(self) -> None:
+        self.form = lru_cache(maxsize=256)(self.made)
+
     @abstractmethod
-    def form(self, names: tuple[str, ...]) -> Any:
-        """Return the class for a record of these fields, made once; raises ValueError when `bindable` does."""
+    def made(self, names: tuple[str, ...]) -> Any:
+        """Return a new class for a record of these fields; `form` makes one once, of those that are `bindable`."""
 
     @abstractmethod
     def bind(self, root: Any, form: Any) -> Any:
@@ -58,7 +62,7 @@ class BoundXmlCodec(ABC):
     def decoder(self, schema: Schema) -> Decoder:
         """Return what binds a document to the schema's class and reads the texts by their types."""
         names = tuple(field.name for field in schema.fields)
-        return typed(lambda data: self._values(root_of(parse, data), names), schema)
+        return textual(lambda data: self._values(root_of(parse, data), names), schema)
 
     def _values(self, root: Any, names: tuple[str, ...]) -> dict[str, str]:
         try:

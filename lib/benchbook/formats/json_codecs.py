@@ -2,10 +2,11 @@
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import date, datetime
 from typing import Any, Final, Literal
 
-from benchbook.formats import READ, Decoder, FormatError, bounded, milliseconds, moment, refusal
+from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, refusal, typed
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Record, Schema
 
 TYPES: Final[dict[FieldType, type]] = {
@@ -19,44 +20,29 @@ TYPES: Final[dict[FieldType, type]] = {
 """What a library that checks types is to read, by the field's type."""
 
 
+@dataclass
 class JsonCodec:
-    """JSON through a library's functions.
+    """JSON through a library's functions."""
 
-    Parameters
-    ----------
-    name
-        The codec's.
-    dumps
-        Writes a record, compact and in UTF-8, dates as ISO 8601.
-    dumps_books
-        Writes a bookstore, dates as milliseconds since 1970.
-    loads
-        Reads a document.
-    """
-
+    name: str
+    dumps: Callable[[Any], bytes]
+    """Writes a record, compact and in UTF-8, dates as ISO 8601."""
+    dumps_books: Callable[[AnyBookstore], bytes]
+    """Writes a bookstore, dates as milliseconds since 1970."""
+    loads: Callable[[bytes], Any]
     format: Literal["json"] = "json"
-
-    def __init__(
-        self,
-        name: str,
-        dumps: Callable[[Any], bytes],
-        dumps_books: Callable[[AnyBookstore], bytes],
-        loads: Callable[[bytes], Any],
-    ) -> None:
-        self.name = name
-        self._dumps, self._dumps_books, self._loads = dumps, dumps_books, loads
 
     def encode_record(self, record: Record) -> bytes:
         """Return a compact JSON object."""
         try:
-            return self._dumps(record)
+            return self.dumps(record)
         except (TypeError, ValueError) as error:
-            raise refusal(record, self._dumps, error) from error
+            raise refusal(record, self.dumps, error) from error
 
     def decode_record(self, data: bytes) -> dict[str, Any]:
         """Return the object; dates stay ISO 8601 text."""
         try:
-            record = self._loads(bounded(data))
+            record = self.loads(bounded(data))
         except (ValueError, RecursionError) as error:
             raise FormatError(f"not JSON: {error}") from error
         if isinstance(record, dict):
@@ -65,25 +51,12 @@ class JsonCodec:
 
     def decoder(self, schema: Schema) -> Decoder:
         """Return `decode_record`, and where the schema has dates what reads these too."""
-        dated = [(field.name, READ[field.type]) for field in schema.fields if field.type in ("date", "datetime")]
-        if not dated:
-            return self.decode_record
-
-        def decode(data: bytes) -> dict[str, Any]:
-            record = self.decode_record(data)
-            for name, read in dated:
-                try:
-                    record[name] = read(record[name])
-                except (KeyError, TypeError, ValueError) as error:
-                    raise FormatError(f"field {name!r}: {error!r}") from error
-            return record
-
-        return decode
+        return typed(self.decode_record, [field for field in schema.fields if field.type in ("date", "datetime")])
 
     def encode_bookstore(self, store: AnyBookstore) -> bytes:
         """Return the bookstore as compact JSON."""
         try:
-            return self._dumps_books(store)
+            return self.dumps_books(store)
         except (TypeError, ValueError) as error:
             raise FormatError(f"a bookstore that JSON cannot hold: {error}") from error
 

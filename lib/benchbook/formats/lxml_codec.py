@@ -18,6 +18,12 @@ def parse(data: bytes) -> Any:
     return root
 
 
+def write(element: Any) -> bytes:
+    """Return the element as UTF-8 without declaration; raises ValueError on what XML cannot hold."""
+    data: bytes = etree.tostring(element, encoding="UTF-8", xml_declaration=False)
+    return data
+
+
 class LxmlCodec(TreeCodec):
     """XML through libxml2."""
 
@@ -25,15 +31,11 @@ class LxmlCodec(TreeCodec):
     element = staticmethod(etree.Element)
     child = staticmethod(etree.SubElement)
     parse = staticmethod(parse)
+    write = staticmethod(write)
 
     @override
     def root(self) -> Any:
         return etree.Element(ROOT, nsmap={"ns2": NAMESPACE})  # JAXB's prefix
-
-    @override
-    def write(self, element: Any) -> bytes:
-        data: bytes = etree.tostring(element, encoding="UTF-8", xml_declaration=False)
-        return data
 
 
 def codec() -> TreeCodec:

@@ -1,6 +1,5 @@
 """pydantic-xml: models bound to elements and attributes, written and read through lxml's trees."""
 
-from functools import lru_cache
 from typing import Any
 
 from lxml import etree
@@ -12,6 +11,7 @@ from typing_extensions import override
 
 from benchbook.formats import Binding, to_text
 from benchbook.formats.bound_xml import BoundXmlCodec, bindable
+from benchbook.formats.lxml_codec import write
 from benchbook.formats.tree import NAMESPACE, ROOT, read, tag, texts, written
 from benchbook.schemas import Record
 
@@ -61,8 +61,9 @@ class PydanticXmlCodec(BoundXmlCodec):
     refusals = (BaseError, ValueError)
 
     @override
-    def form(self, names: tuple[str, ...]) -> Any:
-        return _form(names)
+    def made(self, names: tuple[str, ...]) -> Any:
+        fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(bindable(names))}
+        return create_model("record", __tag__="record", __base__=_Record, **fields)
 
     @override
     def bind(self, root: Any, form: Any) -> Any:
@@ -73,25 +74,13 @@ class PydanticXmlCodec(BoundXmlCodec):
     @override
     def encode(self, record: Record) -> bytes:
         values = {f"field_{i}": to_text(value) for i, value in enumerate(record.values())}
-        return _bytes(_form(tuple(record))(**values).to_xml_tree())
+        return write(self.form(tuple(record))(**values).to_xml_tree())
 
     @override
     def write(self, bound: Any) -> bytes:
         tree = bound.to_xml_tree()
         etree.indent(tree, space="    ")
-        return _bytes(tree) + b"\n"
-
-
-@lru_cache(maxsize=256)
-def _form(names: tuple[str, ...]) -> type[BaseXmlModel]:
-    fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(bindable(names))}
-    model: type[BaseXmlModel] = create_model("record", __tag__="record", __base__=_Record, **fields)
-    return model
-
-
-def _bytes(tree: Any) -> bytes:
-    data: bytes = etree.tostring(tree, encoding="UTF-8", xml_declaration=False)
-    return data
+        return write(tree) + b"\n"
 
 
 def codec() -> PydanticXmlCodec:

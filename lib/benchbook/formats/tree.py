@@ -12,7 +12,7 @@ from functools import lru_cache
 from typing import Any, Final, Literal
 from xml.sax.saxutils import escape
 
-from benchbook.formats import READ, Decoder, FormatError, bounded, refusal, to_text
+from benchbook.formats import Decoder, FormatError, bounded, refusal, to_text, typed
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
@@ -164,7 +164,7 @@ class TreeCodec(ABC):
 
     def decoder(self, schema: Schema) -> Decoder:
         """Return what reads every field's text by its type."""
-        return typed(self.decode_record, schema)
+        return textual(self.decode_record, schema)
 
     def encode_bookstore(self, store: AnyBookstore) -> bytes:
         """Return the document as JAXB formats it."""
@@ -214,20 +214,9 @@ class TreeCodec(ABC):
         return store
 
 
-def typed(decode: Callable[[bytes], dict[str, str]], schema: Schema) -> Decoder:
+def textual(decode: Decoder, schema: Schema) -> Decoder:
     """Return a decoder that reads the text of the schema's fields by their types."""
-    readers = [(field.name, READ[field.type]) for field in schema.fields if field.type != "string"]
-
-    def decode_typed(data: bytes) -> dict[str, Any]:
-        record: dict[str, Any] = decode(data)
-        for name, value in readers:
-            try:
-                record[name] = value(record[name])
-            except (KeyError, ValueError) as error:
-                raise FormatError(f"field {name!r}: {error!r}") from error
-        return record
-
-    return decode_typed
+    return typed(decode, [field for field in schema.fields if field.type != "string"])
 
 
 def texts(node: Any) -> dict[str, str]:

@@ -1,7 +1,6 @@
 """xsdata: dataclasses bound to elements and attributes."""
 
 from dataclasses import dataclass, field, make_dataclass
-from functools import lru_cache
 from typing import Any, Final
 
 from typing_extensions import override
@@ -71,13 +70,15 @@ class XsdataCodec(BoundXmlCodec):
     refusals = (ParserError, ConverterError, XmlContextError, TypeError, ValueError)
 
     def __init__(self) -> None:
+        super().__init__()
         self._parser = XmlParser(ParserConfig(fail_on_unknown_attributes=True), handler=LxmlEventHandler)
         self._compact = XmlSerializer(config=SerializerConfig(xml_declaration=False))
         self._formatted = XmlSerializer(config=SerializerConfig(xml_declaration=False, indent="    "))
 
     @override
-    def form(self, names: tuple[str, ...]) -> Any:
-        return _form(names)
+    def made(self, names: tuple[str, ...]) -> Any:
+        metadata = [{**_ELEMENT, "name": tag(name)} for name in bindable(names)]
+        return make_dataclass("record", [(f"field_{i}", str, field(metadata=one)) for i, one in enumerate(metadata)])
 
     @override
     def bind(self, root: Any, form: Any) -> Any:
@@ -85,17 +86,11 @@ class XsdataCodec(BoundXmlCodec):
 
     @override
     def encode(self, record: Record) -> bytes:
-        return encoded(self._compact.render(_form(tuple(record))(*map(to_text, record.values()))))
+        return encoded(self._compact.render(self.form(tuple(record))(*map(to_text, record.values()))))
 
     @override
     def write(self, bound: Any) -> bytes:
         return encoded(self._formatted.render(bound, ns_map={"ns2": NAMESPACE}))
-
-
-@lru_cache(maxsize=256)
-def _form(names: tuple[str, ...]) -> type:
-    metadata = [{**_ELEMENT, "name": tag(name)} for name in bindable(names)]
-    return make_dataclass("record", [(f"field_{i}", str, field(metadata=one)) for i, one in enumerate(metadata)])
 
 
 def codec() -> XsdataCodec:

@@ -103,20 +103,8 @@ class Rows:
     ) -> None:
         """Add one timed section's readings; raises ValueError on what the results' schema does not hold.
 
-        Parameters
-        ----------
-        repetition, operation
-            Which pass, from 0, and what it did.
-        readings
-            What `benchbook.measure.timed` returned.
-        count
-            Items that each value covers.
-        started_at
-            When the section began, in UTC.
-        censored
-            True when a wait ran out: the true value is larger.
-        **columns
-            Columns of `benchbook.results.CELLS` that only the study knows, such as ``dataset_sha256``.
+        Each covers `count` items. It is `censored` when a wait ran out: the true value is larger. The `columns` are
+        those of `benchbook.results.CELLS` that only the study knows, such as ``dataset_sha256``.
         """
         if unknown := sorted(set(columns) - set(CELLS.names)):
             raise ValueError(f"the results have no column {', '.join(unknown)}")
@@ -168,16 +156,8 @@ def on_lane(
 ) -> tuple[Rows, lanes.Closing]:
     """Run a cell on its lane and return its rows and what closed the answer; raises `benchbook.lanes.LaneError`.
 
-    Parameters
-    ----------
-    parameters, study
-        The cell; its harness gets all of its parameters.
-    columns
-        Columns of the results that only the study knows.
-    data
-        What the harness is to work on, in JSON: it finds it in a file.
-    **addresses
-        The database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``.
+    The harness gets all of the cell's parameters, and the `data` that it is to work on in a file of JSON. The
+    `addresses` are the database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``.
     """
     with Folder("cell") as folder:
         file = folder / "data.json"
@@ -187,7 +167,7 @@ def on_lane(
     rows = Rows()
     for repetition in answer:
         for section in repetition.sections:
-            about = {"driver": closing.driver, **columns, "format": section.format, "codec": section.codec}
+            about = {**columns, "driver": closing.driver, "format": section.format, "codec": section.codec}
             for value in section.values:
                 rows.add_value(
                     repetition.number,

@@ -141,7 +141,7 @@ def _on_node(parameters: Parameters, data: Dataset) -> pd.DataFrame:
     rows, closing, columns = on_mongodb_lane(parameters, "crud", parameters.topology, data, head)
     if closing.lost:
         owed = range(parameters.repetitions)
-        rows.add_unmeasured(expected(parameters), owed, closing.lost, {"driver": closing.driver, **columns})
+        rows.add_unmeasured(expected(parameters), owed, closing.lost, columns)
     return rows.frame()
 
 

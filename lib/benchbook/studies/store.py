@@ -52,10 +52,7 @@ class Store:
     def empty(self, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
         """Create the store anew, on every node, and wait until the servers are idle.
 
-        Raises
-        ------
-        EngineError, NotIdle
-            When the replica does not follow, or a server does not come to rest.
+        Raises `EngineError` when the replica does not follow, `NotIdle` when a server does not come to rest.
         """
         self.engine.create(schema, parents=parents)
         measure.idle(self.pids.values(), patience_s=PATIENCE_S)
@@ -68,23 +65,10 @@ class Store:
     def compare(
         self, found: Iterable[Record], wanted: Mapping[str, Record], where: str, change: Record = UNCHANGED
     ) -> None:
-        """Compare records with what they should be: count, keys and every value; their order is free.
+        """Compare records that were read with those wanted, by key: their number and every value; their order is free.
 
-        Parameters
-        ----------
-        found
-            As read back.
-        wanted
-            The records that should be there, by key.
-        where
-            What was done and which node was read, for the error.
-        change
-            Fields that every wanted record has with these values instead.
-
-        Raises
-        ------
-        WrongContentsError
-            Names the first record that differs, is missing, or is there too often.
+        Every wanted record has the fields of `change` with these values instead. Raises `WrongContentsError`, which
+        says `where` and names the first record that differs, is missing, or is there too often.
         """
         missing, where = dict(wanted), f"{self.engine.name}, {where}"
         for record in found:
@@ -162,15 +146,12 @@ def on_mongodb_lane(
     with deployed("mongodb", topology) as deployment:
         with databases.open("mongodb", deployment) as adapter:
             adapter.create(data.schema, parents=data.parents)
-        primary = deployment.node()
-        columns: dict[str, Any] = {
-            **{"engine": "mongodb", "engine_version": primary.version, "stand_in": primary.stand_in},
-            **{"model": "document", "topology": topology, "dataset": data.name, "dataset_sha256": data.sha256},
-        }
-        pids = [node.pid for node in deployment.nodes if node.pid is not None]
+            store = Store(adapter, deployment)
+            columns = {**store.columns(data), "topology": topology}
         replica = deployment.node("replica").url if topology == "replicated" else None
-        addresses = {"url": primary.url, "replica_url": replica, "pids": pids}
-        return *on_lane(parameters, study, columns, data=b"\n".join(lines), **addresses), columns
+        where: dict[str, Any] = {"url": deployment.node().url, "replica_url": replica, "pids": [*store.pids.values()]}
+        rows, closing = on_lane(parameters, study, columns, data=b"\n".join(lines), **where)
+        return rows, closing, {**columns, "driver": closing.driver}
 
 
 def each(call: Callable[[T], object], items: Iterable[T]) -> None:
@@ -205,35 +186,21 @@ def _short(record: Record, name: str) -> str:
 class Write:
     """Times of one row of writes that end when the replica holds what the primary holds, in ns.
 
-    Parameters
-    ----------
-    wall
-        The client's loop.
-    catch_up
-        From the loop's end until the replica held what the primary held. When the wait ran out: how long was waited.
-    elapsed
-        Both, read as one interval.
-    caught_up
-        False when the wait ran out: the true `catch_up` and `elapsed` are larger.
-    resolution
-        Of the end of the wait: by how much it may be late.
+    Where the wait ran out, `catch_up` is how long was waited: its true value, and that of `elapsed`, is larger.
     """
 
-    wall: int
-    catch_up: int
-    elapsed: int
+    wall: int  # the client's loop
+    catch_up: int  # from the loop's end until the replica held what the primary held
+    elapsed: int  # both, read as one interval
     caught_up: bool
-    resolution: float
+    resolution: float  # of the end of the wait: by how much it may be late
 
     def add_to(self, add: Callable[..., None]) -> None:
         """Add the three times: the client's is always exact, a wait that ran out makes the others censored."""
-        wait = f"{CLOCK}, until the replica is at the primary's position"
+        end = ("ns", f"{CLOCK}, until the replica is at the primary's position", self.resolution)
         add(readings=[Reading("wall_time", "client", self.wall, "ns", CLOCK, 1.0)])
-        waited = [
-            Reading("catch_up_time", "replica", self.catch_up, "ns", wait, self.resolution),
-            Reading("elapsed_time", "client", self.elapsed, "ns", wait, self.resolution),
-        ]
-        add(readings=waited, censored=not self.caught_up)
+        waits = (("catch_up_time", "replica", self.catch_up), ("elapsed_time", "client", self.elapsed))
+        add(readings=[Reading(*wait, *end) for wait in waits], censored=not self.caught_up)
 
 
 def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: float) -> Write:
