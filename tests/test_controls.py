@@ -12,7 +12,7 @@ import constructed
 from benchbook import evidence
 from benchbook.evidence import drift
 from benchbook.evidence.comparisons import sentence
-from benchbook.figures import registry
+from benchbook.papers import exhibits
 from benchbook.papers.bookstore import cold_starts
 from benchbook.papers.crud import null_baseline
 
@@ -68,19 +68,19 @@ def test_figures_and_tables_of_an_untrusted_run_are_marked_and_no_others(
     """Of all figures and tables those of two studies and that of all: enough, for one place marks them."""
     chosen = ("overview", "bookstore_", "drivers_")
     for kind in ("FIGURES", "TABLES"):
-        some = {name: make for name, make in getattr(registry, kind).items() if name.startswith(chosen)}
+        some = {name: make for name, make in getattr(exhibits, kind).items() if name.startswith(chosen)}
         firsts = {name.partition("_")[0]: name for name in reversed(some)}
-        monkeypatch.setattr(registry, kind, {name: some[name] for name in firsts.values()})
+        monkeypatch.setattr(exhibits, kind, {name: some[name] for name in firsts.values()})
     two = rows[rows["study"].isin(["bookstore", "drivers"])]
-    registry.draw_all(evidence.Evidence.of(with_second_arm(two, "bookstore", 1.5)), tmp_path, "quick")
-    drawn = [*registry.FIGURES, *registry.TABLES]
+    exhibits.draw_all(evidence.Evidence.of(with_second_arm(two, "bookstore", 1.5)), tmp_path, "quick")
+    drawn = [*exhibits.FIGURES, *exhibits.TABLES]
     assert len(drawn) == 5
     for name in drawn:
         about = json.loads((tmp_path / f"{name}.json").read_text(encoding="utf-8"))
         marked = not name.startswith("drivers_")
         assert about["title"].endswith(" (untrusted run)") == marked
         assert any(note.startswith("untrusted run") for note in about["notes"]) == marked
-        if name in registry.FIGURES:
+        if name in exhibits.FIGURES:
             assert ("UNTRUSTED RUN" in (tmp_path / f"{name}.svg").read_text(encoding="utf-8")) == marked
 
 

@@ -9,13 +9,13 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import figures
 from benchbook.evidence import Evidence
-from benchbook.figures import points, tables
-from benchbook.figures.dots import log_ticks, plain
-from benchbook.figures.exhibit import save
+from benchbook.papers import exhibits
+from benchbook.plots import points, tables
+from benchbook.plots.exhibit import save
+from benchbook.plots.sheet import log_ticks, plain
 
-EXHIBITS = figures.FIGURES | figures.TABLES
+EXHIBITS = exhibits.FIGURES | exhibits.TABLES
 STUDIES = ("bookstore", "tcp", "drivers", "crud", "replication")
 
 
@@ -33,7 +33,7 @@ def evidence(observed: pd.DataFrame) -> Evidence:
 def drawn(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the folder of everything, drawn once."""
     folder = tmp_path_factory.mktemp("drawn")
-    figures.draw_all(evidence, folder, "night")
+    exhibits.draw_all(evidence, folder, "night")
     return folder
 
 
@@ -43,7 +43,7 @@ def without(study: str) -> Evidence:
 
 
 def test_every_result_table_and_figure_of_the_papers_is_registered():
-    assert {name.partition("_")[2] for name in figures.TABLES if name.startswith("bookstore_table")} == {
+    assert {name.partition("_")[2] for name in exhibits.TABLES if name.startswith("bookstore_table")} == {
         "table_case1",
         "table_case2",
     }
@@ -66,7 +66,7 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 @pytest.mark.parametrize("name", EXHIBITS)
 def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, tmp_path, evidence):
     exhibit = EXHIBITS[name](evidence)
-    assert (exhibit.figure is not None) == (name in figures.FIGURES)
+    assert (exhibit.figure is not None) == (name in exhibits.FIGURES)
     if "progress" not in name:  # no old version among what was observed
         assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
     written = save(exhibit, tmp_path / name, {"profile": "quick"})
@@ -93,18 +93,18 @@ def test_exhibit_of_a_study_that_did_not_run_stands_and_says_so(name):
 def test_figures_work_without_any_observation():
     nothing = Evidence.of(constructed.observations(()))
     for name in ("crud_fig2_insert_single", "tcp_fig5_both", "bookstore_ratios", "replication_fig15_bandwidth"):
-        assert figures.FIGURES[name](nothing).figure is not None
+        assert exhibits.FIGURES[name](nothing).figure is not None
 
 
 def test_the_same_data_gives_the_same_bytes_in_any_order(observed, drawn, tmp_path):
-    written = figures.draw_all(Evidence.of(observed.sample(frac=1, random_state=1)), tmp_path, "night")
+    written = exhibits.draw_all(Evidence.of(observed.sample(frac=1, random_state=1)), tmp_path, "night")
     assert len(written) == len({path.name for path in written})
     for path in written:
         assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
 
 
 def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, evidence):
-    frame = figures.FIGURES["crud_fig2_insert_single"](evidence).frame
+    frame = exhibits.FIGURES["crud_fig2_insert_single"](evidence).frame
     row = frame[(frame["source"] == "here") & (frame["level"] == "MongoDB")].iloc[0]
     mine = observed.query("study == 'crud' and engine == 'mongodb' and topology == 'single' and operation == 'insert'")
     means = mine[mine["metric"] == "wall_time"].groupby("block")["value"].mean() / 1e6
@@ -115,7 +115,7 @@ def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, evid
 
 
 def test_published_values_are_drawn_as_printed(evidence):
-    frame = figures.FIGURES["crud_fig2_insert_single"](evidence).frame
+    frame = exhibits.FIGURES["crud_fig2_insert_single"](evidence).frame
     couch = frame[(frame["level"] == "CouchDB") & (frame["panel"] == "n = 1,000")].iloc[0]
     assert (couch["source"], couch["value"], couch["printed"]) == ("published", 1.39, "1.39 *")
 
@@ -124,23 +124,23 @@ def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     crud = observed[(observed["study"] == "crud") & (observed["n"] == 1000)]
     text = crud["parameters"].str.replace('"n": 1000', '"n": 5000')
     added = pd.concat([observed, crud.assign(n=5000, parameters=text, cell_id=crud["cell_id"] + "5")])
-    exhibit = figures.FIGURES["crud_fig2_insert_single"](Evidence.of(added))
+    exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(added))
     titles = [axes.get_title(loc="left") for axes in exhibit.figure.axes]
     assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
 
 
 def test_one_block_has_no_interval_and_says_so():
-    exhibit = figures.FIGURES["crud_fig2_insert_single"](Evidence.of(constructed.observations(("crud",), blocks=1)))
+    exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(constructed.observations(("crud",), blocks=1)))
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()
     assert "here: 1 block, so no interval" in exhibit.notes
 
 
 def test_the_overview_names_the_studies_that_did_not_run():
-    assert "not run in this profile: crud" in figures.FIGURES["overview"](without("crud")).notes
+    assert "not run in this profile: crud" in exhibits.FIGURES["overview"](without("crud")).notes
 
 
 def test_missing_levels_are_named(evidence):
-    notes = figures.FIGURES["crud_fig2_insert_single"](evidence).notes
+    notes = exhibits.FIGURES["crud_fig2_insert_single"](evidence).notes
     assert "not run in this profile: n = 10,000; n = 100,000" in notes
 
 
@@ -149,12 +149,12 @@ def test_censored_values_and_stand_ins_are_marked(observed):
         censored=observed["engine"].eq("mongodb") & observed["topology"].eq("replicated"),
         stand_in=observed["engine"].eq("postgresql+jsonb"),
     )
-    exhibit = figures.FIGURES["crud_fig3_insert_replicated"](Evidence.of(marked))
+    exhibit = exhibits.FIGURES["crud_fig3_insert_replicated"](Evidence.of(marked))
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["censored"].to_dict() == {"MongoDB": True, "PostgreSQL": False, "PostgreSQL, JSONB": False}
     assert any("ran out" in note for note in exhibit.notes)
     assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
-    table = figures.TABLES["crud_table3_insert_replicated"](Evidence.of(marked)).frame.set_index("Database")
+    table = exhibits.TABLES["crud_table3_insert_replicated"](Evidence.of(marked)).frame.set_index("Database")
     assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
 
 
@@ -204,7 +204,7 @@ def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_dr
 
 
 def test_nothing_is_hatched_where_no_stand_in_ran(evidence):
-    figure = figures.FIGURES["crud_fig2_insert_single"](evidence).figure
+    figure = exhibits.FIGURES["crud_fig2_insert_single"](evidence).figure
     assert not [patch for axes in figure.axes for patch in axes.patches if patch.get_hatch()]
 
 
@@ -212,14 +212,14 @@ def test_nothing_is_hatched_where_no_stand_in_ran(evidence):
     "name", ["crud_table1_versions", "crud_table2_insert_single", "crud_table3_insert_replicated", "crud_setup"]
 )
 def test_an_adapter_that_met_no_real_server_is_named_where_it_has_a_number(name, with_stand_in):
-    exhibit = figures.TABLES[name](with_stand_in)
+    exhibit = exhibits.TABLES[name](with_stand_in)
     assert any(note.startswith("untested adapter, Microsoft SQL Server: ") for note in exhibit.notes)
     row = exhibit.frame[exhibit.frame.iloc[:, 0] == "Microsoft SQL Server"].astype(str)
     assert row.map(lambda text: "untested adapter" in text).any(axis=None)
 
 
 def test_each_engine_stands_over_mongodb_whichever_side_it_was_compared_on(with_stand_in):
-    frame = figures.FIGURES["crud_ratios_engines"](with_stand_in).frame
+    frame = exhibits.FIGURES["crud_ratios_engines"](with_stand_in).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert, single")].set_index("level")
     assert mine.loc["CouchDB", "value"] == pytest.approx(3, rel=1e-6), "compared as MongoDB over CouchDB"
     assert mine.loc["SQL Server", "value"] == pytest.approx(2 * mine.loc["PostgreSQL (tables)", "value"], rel=1e-6)
@@ -240,7 +240,7 @@ def with_old(observed: pd.DataFrame) -> Evidence:
 
 
 def test_progress_is_old_over_todays_with_exact_versions(with_old):
-    frame = figures.FIGURES["crud_progress"](with_old).frame
+    frame = exhibits.FIGURES["crud_progress"](with_old).frame
     mine = frame[(frame["source"] == "here") & (frame["panel"] == "insert")].set_index(["level", "series"])["value"]
     assert mine["PostgreSQL 9.6.24 over\nPostgreSQL 16.14 (tables)", "single"] == pytest.approx(3, rel=1e-6)
     assert mine["MySQL 5.5.9 over\nMariaDB 10.11.19 (tables)", "replicated"] == pytest.approx(2.5, rel=1e-6)
@@ -251,7 +251,7 @@ def test_progress_is_old_over_todays_with_exact_versions(with_old):
 
 
 def test_times_of_old_versions_stand_beside_todays(with_old):
-    exhibit = figures.TABLES["crud_progress_times"](with_old)
+    exhibit = exhibits.TABLES["crud_progress_times"](with_old)
     rows = exhibit.frame.set_index("Database")
     assert rows.loc["PostgreSQL 9.6, single", "Version"] == "9.6.24"
     assert rows.loc["PostgreSQL, single", "Version"] == "16.14"
@@ -272,7 +272,7 @@ def on_two_stacks() -> Evidence:
 
 @pytest.mark.parametrize("name", ["bookstore_case1", "tcp_fig3_json", "tcp_fig5_both", "drivers_fig2_time"])
 def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_stacks):
-    frame = figures.FIGURES[name](on_two_stacks).frame
+    frame = exhibits.FIGURES[name](on_two_stacks).frame
     stack = constructed.STACKS[name.partition("_")[0]][2]
     for printed in ("Python", stack):
         drawn = frame[frame["panel"].str.endswith(printed)]
@@ -293,8 +293,8 @@ def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_
     ],
 )
 def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, evidence):
-    frame = figures.TABLES[name](on_two_stacks).frame
-    alone = figures.TABLES[name](evidence).frame
+    frame = exhibits.TABLES[name](on_two_stacks).frame
+    alone = exhibits.TABLES[name](evidence).frame
     assert frame[f"{column}, Python, here"].tolist() == alone[f"{column}, here"].tolist()
     assert frame[f"{column}, Java, here"].tolist() != alone[f"{column}, here"].tolist()
 
@@ -308,11 +308,11 @@ def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column
     ],
 )
 def test_ratios_are_drawn_for_each_stack(name, series, on_two_stacks):
-    assert set(figures.FIGURES[name](on_two_stacks).frame["series"]) == series
+    assert set(exhibits.FIGURES[name](on_two_stacks).frame["series"]) == series
 
 
 def test_libraries_are_drawn_over_the_fastest_one(on_two_stacks):
-    exhibit = figures.FIGURES["bookstore_libraries"](on_two_stacks)
+    exhibit = exhibits.FIGURES["bookstore_libraries"](on_two_stacks)
     first = exhibit.frame[exhibit.frame["panel"] == "case 1"].set_index("level")["value"]
     assert first["orjson, Python"] == 1.0
     assert first["Jackson, Java"] == pytest.approx(2.0)
@@ -325,7 +325,9 @@ def test_the_second_arm_of_a_pair_is_not_drawn(observed, evidence):
     twin = crud.assign(arm="b", cell_id=crud["cell_id"] + "b", value=crud["value"] * 100)
     both = pd.concat([observed, twin], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(figures.FIGURES[name](Evidence.of(both)).frame, figures.FIGURES[name](evidence).frame)
+    pd.testing.assert_frame_equal(
+        exhibits.FIGURES[name](Evidence.of(both)).frame, exhibits.FIGURES[name](evidence).frame
+    )
 
 
 def test_a_variant_is_not_mixed_with_the_papers_way(observed, evidence):
@@ -337,8 +339,10 @@ def test_a_variant_is_not_mixed_with_the_papers_way(observed, evidence):
     )
     both = pd.concat([observed, strict], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(figures.FIGURES[name](Evidence.of(both)).frame, figures.FIGURES[name](evidence).frame)
-    alone = figures.FIGURES[name](Evidence.of(strict))
+    pd.testing.assert_frame_equal(
+        exhibits.FIGURES[name](Evidence.of(both)).frame, exhibits.FIGURES[name](evidence).frame
+    )
+    alone = exhibits.FIGURES[name](Evidence.of(strict))
     assert "durability = strict here, default in the paper's way" in alone.notes
 
 
@@ -351,7 +355,7 @@ def test_averages_leave_out_blocks_that_lack_a_level():
             "stand_in": False,
         }
     )
-    drawn = points.here(rows, pd.Series([1.0, 3.0, 3.0, 5.0, 100.0]), unit="s", over="n", level="x")
+    drawn = points.here(rows.assign(time=[1.0, 3.0, 3.0, 5.0, 100.0]), "time", unit="s", over="n", level="x")
     assert (drawn["value"].item(), drawn["blocks"].item()) == (3.0, 2)
 
 

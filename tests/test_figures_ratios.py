@@ -4,9 +4,9 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import figures
 from benchbook.evidence import Evidence, number
-from benchbook.figures import tables
+from benchbook.papers import exhibits
+from benchbook.plots import tables
 
 
 @pytest.fixture(scope="module")
@@ -32,7 +32,7 @@ def test_the_papers_test_is_repeated_on_each_stack_with_the_cells_that_the_other
         parameters=python["parameters"].str.replace('"framed"', '"batched"'),
     )
     frames = [
-        figures.TABLES["tcp_table8_p_values"](Evidence.of(pd.concat(parts, ignore_index=True))).frame
+        exhibits.TABLES["tcp_table8_p_values"](Evidence.of(pd.concat(parts, ignore_index=True))).frame
         for parts in ([python], [variant, python, other], [other])
     ]
     alone, both, java_alone = frames
@@ -54,7 +54,7 @@ def with_codec(frame: pd.DataFrame, codec: str, of: str, factor: float) -> pd.Da
 def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_paper_is_named(on_two_stacks):
     slow = (("xmldecoder", "jaxb", 9), ("dom", "jaxb", 30), ("etree", "lxml", 2), ("msgspec", "orjson", 0.5))
     mine = pd.concat([on_two_stacks, *(with_codec(on_two_stacks, *one) for one in slow)], ignore_index=True)
-    exhibit = figures.TABLES["tcp_decoders"](Evidence.of(mine))
+    exhibit = exhibits.TABLES["tcp_decoders"](Evidence.of(mine))
     rows = exhibit.frame.set_index(["Objects", "Codec"])
     assert len(rows) == 2 * 6, "two sizes; the base of each stack has no row"
     found = Evidence.of(mine[mine["study"] == "tcp"]).comparisons
@@ -74,7 +74,7 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
     node = on_two_stacks[(on_two_stacks["lane"] == "node") & (on_two_stacks["metric"] == "memory_change")]
     heap = node.assign(metric="heap_change", value=node["value"].mask(node["operation"] == "delete", -node["value"]))
     mine = pd.concat([on_two_stacks, heap], ignore_index=True)
-    frame = figures.TABLES["drivers_pairs"](Evidence.of(mine)).frame
+    frame = exhibits.TABLES["drivers_pairs"](Evidence.of(mine)).frame
     assert len(frame) == 32
     pairs = frame[["Node.js: time, here", "Python: CPU, here"]]
     assert (pairs.eq("not run").any(axis=1) == frame["Records"].ne("1,000")).all()
@@ -89,7 +89,7 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
 
 
 def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks):
-    frame = figures.TABLES["bookstore_cold"](Evidence.of(on_two_stacks)).frame.set_index(["Case", "Books"])
+    frame = exhibits.TABLES["bookstore_cold"](Evidence.of(on_two_stacks)).frame.set_index(["Case", "Books"])
     assert len(frame) == 10
     assert frame.loc[(2, "10,000"), "written and read, published"] == tables.number(
         number("bookstore", "Case 2 table", "10000", "XML time")
@@ -106,7 +106,7 @@ def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
     java, names, _ = constructed.STACKS["bookstore"]
     warm = constructed.on(java, names, observed[observed["study"] == "bookstore"])
     warm["parameters"] = warm["parameters"].str.replace('"together"', '"warm"')
-    exhibit = figures.TABLES["bookstore_cold"](Evidence.of(pd.concat([observed, warm], ignore_index=True)))
+    exhibit = exhibits.TABLES["bookstore_cold"](Evidence.of(pd.concat([observed, warm], ignore_index=True)))
     assert (exhibit.frame["Java: within 30 %"] == "not run").all()
     assert "not run in this profile: Java" in exhibit.notes
 
@@ -120,5 +120,5 @@ def test_an_intervals_ends_far_out_are_cut_off():
 def test_replications_cost_through_node_is_a_row_of_its_own(observed):
     crud = observed[observed["study"] == "crud"]
     both = pd.concat([crud, constructed.on("node", {}, crud[crud["engine"] == "mongodb"])], ignore_index=True)
-    drawn = figures.FIGURES["crud_ratios_replication"](Evidence.of(both)).frame
+    drawn = exhibits.FIGURES["crud_ratios_replication"](Evidence.of(both)).frame
     assert {"MongoDB", "MongoDB, Node.js"} <= set(drawn["level"])

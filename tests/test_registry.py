@@ -114,8 +114,10 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
     assert all(before.values())
     add_newcomer(library)
     (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
-    (library / "figures" / "newcomer.py").write_text("from benchbook.figures import sheet\n")
-    append(library, "figures/tcp.py", "cli/plan.py", "databases/mongodb/beanie.py", "databases/couchdb/adapter.py")
+    (library / "plots" / "newcomer.py").write_text("from benchbook.plots import sheet\n")
+    append(
+        library, "papers/tcp/figures.py", "cli/plan.py", "databases/mongodb/beanie.py", "databases/couchdb/adapter.py"
+    )
     assert identities() == before
 
     append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/server.py")
@@ -137,7 +139,7 @@ def test_it_is_compared_with_every_other_store_and_named_in_figures() -> None:
 import json, os, sys
 sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])
 from benchbook.evidence import claim_files
-from benchbook.figures import names
+from benchbook.plots import names
 pairs = {a for one in claim_files.comparisons("crud") for a, b in one.every_pair() if b == "newcomer"}
 print(json.dumps([sorted(pairs), names.engine("newcomer")]))
 """

@@ -14,8 +14,8 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import evidence, figures, grid, paths, report, results, studies
-from benchbook.papers import recomputed
+from benchbook import evidence, grid, paths, report, results, studies
+from benchbook.papers import exhibits, recomputed
 from benchbook.report import builder, merge, show, words
 from waiting import comes_true, gone
 
@@ -57,7 +57,7 @@ def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     assert builder.references(document) == []
     assert {image.get("src")[:26] for image in document.iter("img")} == {"data:image/svg+xml;base64,"}
-    drawn = {name for name in figures.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
+    drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
     assert {figure.get("id") for figure in document.xpath("//figure[img]")} == drawn
     assert "crud_progress" not in drawn and "ten years of progress, ratios of times: not run" in document.text_content()
     assert not document.xpath("//script | //iframe | //object | //link")

@@ -13,10 +13,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 import constructed
-from benchbook import evidence, figures, results
+from benchbook import evidence, results
 from benchbook.evidence import means as units
-from benchbook.figures import points
-from benchbook.figures.provenance import provenance
+from benchbook.papers import exhibits
+from benchbook.plots import points
+from benchbook.plots.provenance import provenance
 
 SORTED = ["study", "cell_id", "block", "operation", "role", "metric", "format", "codec"]
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -153,8 +154,8 @@ def test_figures_draw_the_same_from_stored_means_as_from_every_row(study: str, o
     drawn = [*marks, "n", "censored", *means.means.query("study == @study")["metric"].unique()]
     expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (every, means))
     same(found.reset_index(drop=True), expected.reset_index(drop=True))
-    name = next(one for one in figures.TABLES if one.startswith(study))
-    same(*(figures.TABLES[name](one).frame for one in (means, every)))
+    name = next(one for one in exhibits.TABLES if one.startswith(study))
+    same(*(exhibits.TABLES[name](one).frame for one in (means, every)))
     assert provenance(every.means, "night") == provenance(means.means, "night")
 
 

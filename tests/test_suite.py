@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook import figures, results, studies
+from benchbook import results, studies
+from benchbook.papers import exhibits
 from benchbook.report import merge
 
 
@@ -53,6 +54,6 @@ def test_the_report_holds_every_figure_whatever_is_damaged(folder: Path):
         f"benchbook: {second}",
     ]
     page = Path(built.stdout.strip())
-    assert page.read_text().count("<figure") >= len(figures.FIGURES)
+    assert page.read_text().count("<figure") >= len(exhibits.FIGURES)
     assert merge.DAMAGED in page.read_text()
-    assert {path.stem for path in page.parent.glob("*.svg")} == set(figures.FIGURES)
+    assert {path.stem for path in page.parent.glob("*.svg")} == set(exhibits.FIGURES)

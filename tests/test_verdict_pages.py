@@ -7,10 +7,10 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import evidence, figures
+from benchbook import evidence
 from benchbook.evidence import Evidence
-from benchbook.figures import verdict_rows, verdicts
-from benchbook.papers import recomputed
+from benchbook.papers import exhibits, recomputed
+from benchbook.plots import verdicts
 from benchbook.report import reference, show, words
 
 ROW = {
@@ -37,19 +37,19 @@ def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(j
     for study in ("bookstore", "replication"):
         able = judged.verdicts[judged.verdicts["study"] == study]
         able = able[able["verdict"] != verdicts.NOT_TESTABLE]
-        mine = figures.FIGURES[f"{study}_verdicts"](judged).frame
+        mine = exhibits.FIGURES[f"{study}_verdicts"](judged).frame
         assert set(mine["claim"]) == set(able["id"]) != set()
         here = mine[mine["source"] == "here"].set_index("claim")
         assert here["value"].to_dict() == pytest.approx(able.set_index("id")["ratio"].to_dict(), nan_ok=True)
-    counts = figures.FIGURES["verdicts"](judged)
+    counts = exhibits.FIGURES["verdicts"](judged)
     assert counts.frame["value"].sum() == len(evidence.claims()) == judged.verdicts["id"].nunique()
     assert any("not run in this profile: tcp, drivers, crud" in note for note in counts.notes)
 
 
 def test_the_sheets_of_a_study_have_each_claim_once():
-    made = [name for name in figures.FIGURES if show.VERDICTS.search(name)]
-    assert len(made) == sum(verdicts.SHEETS.values())
-    for study, sheets in verdicts.SHEETS.items():
+    made = [name for name in exhibits.FIGURES if show.VERDICTS.search(name)]
+    for study in evidence.STUDIES:
+        sheets = sum(name.startswith(f"{study}_") for name in made)
         assert -(-len(evidence.claims(study)) // sheets) <= 26, f"{study}: more than fit a page; give it another sheet"
 
 
@@ -75,16 +75,16 @@ def test_of_several_lanes_the_first_that_could_be_judged_counts():
     ],
 )
 def test_the_tint_is_where_the_claim_puts_the_ratio(claimed, than, ends):
-    assert verdict_rows.open_ended(claimed, 1.1, than) == pytest.approx(ends)
-    assert verdict_rows.open_ended("first: mongodb", 1.1) == pytest.approx((1.1, inf))
+    assert verdicts.open_ended(claimed, 1.1, than) == pytest.approx(ends)
+    assert verdicts.open_ended("first: mongodb", 1.1) == pytest.approx((1.1, inf))
 
 
 def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():
     rows = [
-        verdict_rows.Row("far", (1.1, inf), 5000.0, 4000.0, inf, 2.0, "reproduced", False),
-        verdict_rows.Row("none", (1.1, inf), nan, nan, nan, nan, "inconclusive", True),
+        verdicts.DrawnClaim("far", (1.1, inf), 5000.0, 4000.0, inf, 2.0, "reproduced", False),
+        verdicts.DrawnClaim("none", (1.1, inf), nan, nan, nan, nan, "inconclusive", True),
     ]
-    axes = verdict_rows.draw(rows, "crud", ["said"], "nothing").axes[0]
+    axes = verdicts.draw(rows, "crud", ["said"], "nothing").axes[0]
     assert ">" in {line.get_marker() for line in axes.lines}
     assert "inconclusive †" in {text.get_text() for text in axes.texts}
     assert axes.get_xlim()[1] < 5000
@@ -92,7 +92,7 @@ def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():
 
 def test_ticks_hold_one_and_keep_apart():
     for low, high in ((0.8, 1.2), (0.5, 3.0), (0.01, 300.0), (0.9, 60.0)):
-        ticks = verdict_rows.ticks(low, high)
+        ticks = verdicts.ticks(low, high)
         assert 1.0 in ticks
         assert 2 <= len(ticks) <= 10
 
@@ -138,7 +138,7 @@ def test_without_any_result_every_page_stands_and_says_so():
     assert set(judged["verdict"]) == {verdicts.NOT_TESTABLE}
     assert f"**{len(evidence.claims())} claims** that compare; **0 could be judged**" in words.verdicts(judged)
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
-        exhibit = figures.FIGURES[name](nothing)
+        exhibit = exhibits.FIGURES[name](nothing)
         assert exhibit.figure is not None
         assert any("not run in this profile" in note for note in exhibit.notes)
     assert "None of this paper's claims" in show.claims(judged[judged["study"] == "tcp"], table({})).data

@@ -81,19 +81,19 @@ def _digest(page: Path) -> str | None:
 
 def _execute(profile: str, folder: Path) -> Path:
     """Run the notebook and return the executed one, once everything it should have drawn is there."""
-    from benchbook import figures
+    from benchbook.papers import exhibits
     from benchbook.runner import kernels
     from benchbook.runner.notebook import execute
 
     source, target = paths.notebooks() / NOTEBOOK, folder / NOTEBOOK
-    for name in figures.FIGURES:
+    for name in exhibits.FIGURES:
         (folder / f"{name}.svg").unlink(missing_ok=True)
     with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
         kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
         why = execute(source, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None)
     if why:
         raise ReportError(why)
-    if absent := [name for name in figures.FIGURES if not (folder / f"{name}.svg").exists()]:
+    if absent := [name for name in exhibits.FIGURES if not (folder / f"{name}.svg").exists()]:
         raise ReportError(f"{target} ran but did not draw {', '.join(absent)}")
     return target
 

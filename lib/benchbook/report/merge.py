@@ -9,9 +9,11 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import figures, grid, paths, results, studies
+from benchbook import grid, paths, results, studies
 from benchbook.evidence import Evidence, stored_means
-from benchbook.figures.provenance import distinct, environments, span
+from benchbook.papers import exhibits
+from benchbook.plots.points import each
+from benchbook.plots.provenance import distinct, environments, memory, span
 
 TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
 
@@ -45,7 +47,7 @@ class Merged:
 
     def draw(self) -> None:
         """Draw every figure and set every table."""
-        figures.draw_all(self.evidence, self.folder, self.profile)
+        exhibits.draw_all(self.evidence, self.folder, self.profile)
 
     def of(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""
@@ -85,7 +87,7 @@ def ran(merged: Merged) -> pd.DataFrame:
 def unfinished(merged: Merged) -> pd.DataFrame:
     """Return what is not done: a row for the cells of a study that one reason keeps, how many and which."""
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
-    reasons = {(row.cell_id, row.block): str(row.reason) for row in figures.each(merged.query(sql))}
+    reasons = {(row.cell_id, row.block): str(row.reason) for row in each(merged.query(sql))}
     lost = results.lost()
     kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
@@ -178,7 +180,7 @@ def machine(merged: Merged) -> pd.DataFrame:
     rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
     loads = [one["load"][0] for one in every if one.get("load")]
     facts = {name: distinct(where, key) for key, name in FACTS.items()}
-    facts["Memory"] = ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in where if one.get("memory")}))
+    facts["Memory"] = memory(where)
     facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
     facts["Load when a cell began"] = f"{min(loads):.2f} to {max(loads):.2f}" if loads else ""
     libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}

@@ -9,12 +9,13 @@ import argparse
 import shutil
 import sys
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import figures, report
+from benchbook import report
 from benchbook.evidence.comparisons import figures as ratio_in_words
+from benchbook.plots.points import each
 from benchbook.report import merge
 from benchbook.report.builder import STAMP
 from benchbook.report.show import TEMPLATES
@@ -40,7 +41,7 @@ def keep(profile: str, folder: Path) -> None:
 def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
     """Return a profile's verdicts as Markdown, a table a study, and what did not run."""
     studies = [
-        (study, group["verdict"].value_counts().to_dict(), list(map(_row, figures.each(group))))
+        (study, group["verdict"].value_counts().to_dict(), list(map(_row, each(group))))
         for study, group in verdicts.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
@@ -48,7 +49,7 @@ def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
     return template.render(profile=profile, means=MEANS, studies=studies, absent=absent) + "\n"
 
 
-def _row(row: "figures.Row") -> list[str]:
+def _row(row: Any) -> list[str]:
     here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
     here += f" ({low} to {high or '…'})" if here and low else ""
     return [row.says, row.lane or "", row.verdict, here, _number(row.published), row.why]

@@ -12,12 +12,12 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
-from benchbook import figures
-from benchbook.figures.caveats import mark
-from benchbook.figures.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, number
-from benchbook.figures.verdict_rows import UNTRUSTED
-from benchbook.figures.verdicts import NOT_TESTABLE
-from benchbook.papers import recomputed
+from benchbook.papers import exhibits, recomputed
+from benchbook.plots.names import mark
+from benchbook.plots.points import each
+from benchbook.plots.ratios import METRICS
+from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, number
+from benchbook.plots.verdicts import NOT_TESTABLE, UNTRUSTED
 from benchbook.registry import untested
 from benchbook.report import words
 from benchbook.report.merge import Merged
@@ -63,7 +63,7 @@ def study(
     output(*own_tests, findings(follow), checks(checked))
     output(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
     output(comparisons(found, f"all {len(found)} comparisons", "Nothing to compare in this profile."), *also)
-    for head, registry in (("Figures", figures.FIGURES), ("Tables", figures.TABLES)):
+    for head, registry in (("Figures", exhibits.FIGURES), ("Tables", exhibits.TABLES)):
         mine = [name for name in registry if name.startswith(f"{slug}_") and not VERDICTS.search(name)]
         output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
 
@@ -76,7 +76,7 @@ def output(*parts: str | Shown) -> None:
 
 def verdicts(folder: Path) -> None:
     """Show the sheets of verdicts of every study."""
-    output(*(exhibit(folder, name) for name in figures.FIGURES if VERDICTS.search(name)))
+    output(*(exhibit(folder, name) for name in exhibits.FIGURES if VERDICTS.search(name)))
 
 
 def exhibit(folder: Path, name: str) -> Shown:
@@ -85,7 +85,7 @@ def exhibit(folder: Path, name: str) -> Shown:
     rows = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     if rows.empty:
         return _html("figure", image="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
-    if name in figures.TABLES:
+    if name in exhibits.TABLES:
         return frame(rows, title=about["title"], notes=about["notes"])
     image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
     return _html("figure", image=image, name=name, title=about["title"], notes=about["notes"])
@@ -146,7 +146,7 @@ def comparisons(found: pd.DataFrame, fold: str, otherwise: str) -> Shown:
     if found.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
     ordered = _ordered(found)
-    rows = list(zip(figures.each(ordered), _varying(ordered["factors"]), strict=True))
+    rows = list(zip(each(ordered), _varying(ordered["factors"]), strict=True))
     return _html("comparisons", fold=fold, rows=rows)
 
 
@@ -164,13 +164,13 @@ def _varying(factors: "pd.Series[str]") -> list[str]:
     return [", ".join(part for part in parts if part not in same) for parts in rows]
 
 
-def _mark(row: "figures.Row") -> str:
+def _mark(row: Any) -> str:
     """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is untested."""
     engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
     return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
-def _estimate(row: "figures.Row") -> str:
+def _estimate(row: Any) -> str:
     if row.ratio == row.ratio:
         return number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
     if row.difference == row.difference:
@@ -194,7 +194,7 @@ def end(value: float) -> str:
 
 def students(tests: pd.DataFrame) -> HTML:
     """Show `benchbook.papers.tcp.students.as_published`: a paper's own tests, recomputed from its printed samples."""
-    return _html("students", rows=list(figures.each(tests)))
+    return _html("students", rows=list(each(tests)))
 
 
 def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
@@ -210,14 +210,11 @@ def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
     able, rest = (verdicts[(verdicts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     apart = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
     several = able["id"].duplicated().any()
-    judged = [
-        (row, f"{row.where}; {row.lane} lane" if several else row.where, *_why(row, apart))
-        for row in figures.each(able)
-    ]
-    return _html("claims", judged=judged, rest=list(figures.each(rest)), untrusted=UNTRUSTED)
+    judged = [(row, f"{row.where}; {row.lane} lane" if several else row.where, *_why(row, apart)) for row in each(able)]
+    return _html("claims", judged=judged, rest=list(each(rest)), untrusted=UNTRUSTED)
 
 
-def _why(row: "figures.Row", apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
+def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     """Return the reason; of several contrasts how many came out how, and each of them."""
     mine = apart.get((row.id, row.host, row.lane))
     if mine is None or len(mine) < 2:
@@ -228,7 +225,7 @@ def _why(row: "figures.Row", apart: Mapping[Any, pd.DataFrame]) -> tuple[str, li
     told += f"; {len(rest)} more could not be judged" if len(rest) else ""
     absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
     return told, [
-        *(f"{one.contrast}: {one.verdict}, {one.why}" for one in figures.each(able)),
+        *(f"{one.contrast}: {one.verdict}, {one.why}" for one in each(able)),
         *(f"{why}: {where}" for why, where in absent.items()),
     ]
 
@@ -240,7 +237,7 @@ def findings(found: Sequence[recomputed.Finding]) -> HTML:
 
 def checks(table: pd.DataFrame) -> HTML:
     """Show `benchbook.papers.recomputed.checks`: those that disagree at once, those that agree on a click."""
-    differ, agree = (list(figures.each(table[table["agrees"] == wanted])) for wanted in (False, True))
+    differ, agree = (list(each(table[table["agrees"] == wanted])) for wanted in (False, True))
     return _html("checks", differ=differ, agree=agree)
 
 
@@ -255,7 +252,7 @@ TEMPLATES: Final = Environment(
 )
 TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits, "p_value": p_value}
 TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark}
-TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": figures.METRICS}
+TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
 
 
 def _html(template: str, **parts: Any) -> HTML:

@@ -7,10 +7,10 @@ import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.evidence.judge import ALPHA
-from benchbook.figures.provenance import environments
-from benchbook.figures.tables import number
-from benchbook.figures.verdicts import NOT_TESTABLE, first_judged
 from benchbook.papers.recomputed import Finding
+from benchbook.plots.provenance import environments
+from benchbook.plots.tables import number
+from benchbook.plots.verdicts import NOT_TESTABLE, first_judged
 from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 

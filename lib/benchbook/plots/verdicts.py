@@ -1,22 +1,26 @@
-"""Draws claims as rows: the claim in words, its ratio with the interval, the published ratio, the verdict."""
+"""The verdicts on the papers' claims: a row a claim, its ratio beside the published one, and how many came out how."""
 
 import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import inf, isfinite, log10
 from typing import Any, Final
 
+import pandas as pd
 from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
-from matplotlib.ticker import FuncFormatter, NullLocator
 from matplotlib.transforms import blended_transform_factory
 
+from benchbook.evidence import STUDIES, Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
-from benchbook.figures import style
-from benchbook.figures.dots import plain
-from benchbook.figures.sheet import mark, sheet
+from benchbook.plots import style
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.points import COLUMNS, each, framed, where
+from benchbook.plots.ratios import beside
+from benchbook.plots.sheet import mark, name_ticks, settle, sheet
 
 LOOKS: Final = {
     "reproduced": style.Look(style.BLUE, "o"),
@@ -27,13 +31,16 @@ LOOKS: Final = {
 }
 """How each verdict is marked: colour and shape, either of which tells it apart."""
 
+NOT_TESTABLE: Final = "not testable here"
+UNTRUSTED: Final = " †"
 CLAIMED: Final = "#e9eef3"
 """The tint of where a claim says that its ratio lies."""
 
-UNTRUSTED: Final = " †"
+_COLUMNS: Final = [*COLUMNS, "claim", "says", "verdict", "untrusted"]
 _TEXT_POINTS: Final = 7.2
 _LINE_INCHES: Final = 0.125
 _GAP_INCHES: Final = 0.085
+_BAR_INCHES: Final = 0.3
 _CHARACTERS: Final = 62
 _AXIS_INCHES: Final = 0.42
 _PLOT: Final = (0.47, 0.325)  # left end and width of the axes, of the sheet's width
@@ -42,8 +49,59 @@ _VERDICT: Final = 0.866
 _WIDEST: Final = 300.0
 
 
+def first_judged(table: pd.DataFrame) -> pd.DataFrame:
+    """Keep one row a claim: of several lanes and hosts the first that could be judged, the paper's own lane before."""
+    able = table.assign(_able=table["verdict"] != NOT_TESTABLE).sort_values("_able", ascending=False, kind="stable")
+    return able.drop_duplicates("id").sort_index().drop(columns="_able")
+
+
+def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
+    """Return the figures of a paper's claims, on so many sheets that each fits a printed page."""
+    names = [f"{study}_verdicts{'' if part == 1 else f'_{part}'}" for part in range(1, parts + 1)]
+    return {name: partial(claims_sheet, study=study, part=at, parts=parts) for at, name in enumerate(names)}
+
+
+def claims_sheet(evidence: Evidence, *, study: str, part: int, parts: int) -> Exhibit:
+    """Draw one part of a paper's claims, a row each, that have a verdict here."""
+    table = first_judged(where(evidence.verdicts, study=study))
+    size = -(-len(table) // parts)
+    table = table.iloc[part * size : (part + 1) * size]
+    able = table[table["verdict"] != NOT_TESTABLE]
+    than = {claim.id: getattr(claim, "than", 1.0) for claim in claims(study)}
+    rows = [_drawn(row, several=able["lane"].nunique() > 1, than=than[row.id]) for row in each(able)]
+    of_parts = f" (sheet {part + 1} of {parts})" if parts > 1 else ""
+    title = f"{study}: {len(able)} of {len(table)} claims judged{of_parts}"
+    ran = study in set(evidence.means["study"])
+    nothing = f"{study}: nothing ran that could judge these claims" if ran else "not run in this profile"
+    notes = _notes(able, nothing)
+    return Exhibit(title, _points(able, rows), tuple(notes), draw(rows, title, notes, nothing))
+
+
+def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
+    if able.empty:
+        return [nothing]
+    notes = [
+        "ratio of the blocks' geometric means, first named over second, with its 95 % interval, wider for the number "
+        "of contrasts where one of them contradicts or most of them suffice",
+        "of several contrasts the one that decided; of a ranking the smallest lead",
+        "beyond the tint's edge a difference is larger than the margin fixed beforehand",
+    ]
+    notes += ["no mark: only a difference could be had, or no interval"] if able["ratio"].isna().any() else []
+    return notes + ([f"{UNTRUSTED.strip()} identical arms differed here: untrusted"] if able["untrusted"].any() else [])
+
+
+def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
+    """Return what is drawn: the published ratios, and those of here."""
+    points = []
+    for row, drawn in zip(each(able), rows, strict=True):
+        about = {name: getattr(row, name) for name in ("says", "verdict", "untrusted")}
+        about |= {"level": drawn.says, "claim": row.id, "series": row.verdict}
+        points += [about | one for one in beside(row, row.published, row.blocks)]
+    return framed(points, unit="ratio").reindex(columns=_COLUMNS)
+
+
 @dataclass(frozen=True)
-class Row:
+class DrawnClaim:
     """One claim as it is drawn.
 
     Parameters
@@ -82,7 +140,14 @@ class Row:
         return _GAP_INCHES + _LINE_INCHES * len(self.lines)
 
 
-def draw(rows: Sequence[Row], title: str, notes: Sequence[str], nothing: str) -> Figure:
+def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
+    about = [*([row.contrast] if row.contrasts > 1 and row.contrast else []), *([row.lane] if several else [])]
+    says = str(row.says).rstrip(".") + (f" ({', '.join(about)})" if about else "")
+    claimed = open_ended(row.claimed, row.margin, than)
+    return DrawnClaim(says, claimed, row.ratio, row.low, row.high, row.published, row.verdict, bool(row.untrusted))
+
+
+def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: str) -> Figure:
     """Return a sheet with a row a claim.
 
     Parameters
@@ -111,14 +176,18 @@ def draw(rows: Sequence[Row], title: str, notes: Sequence[str], nothing: str) ->
             _row(axes, row, top, (low, high))
             top += row.height
         _heads(axes)
-        _scale(axes, low, high)
+        axes.set_xscale("log")
+        axes.set_xlim(low, high)
+        name_ticks(axes.xaxis, ticks(low, high))
+        axes.axvline(1.0, color=style.INK, linewidth=0.9, zorder=1)
+        axes.set_xlabel("ratio")
     return figure
 
 
 def _axes(figure: Figure, height: float) -> Axes:
     """Return axes whose y is inches from the top, with room at both sides for text."""
     engine: Any = figure.get_layout_engine()
-    _, foot, _, share = engine.get()["rect"]
+    foot = engine.get()["rect"][1]
     figure.set_layout_engine("none")
     total = figure.get_figheight()
     bottom = round(foot + _AXIS_INCHES / total, 5)
@@ -126,11 +195,10 @@ def _axes(figure: Figure, height: float) -> Axes:
     axes.set_ylim(height, 0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
-    assert share > 0
     return axes
 
 
-def _row(axes: Axes, row: Row, top: float, ends: tuple[float, float]) -> None:
+def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> None:
     middle, look = top + row.height / 2, LOOKS[row.verdict]
     beside = blended_transform_factory(axes.figure.transFigure, axes.transData)
     left, right = (min(max(end, ends[0]), ends[1]) for end in row.claimed)
@@ -159,7 +227,7 @@ def _point(axes: Axes, value: float, y: float, ends: tuple[float, float], look: 
     )  # fmt: skip
 
 
-def _limits(rows: Sequence[Row]) -> tuple[float, float]:
+def _limits(rows: Sequence[DrawnClaim]) -> tuple[float, float]:
     """Return the scale's ends: all estimates and printed ratios, and the intervals as far as they leave those apart."""
     marks = [value for row in rows for value in (row.ratio, row.published, *row.claimed) if 0 < value < inf]
     reach = [value for row in rows for value in (row.low, row.high) if 0 < value < inf]
@@ -173,22 +241,9 @@ def _limits(rows: Sequence[Row]) -> tuple[float, float]:
 def _heads(axes: Axes) -> None:
     """Name the columns."""
     beside = blended_transform_factory(axes.figure.transFigure, axes.transData)
-    for x, text, side in (
-        (0.012, "claim", "left"),
-        (_PUBLISHED, "published", "right"),
-        (_VERDICT, "verdict here", "left"),
-    ):
+    heads = ((0.012, "claim", "left"), (_PUBLISHED, "published", "right"), (_VERDICT, "verdict here", "left"))
+    for x, text, side in heads:
         axes.text(x, -0.09, text, transform=beside, ha=side, va="center", fontsize=_TEXT_POINTS, color=style.FAINT)
-
-
-def _scale(axes: Axes, low: float, high: float) -> None:
-    axes.set_xscale("log")
-    axes.set_xlim(low, high)
-    axes.set_xticks(ticks(low, high))
-    axes.xaxis.set_major_formatter(FuncFormatter(plain))
-    axes.xaxis.set_minor_locator(NullLocator())
-    axes.axvline(1.0, color=style.INK, linewidth=0.9, zorder=1)
-    axes.set_xlabel("ratio")
 
 
 def ticks(low: float, high: float) -> list[float]:
@@ -203,7 +258,7 @@ def ticks(low: float, high: float) -> list[float]:
     return sorted(kept)
 
 
-def _legend(rows: Sequence[Row]) -> list[Artist]:
+def _legend(rows: Sequence[DrawnClaim]) -> list[Artist]:
     handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), filled=False)]
     handles += [mark(name, look) for name, look in LOOKS.items() if any(row.verdict == name for row in rows)]
     return [*handles, Patch(fc=CLAIMED, ec="none", label="where the claim puts it")]
@@ -213,3 +268,46 @@ def open_ended(claimed: str, margin: float, than: float = 1.0) -> tuple[float, f
     """Return from where to where a claim puts its ratio."""
     sides = {"more": (than * margin, inf), "less": (0.0, than / margin), "equal": (1 / margin, margin)}
     return sides.get(claimed, (margin, inf))  # a ranking's smallest lead
+
+
+def counts(evidence: Evidence) -> Exhibit:
+    """Draw how many claims of each paper came out how."""
+    table = first_judged(evidence.verdicts)
+    tally = tallied(table)
+    title = f"{int((table['verdict'] != NOT_TESTABLE).sum())} of {len(table)} claims judged here"
+    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
+    notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
+    notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
+    counted = ((study, name, count) for study, row in tally.iterrows() for name, count in row.items())
+    bars = ({"level": study, "series": name, "value": count} for study, name, count in counted)
+    points = framed(bars, source="here", unit="claims")
+    return Exhibit(title, points, tuple(notes), _bars(tally, title, notes))
+
+
+def tallied(table: pd.DataFrame) -> pd.DataFrame:
+    """Return how many claims of each study have each verdict: a row a study, a column a verdict."""
+    found = pd.crosstab(table["study"], table["verdict"])
+    return found.reindex(index=list(STUDIES), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
+
+
+def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
+    looks = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
+    with style.applied():
+        handles = [Patch(fc=looks[name], ec=style.INK, lw=0.4, label=name) for name in looks if tally[name].any()]
+        figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(STUDIES))
+        axes = figure.subplots()
+        left = pd.Series(0, index=tally.index)
+        for name, colour in looks.items():
+            bars = axes.barh(
+                tally.index, tally[name], left=left, color=colour, edgecolor=style.INK, linewidth=0.4, height=0.66
+            )
+            labels = [str(count) if count else "" for count in tally[name]]
+            ink = "white" if name in LOOKS else style.INK
+            axes.bar_label(bars, labels, label_type="center", fontsize=7.5, color=ink)
+            left = left + tally[name]
+        axes.invert_yaxis()
+        axes.tick_params(axis="y", length=0)
+        axes.grid(visible=False)
+        axes.set_xlabel("claims")
+        settle(figure)
+    return figure

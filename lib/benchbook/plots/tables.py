@@ -2,12 +2,13 @@
 
 import math
 from collections.abc import Sequence
-from typing import Final
+from itertools import product
+from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.figures.caveats import mark
-from benchbook.figures.points import Row, each
+from benchbook.plots.names import mark
+from benchbook.plots.points import each
 
 SOURCES: Final = ("published", "here")
 FAR: Final = 1_000
@@ -31,18 +32,19 @@ def table(
     rows, columns
         Levels and panels, in order.
     sources
-        Theirs first, then those of this machine.
+        The paper's (``published``) and those of this machine, in order.
     """
-    cells = {(str(p.level), str(p.panel), str(p.source)): set_number(p) for p in each(points)}
+    cells = {(str(p.level), str(p.panel), str(p.source)): _text(p) for p in each(points)}
     body = {
-        f"{column}, {source}": [cells.get((row, column, source), NOT_RUN if rank else NOT_PRINTED) for row in rows]
-        for column in columns
-        for rank, source in enumerate(sources)
+        f"{column}, {source}": [
+            cells.get((row, column, source), NOT_PRINTED if source == "published" else NOT_RUN) for row in rows
+        ]
+        for column, source in product(columns, sources)
     }
     return pd.DataFrame({corner: list(rows), **body})
 
 
-def set_number(point: Row) -> str:
+def _text(point: Any) -> str:
     """Return a point as text: as printed, or the mean with its 95 % interval and, of a stand-in, that it is one."""
     if point.printed:
         return str(point.printed)

@@ -1,6 +1,5 @@
 """Dot plots: a row a thing compared, a panel a level, a printed number hollow over the filled one of this machine."""
 
-import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -8,11 +7,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, MaxNLocator, NullLocator
+from numpy.typing import NDArray
 
-from benchbook.figures import style
-from benchbook.figures.points import each
-from benchbook.figures.sheet import legend, settle, sheet
+from benchbook.plots import style
+from benchbook.plots.points import each
+from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet
 
 _ROW_INCHES = 0.23
 _SPREAD = 0.26
@@ -32,7 +31,6 @@ def dots(
     log: bool = True,
     reference: float | None = None,
     columns: int | None = None,
-    share: bool = True,
 ) -> Figure:
     """Draw points as dots in panels.
 
@@ -48,8 +46,6 @@ def dots(
         A value to draw a line at (1 for ratios).
     columns
         Panels side by side; all of them when None.
-    share
-        Whether the panels share one scale.
     """
     series = style.ordered(points["series"]) or [""]
     crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
@@ -58,22 +54,23 @@ def dots(
     height = lines * (0.75 + _ROW_INCHES * len(rows) * max(1.0, 0.7 * crowd))
     with style.applied():
         figure = sheet(title, notes, legend(points, series, line=False), height)
-        grid = figure.subplots(lines, columns, sharey=True, sharex=share, squeeze=False)
+        grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             mine = points[points["panel"] == panel]
-            draw(axes, mine, panel, rows, series)
+            _draw(axes, mine, panel, rows, series)
             if columns <= _ROOMY and not (mine["source"] == "here").any():
-                _say_empty(axes)
+                not_run(axes)
             lowest = rank + columns >= len(panels)
-            scale(axes, points, log, axis if lowest else "", reference, _TICKS // columns)
-            axes.tick_params(labelbottom=lowest or not share)
+            _scale(axes, points, log, reference, _TICKS // columns)
+            axes.set_xlabel(axis if lowest else "")
+            axes.tick_params(labelbottom=lowest)
         for spare in list(grid.flat)[len(panels) :]:
             spare.set_visible(False)
         settle(figure)
     return figure
 
 
-def draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:
+def _draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:
     """Draw the points of one panel, a row a level; a row in which a stand-in ran is hatched."""
     axes.set_title(panel)
     axes.set_yticks(range(len(rows)), rows)
@@ -81,36 +78,23 @@ def draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], seri
     axes.tick_params(axis="y", length=0)
     for y, row in enumerate(rows):
         mine = points[points["level"] == row]
-        shifts = _shifts([name for name in series if name in set(mine["series"])])
+        present = [name for name in series if name in set(mine["series"])]
         if (mine["stand_in"].astype(bool) & (mine["source"] == "here")).any():
             axes.axhspan(y - 0.46, y + 0.46, zorder=0.5, **style.STAND_IN)
         for point in each(mine):
-            _dot(axes, point, y + shifts[str(point.series)])
+            _dot(axes, point, y + _shift(present.index(point.series), len(present)))
 
 
-def _say_empty(axes: Axes) -> None:
-    axes.set_title("not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal")
-
-
-def _shifts(series: Sequence[str]) -> dict[str, float]:
-    """Return where each series of a row lies around the row's line."""
-    middle = (len(series) - 1) / 2
-    return {name: 2 * _SPREAD * (rank - middle) / max(len(series) - 1, 1) for rank, name in enumerate(series)}
+def _shift(rank: int, count: int) -> float:
+    """Return where one of a row's series lies around the row's line."""
+    return 2 * _SPREAD * (rank - (count - 1) / 2) / max(count - 1, 1)
 
 
 def _dot(axes: Axes, point: Any, y: float) -> None:
-    look = style.look(str(point.series))
+    look = style.look(point.series)
     if point.source == "published":
-        axes.plot(
-            point.value,
-            y,
-            look.marker,
-            color=look.colour if point.series else style.INK,
-            markersize=8.5,
-            markerfacecolor="none",
-            markeredgewidth=1.2,
-            zorder=4,
-        )
+        axes.plot(point.value, y, look.marker, color=look.colour if point.series else style.INK, markersize=8.5,
+                  markerfacecolor="none", markeredgewidth=1.2, zorder=4)  # fmt: skip
         return
     if point.low == point.low:
         axes.plot([point.low, point.high], [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
@@ -118,20 +102,17 @@ def _dot(axes: Axes, point: Any, y: float) -> None:
     axes.plot(point.value, y, ">" if point.censored else look.marker, color=look.colour, markersize=5, zorder=3.5)
 
 
-def scale(axes: Axes, points: pd.DataFrame, log: bool, axis: str, reference: float | None, most: int) -> None:
-    """Scale x to hold every point of all panels, and name it."""
+def _scale(axes: Axes, points: pd.DataFrame, log: bool, reference: float | None, most: int) -> None:
+    """Scale x to hold every point of all panels."""
     if log and (points["value"] > 0).any():
         axes.set_xscale("log")
         axes.set_xlim(_room(points, reference))
-        axes.set_xticks(log_ticks(*axes.get_xlim(), most=most))
-        axes.xaxis.set_major_formatter(FuncFormatter(plain))
-        axes.xaxis.set_minor_locator(NullLocator())
+        name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=most))
         axes.grid(visible=True, which="major", axis="x")
     elif not log:
         axes.set_xlim(left=min(0.0, float(points["low"].min()) if points["low"].notna().any() else 0.0))
     if reference is not None:
         axes.axvline(reference, color=style.INK, linewidth=0.9, zorder=1)
-    axes.set_xlabel(axis)
 
 
 def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
@@ -147,25 +128,6 @@ def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
     return low / margin, high * margin
 
 
-def _above_zero(columns: pd.DataFrame) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    values = columns.to_numpy(dtype=float).ravel()
-    positive: np.ndarray[Any, np.dtype[np.float64]] = values[np.isfinite(values) & (values > 0)]
-    return positive
-
-
-def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
-    """Return ticks of a logarithmic axis, all of which can be named: at most `most`, and as many as that allows."""
-    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    choices = [[float(tick) for tick in MaxNLocator(5).tick_values(low, high)]] if high / low <= 6 else []
-    choices += [[digit * 10.0**power for power in decades for digit in (1, 2, 5)]] if high / low <= 300 else []
-    choices += [[10.0**power for power in decades if power % step == 0] for step in range(1, len(decades) + 1)]
-    inside = [[tick for tick in ticks if low <= tick <= high] for ticks in choices]
-    return next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[0])
-
-
-def plain(value: float, _position: object = None) -> str:
-    """Return a tick's number as people write it, short: 0.01, 10, 2k, 1M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"
+def _above_zero(columns: pd.DataFrame) -> NDArray[np.float64]:
+    values: NDArray[np.float64] = columns.to_numpy(dtype=float).ravel()
+    return np.extract(np.isfinite(values) & (values > 0), values)

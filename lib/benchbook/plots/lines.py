@@ -6,14 +6,13 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
-from matplotlib.ticker import FuncFormatter, NullLocator
 
-from benchbook.figures import style
-from benchbook.figures.dots import log_ticks, plain
-from benchbook.figures.points import each
-from benchbook.figures.sheet import legend, settle, sheet
+from benchbook.plots import style
+from benchbook.plots.points import each
+from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, plain, settle, sheet
 
 _PANEL_INCHES = 2.25
+_COLUMNS = 2
 
 
 def lines(
@@ -21,12 +20,11 @@ def lines(
     *,
     title: str,
     axes_names: tuple[str, str],
-    ticks: Sequence[float],
+    levels: Sequence[float],
     panels: Sequence[str] = ("",),
     notes: Sequence[str] = (),
     log: tuple[bool, bool] = (True, True),
     limits: tuple[float, float] | None = None,
-    columns: int = 2,
     height: float = _PANEL_INCHES,
     alike: bool = False,
 ) -> Figure:
@@ -38,8 +36,8 @@ def lines(
         Columns as in `points.COLUMNS`; ``level`` is the x.
     axes_names
         What x and y show, with units.
-    ticks
-        The paper's levels of x.
+    levels
+        The paper's levels of x, which have a tick beside those of the points.
     log
         Whether x and y are logarithmic.
     limits
@@ -48,8 +46,9 @@ def lines(
         Whether the panels of one row share their scale of y.
     """
     series = style.ordered(points.loc[points["series"] != "", "series"]) or [""]
+    ticks = sorted({*levels, *points["level"].dropna()})
     points = _apart(points, series, log[0], max(ticks) - min(ticks))
-    columns = min(columns, len(panels))
+    columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     with style.applied():
         figure = sheet(title, notes, legend(points, series), height * rows + 0.25)
@@ -76,9 +75,7 @@ def _panel(axes: Axes, points: pd.DataFrame, panel: str, series: Sequence[str]) 
         _published(axes, mine[(mine["source"] == "published") & mine["value"].notna()], style.look(name))
         _here(axes, mine[mine["source"] == "here"], style.look(name))
     if not (points["source"] == "here").any():
-        axes.set_title(
-            "not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal"
-        )
+        not_run(axes)
 
 
 def _apart(points: pd.DataFrame, series: Sequence[str], log: bool, span: float) -> pd.DataFrame:
@@ -118,8 +115,7 @@ def _along(axes: Axes, names: tuple[str, str], ticks: Sequence[float], log: bool
     if log:
         axes.set_xscale("log")
     axes.set_xlim((min(ticks) / 1.5, max(ticks) * 1.5) if log else (min(ticks) - step, max(ticks) + step))
-    axes.set_xticks(list(ticks), [plain(tick) for tick in ticks])
-    axes.xaxis.set_minor_locator(NullLocator())
+    name_ticks(axes.xaxis, ticks)
 
 
 def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, float] | None) -> None:
@@ -131,9 +127,8 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
         room = (high / low) ** 0.06 * 1.3  # a band's name stands above it
         axes.set_yscale("log")
         axes.set_ylim(low / room, high * room)
-        axes.set_yticks(log_ticks(low / room, high * room))
-        axes.yaxis.set_minor_locator(NullLocator())
+        name_ticks(axes.yaxis, log_ticks(low / room, high * room))
     else:
         low = min(low, 0.0)
         axes.set_ylim(limits or (low - 0.03 * (high - low), high + 0.1 * (high - low)))
-    axes.yaxis.set_major_formatter(FuncFormatter(plain))
+        axes.yaxis.set_major_formatter(plain)

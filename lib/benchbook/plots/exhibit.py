@@ -10,6 +10,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook.evidence import Evidence
+from benchbook.plots import style
 
 
 @dataclass(frozen=True)
@@ -34,25 +35,21 @@ class Exhibit:
     figure: Figure | None = None
 
 
+Maker = Callable[[Evidence], Exhibit]
+"""From all that a run's observations say to an exhibit."""
+
 UNTRUSTED: Final = "untrusted run: identical arms differed here (A/A), so that other differences may be as empty"
 
 
 def doubted(exhibit: Exhibit) -> Exhibit:
     """Return the exhibit marked as of an untrusted run: in its title, its notes and across its drawing."""
     if exhibit.figure is not None:
-        from benchbook.figures import style
-
+        red: dict[str, Any] = {"color": style.VERMILION}
+        exhibit.figure.text(0.99, 0.995, "UNTRUSTED RUN", ha="right", va="top", fontsize=9, fontweight="bold", **red)
         exhibit.figure.text(
-            0.99, 0.995, "UNTRUSTED RUN", ha="right", va="top", fontsize=9, fontweight="bold", color=style.VERMILION
-        )
-        exhibit.figure.text(
-            0.5, 0.5, "untrusted", ha="center", va="center", fontsize=60, color=style.VERMILION, alpha=0.12, rotation=25
+            0.5, 0.5, "untrusted", ha="center", va="center", fontsize=60, alpha=0.12, rotation=25, **red
         )
     return replace(exhibit, title=f"{exhibit.title} (untrusted run)", notes=(UNTRUSTED, *exhibit.notes))
-
-
-Maker = Callable[[Evidence], Exhibit]
-"""From all that a run's observations say to an exhibit."""
 
 
 def save(exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any]) -> list[Path]:
@@ -65,10 +62,8 @@ def save(exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any]) -> list[Pa
     written[0].write_text(exhibit.frame.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
     written[1].write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     if exhibit.figure is not None:
-        from benchbook.figures import style
-
-        with style.applied():
-            exhibit.figure.savefig(stem.with_suffix(".svg"), metadata={"Date": None, "Creator": None})
-            exhibit.figure.savefig(stem.with_suffix(".png"), metadata={"Software": None})
         written += [stem.with_suffix(".svg"), stem.with_suffix(".png")]
+        with style.applied():
+            exhibit.figure.savefig(written[2], metadata={"Date": None, "Creator": None})
+            exhibit.figure.savefig(written[3], metadata={"Software": None})
     return written

@@ -1,18 +1,22 @@
-"""A figure's sheet: title and legend on top, panels in the middle, what must be said below."""
+"""A figure's sheet: title and legend on top, panels in the middle, what must be said below; and its scales' ticks."""
 
+import math
 import textwrap
 from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.artist import Artist
+from matplotlib.axes import Axes
+from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
+from matplotlib.ticker import MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
-from benchbook.figures import style
+from benchbook.plots import style
 
 _TITLE_INCHES = 0.32
 _LEGEND_INCHES = 0.19
@@ -102,3 +106,33 @@ def mark(label: str, look: style.Look, *, filled: bool = True, line: bool = Fals
         [], [], color=look.colour, marker=look.marker, ls=look.dash if line else "none", label=label,
         markerfacecolor=look.colour if filled else "none", markersize=6 if filled else 8, markeredgewidth=1.3,
     )  # fmt: skip
+
+
+def not_run(axes: Axes) -> None:
+    """Say in a panel's title that nothing of this machine is in it."""
+    axes.set_title("not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal")
+
+
+def name_ticks(axis: Axis, ticks: Sequence[float]) -> None:
+    """Set the ticks of an axis, named as people write numbers, and none between them."""
+    axis.set_ticks(list(ticks))
+    axis.set_major_formatter(plain)
+    axis.set_minor_locator(NullLocator())
+
+
+def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
+    """Return ticks of a logarithmic axis, all of which can be named: at most `most`, and as many as that allows."""
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    choices = [[float(tick) for tick in MaxNLocator(5).tick_values(low, high)]] if high / low <= 6 else []
+    choices += [[digit * 10.0**power for power in decades for digit in (1, 2, 5)]] if high / low <= 300 else []
+    choices += [[10.0**power for power in decades if power % step == 0] for step in range(1, len(decades) + 1)]
+    inside = [[tick for tick in ticks if low <= tick <= high] for ticks in choices]
+    return next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[0])
+
+
+def plain(value: float, _position: object = None) -> str:
+    """Return a tick's number as people write it, short: 0.01, 10, 2k, 1M."""
+    for size, letter in ((1e6, "M"), (1e3, "k")):
+        if abs(value) >= size:
+            return f"{value / size:g}{letter}"
+    return f"{value:g}"

@@ -1,0 +1,257 @@
+"""Tables I to VIII and Figs. 2 to 8 of study `crud`, databases by operation and topology; and ten years of progress."""
+
+from collections.abc import Mapping
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence import Evidence
+from benchbook.plots import names, ratios
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.points import chosen, counted, each, here, joined, paper, printed, remarks, where, wide
+from benchbook.plots.provenance import setup
+from benchbook.plots.ratios import Headline, Ratios
+from benchbook.plots.tables import NOT_PRINTED, NOT_RUN, misprints, table
+from benchbook.plots.verdicts import sheets
+
+PAPERS_WAY: Final[dict[str, Any]] = {
+    "calls": "single",
+    "constraints": "on",
+    "comments_per_article": "all",
+    "article_index": False,
+    "durability": "default",
+}
+PARTS: Final = {
+    "II": (2, "insert", "single"),
+    "III": (3, "insert", "replicated"),
+    "IV": (4, "update", "single"),
+    "V": (5, "update", "replicated"),
+    "VI": (6, "delete", "single"),
+    "VII": (7, "delete", "replicated"),
+    "VIII": (8, "select", "single"),
+}
+"""The figure, operation and topology of each of the paper's tables."""
+
+OPERATIONS: Final = {
+    "single": ("insert", "update", "select", "delete"),
+    "replicated": ("insert", "update", "delete"),
+}
+"""What is timed in each topology, in that order."""
+
+
+def drawn(evidence: Evidence, number: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points of one table and its figure, in ms, and what must be said of them."""
+    _, operation, topology = PARTS[number]
+    theirs = paper(evidence, "crud", f"Table {number}")
+    every = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
+    mine, notes = chosen(every, PAPERS_WAY)
+    label = mine["engine"].map(names.engine) + mine["lane"].map(_suffix)
+    metric = "elapsed_time" if topology == "replicated" else "wall_time"
+    points = joined(
+        printed(theirs, unit="ms", panel=theirs["column"].astype(int).map(_size), level=theirs["row"]),
+        here(mine, metric, unit="ms", scale=1e-6, panel=mine["n"].map(_size), level=label),
+    )
+    return points, [*remarks(points, {panel: panel for panel in sizes(points)}), *notes]
+
+
+def sizes(points: pd.DataFrame) -> tuple[str, ...]:
+    """Return the panels that there are, one a number of records: the paper's, and what a grid adds."""
+    return tuple(sorted(set(points["panel"]), key=lambda panel: int(panel.removeprefix("n = ").replace(",", ""))))
+
+
+def _size(n: int) -> str:
+    return f"n = {int(n):,}"
+
+
+def _suffix(lane: str) -> str:
+    """Return what a database's name ends in where another stack than Python asked it."""
+    return "" if lane == "python" else f", {names.STACKS[lane]}"
+
+
+def _title(kind: str, number: object, operation: str, topology: str) -> str:
+    alone = "single instance" if topology == "single" else "until primary and replica hold the same"
+    return f"crud, {kind} {number}: {operation}, {alone}"
+
+
+def times_figure(evidence: Evidence, *, number: str) -> Exhibit:
+    """Draw one of Figs. 2 to 8."""
+    points, notes = drawn(evidence, number)
+    title = _title("Fig.", *PARTS[number])
+    rows = names.ordered(set(points["level"]))
+    drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def times_table(evidence: Evidence, *, number: str) -> Exhibit:
+    """Set one of Tables II to VIII."""
+    points, notes = drawn(evidence, number)
+    frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=sizes(points))
+    title = f"{_title('Table', number, *PARTS[number][1:])}, ms"
+    return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", f"Table {number}"))))
+
+
+def versions_table(evidence: Evidence) -> Exhibit:
+    """Set Table I: the databases' versions, theirs and here."""
+    rows, means = paper(evidence, "crud", "Table I"), where(evidence.means, study="crud")
+    theirs = dict(zip(rows["row"], rows["printed"], strict=True))
+    mine = {names.engine(engine): text for engine, text in names.versions(means).items()}
+    databases = names.ordered({*theirs, *mine})
+    columns = {
+        "Database": databases,
+        "Version, published": [theirs.get(name, NOT_PRINTED) for name in databases],
+        "Version, here": [mine.get(name, NOT_RUN) for name in databases],
+    }
+    notes = (*names.caveats(means).values(), *misprints(rows))
+    return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
+
+
+PROGRESS: Final = "crud: ten years of progress"
+GET: Final = "not run: `make old-servers` fetches MySQL 5.5 and PostgreSQL 9.6; then run the profile again"
+OLD: Final = "old version against today's"
+RIVALS: Final = (
+    ("mysql@5.5+relational", "postgresql@9.6+relational"),
+    ("mysql+relational", "postgresql+relational"),
+    ("mariadb+relational", "postgresql+relational"),
+)
+"""The paper's MySQL over its PostgreSQL: in old versions, in today's, and with MariaDB in MySQL's place."""
+
+FAMILIES: Final = (
+    *("mysql@5.5+relational", "mysql+relational", "mariadb+relational"),
+    *("postgresql@9.6+relational", "postgresql+relational", "postgresql@9.6+jsonb", "postgresql+jsonb"),
+)
+"""Engines whose times stand side by side, each old one before today's."""
+
+
+def progress(evidence: Evidence) -> Exhibit:
+    """Draw each old version over today's, and MySQL over PostgreSQL then and now beside the paper's own ratio.
+
+    Times of machines that lie ten years apart are not compared: what carries over of the published numbers is the
+    relation between the two stores, which the paper measured in versions near the old ones.
+    """
+    rows, notes = _old_and_rivals(evidence)
+    known = names.versions(where(evidence.means, study="crud"))
+    points = joined(
+        *(ratios.points_of(row, _label(row, known), row.operation, row.settings["topology"]) for row in rows)
+    )
+    panels = [panel for panel in OPERATIONS["single"] if panel in set(points["panel"])] or [""]
+    levels = list(dict.fromkeys(points["level"]))
+    return ratios.figure(points, f"{PROGRESS}, ratios of times", levels, notes, panels)
+
+
+def _old_and_rivals(evidence: Evidence) -> tuple[list[Any], list[str]]:
+    """Return the comparisons that are drawn, and what must be said of them; only the latter when no old version ran."""
+    found = where(evidence.comparisons, study="crud")
+    found = found[found["ratio"].notna()]
+    old = where(found, comparison=OLD)
+    if old.empty:
+        return [], [GET]
+    rivals = [(a, b) in RIVALS for a, b in zip(found["side_a"], found["side_b"], strict=True)]
+    kept, notes = chosen(ratios.with_settings(pd.concat([old, found.loc[rivals]])), PAPERS_WAY)
+    rows, notes = ratios.of_one_n(list(each(kept)), notes)
+    said = [
+        f"here: {counted(kept['n_a'], ' a side')}",
+        "right of 1: the first named is slower",
+        "the paper's ratio is of MySQL 5.5.31 over PostgreSQL 9.1",
+    ]
+    return rows, [*said, *notes]
+
+
+def _label(row: Any, known: Mapping[str, str]) -> str:
+    """Return both sides with their exact versions, on two lines."""
+    above, below = (_versioned(side, known) for side in (row.side_a, row.side_b))
+    return f"{above} over\n{below} ({'JSONB' if row.side_a.endswith('+jsonb') else 'tables'})"
+
+
+def _versioned(engine: str, known: Mapping[str, str]) -> str:
+    product = names.engine(engine).partition(",")[0].rstrip("0123456789. ")
+    return f"{product} {known.get(engine, '')}".rstrip()
+
+
+def progress_times(evidence: Evidence) -> Exhibit:
+    """Set the times of old versions and today's side by side."""
+    title = f"{PROGRESS}, times, ms"
+    every = where(wide(evidence, "crud"), engine=FAMILIES, role="client")
+    if not every["engine"].str.contains("@").any():
+        return Exhibit(title, pd.DataFrame(columns=["Database", "Version"]), (GET,))
+    mine, notes = chosen(every, PAPERS_WAY)
+    mine = where(mine, n=mine["n"].min())
+    spent = mine["wall_time"].where(mine["topology"] == "single", mine.get("elapsed_time"))
+    level = mine["engine"].map(names.engine) + ", " + mine["topology"]
+    points = here(mine.assign(spent=spent), "spent", unit="ms", scale=1e-6, panel=mine["operation"], level=level)
+    known = names.versions(where(evidence.means, study="crud"))
+    rows = {f"{names.engine(one)}, {topology}": known.get(one, "") for one in FAMILIES for topology in OPERATIONS}
+    rows = {row: version for row, version in rows.items() if row in set(points["level"])}
+    frame = table(points, corner="Database", rows=list(rows), columns=OPERATIONS["single"], sources=("here",))
+    frame.insert(1, "Version", list(rows.values()))
+    return Exhibit(title, frame, (f"n = {int(mine['n'].iloc[0]):,}", *remarks(points, {}), *notes))
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("crud", 2),
+    **{
+        f"crud_fig{figure}_{operation}_{topology}": partial(times_figure, number=number)
+        for number, (figure, operation, topology) in PARTS.items()
+    },
+    "crud_ratios_engines": Ratios(
+        "crud",
+        "engine against engine",
+        "each engine over MongoDB",
+        lambda row: str(row.a),
+        PAPERS_WAY,
+        panel=lambda row: f"{row.operation}, {row.settings['topology']}",
+        over="mongodb",
+        panels=tuple(f"{operation}, {topology}" for topology, some in OPERATIONS.items() for operation in some),
+        one_n=True,
+    ),
+    "crud_ratios_replication": Ratios(
+        "crud",
+        "replicated against single",
+        "replicated over single",
+        lambda row: names.engine(row.settings["engine"]) + _suffix(row.lane),
+        PAPERS_WAY,
+        panel=lambda row: str(row.operation),
+        one_n=True,
+    ),
+    "crud_progress": progress,
+}
+TABLES: Final[dict[str, Maker]] = {
+    "crud_table1_versions": versions_table,
+    **{
+        f"crud_table{rank}_{operation}_{topology}": partial(times_table, number=number)
+        for rank, (number, (_, operation, topology)) in enumerate(PARTS.items(), start=2)
+    },
+    "crud_progress_times": progress_times,
+    "crud_setup": partial(
+        setup,
+        study="crud",
+        source="Section IV",
+        about="Section IV: the virtual machines",
+        rows=("virtual machines", "VMware", "operating system", "memory", "processors", "cores", "clock", "disk"),
+    ),
+}
+HEADLINES: Final = [
+    *(
+        Headline(
+            f"PostgreSQL (tables) / MongoDB, {operation}",
+            operation,
+            "elapsed_time",
+            comparison="engine against engine",
+            sides=("postgresql+relational", "mongodb"),
+            where={"topology": "single"},
+        )
+        for operation in OPERATIONS["single"]
+    ),
+    *(
+        Headline(
+            f"replicated / single, insert, {name}",
+            "insert",
+            "elapsed_time",
+            comparison="replicated against single",
+            where={"engine": engine},
+        )
+        for engine, name in (("mongodb", "MongoDB"), ("postgresql+relational", "PostgreSQL (tables)"))
+    ),
+]
+"""What the paper is about, each at the largest n that ran."""

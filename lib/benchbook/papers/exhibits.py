@@ -1,0 +1,66 @@
+"""All figures and tables by name, each paper's from its own folder, and drawing them all."""
+
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+from benchbook import workers
+from benchbook.evidence import STUDIES, Evidence
+from benchbook.papers import load
+from benchbook.plots import ratios, verdicts
+from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
+from benchbook.plots.points import where
+from benchbook.plots.provenance import provenance
+
+_PAPERS: Final = {study: load(study, "figures") for study in STUDIES}
+_SHARED: Final = ("published", "comparisons", "verdicts", "untrusted")
+_WORKERS: Final = 2
+
+
+def overview(evidence: Evidence) -> Exhibit:
+    """Draw what each paper is about on one sheet."""
+    return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    "verdicts": verdicts.counts,
+    "overview": overview,
+    **{name: make for paper in _PAPERS.values() for name, make in paper.FIGURES.items()},
+}
+"""Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
+
+TABLES: Final[dict[str, Maker]] = {name: make for paper in _PAPERS.values() for name, make in paper.TABLES.items()}
+"""Every table; as `FIGURES`."""
+
+
+def draw_all(evidence: Evidence, folder: Path, profile: str) -> list[Path]:
+    """Make every table and figure, and write each with its data and provenance.
+
+    Parameters
+    ----------
+    evidence
+        All that the observations say; studies may be missing.
+    folder
+        Where the files go, named as in `FIGURES` and `TABLES`.
+    profile
+        Name of the selection that the observations are.
+
+    Returns
+    -------
+    list of Path
+        What was written.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for part in _SHARED:
+        getattr(evidence, part)  # computed once, here: the workers are given it
+    written = workers.each(partial(_write, evidence, folder, profile), [*FIGURES, *TABLES], _WORKERS)
+    return [path for paths in written for path in paths]
+
+
+def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Path]:
+    studies = {name.partition("_")[0]} if "_" in name else set(STUDIES)
+    exhibit = (FIGURES.get(name) or TABLES[name])(evidence)
+    if studies & {study for study, _ in evidence.untrusted}:
+        exhibit = doubted(exhibit)
+    about = where(evidence.means, study=list(studies)) if "_" in name else evidence.means
+    return save(exhibit, folder / name, provenance(about, profile))

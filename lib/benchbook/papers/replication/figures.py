@@ -1,0 +1,99 @@
+"""Tables I and II and Figs. 15 to 18 of study `replication`: JSON against XML by engine, and the ratios of both."""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+import pandas as pd
+
+from benchbook.evidence import Evidence
+from benchbook.plots import names
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
+from benchbook.plots.provenance import setup
+from benchbook.plots.ratios import Headline, Ratios, quantity, sides
+from benchbook.plots.verdicts import sheets
+
+N: Final = (2000, 4000, 6000, 8000, 10000)
+PAPERS_WAY: Final = {"topology": "replicated", "durability": "default"}
+THEIRS: Final = " (published)"
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the paper's figures: a quantity of a node's database process in the window of a replication."""
+
+    name: str
+    quantity: str
+    unit: str
+    metric: str
+    log: bool
+
+
+PARTS: Final = {
+    15: Part("bandwidth", "data transfer", "Kbps", "bandwidth", True),
+    16: Part("cpu", "CPU, share of all processors", "%", "cpu_percent", False),
+    17: Part("memory", "resident memory", "MB", "memory_rss_mb", False),
+    18: Part("time", "execution time (system and user CPU)", "s", "cpu_time", True),
+}
+
+
+def averages(evidence: Evidence, *, figure: int) -> Exhibit:
+    """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
+    part = PARTS[figure]
+    rows = paper(evidence, "replication", f"Fig. {figure}")
+    theirs = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
+    mine, notes = chosen(wide(evidence, "replication"), PAPERS_WAY)
+    mine = where(mine, role=("primary", "replica"))
+    level = mine["engine"].map(names.engine) + ", " + mine["role"]
+    series = mine["model"].map(lambda name: names.MODELS.get(name, name))
+    points = joined(theirs, here(mine, part.metric, unit=part.unit, over="n", level=level, series=series))
+    notes = [*remarks(points, {}), *_averaged(mine), *notes, "the paper does not say which node it shows"]
+    title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
+    order = sorted(set(points["level"]), key=_place)
+    drawing = dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def _averaged(mine: pd.DataFrame) -> list[str]:
+    if mine.empty:
+        return []
+    ran = sorted({int(n) for n in mine["n"]})
+    absent = [f"{n:,}" for n in N if n not in ran]
+    said = f"mean over n = {', '.join(f'{n:,}' for n in ran)}"
+    return [said + (f" (the paper's n = {', '.join(absent)} not run in this profile)" if absent else "")]
+
+
+def _place(row: str) -> tuple[int, str]:
+    """Return an engine's place, its published row before those of its nodes."""
+    engine, _, node = (row.removesuffix(THEIRS), "", "") if row.endswith(THEIRS) else row.rpartition(", ")
+    engines = list(names.ENGINES.values())
+    return engines.index(engine) if engine in engines else len(engines), node
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("replication"),
+    **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
+    "replication_ratios": Ratios(
+        "replication",
+        "XML against JSON",
+        "XML over JSON",
+        quantity,
+        PAPERS_WAY,
+        panel=lambda row: names.engine(row.settings["engine"]),
+        one_n=True,
+        abreast=3,
+        series=sides,
+    ),
+}
+_SETUP: Final = partial(setup, study="replication")
+TABLES: Final[dict[str, Maker]] = {
+    "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software"),
+    "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware"),
+}
+HEADLINES: Final = [
+    Headline("XML / JSON, MongoDB", "insert", metric, role, sides=("xml_text", "document"), where={"engine": "mongodb"})
+    for metric, role in (("bandwidth", "replica"), ("cpu_time", "primary"), ("memory_rss_mb", "primary"))
+]
+"""What the paper is about, each at the largest n that ran."""

@@ -1,0 +1,402 @@
+"""Tables 1 to 8 and Figs. 3 to 5 of study `tcp`: objects sent to a server, JSON and XML; and every decoder's ratio."""
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import stats
+from benchbook.evidence import Evidence
+from benchbook.evidence import number as published_number
+from benchbook.papers.tcp import students
+from benchbook.plots import names
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.lines import lines
+from benchbook.plots.points import (
+    by_source,
+    chosen,
+    each,
+    headed,
+    here,
+    joined,
+    not_run,
+    paper,
+    printed,
+    ran,
+    remarks,
+    side_by_side,
+    where,
+    wide,
+)
+from benchbook.plots.provenance import setup
+from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, sides
+from benchbook.plots.tables import NOT_PRINTED, NOT_RUN, estimate, misprints, number, table
+from benchbook.plots.verdicts import sheets
+
+TRIALS: Final = {20000: 1, 40000: 2, 60000: 3, 80000: 4, 100000: 5}
+MILLION: Final = 1_000_000
+FORMATS: Final = ("JSON", "XML")
+STACKS: Final = {"Python": {"json": "orjson", "xml": "lxml"}, "Java": {"json": "jackson", "xml": "jaxb"}}
+"""Each stack's main codecs; the paper's own are Java's, and its XML decoder may have been another: see the ratios."""
+
+PAPERS_WAY: Final[dict[str, Any]] = {"transport": "framed", "connections": 1, "encode": "inside", "fields": 12}
+SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
+MEASURES: Final = {
+    "Total Time": ("server", "ms", "wall_time", 1e-6),
+    "Average Time": ("server", "ms", "time_per_item", 1.0),
+    "User CPU": ("machine", "%", "cpu_user_percent", 1.0),
+    "System CPU": ("machine", "%", "cpu_system_percent", 1.0),
+    "Memory": ("machine", "%", "memory_percent", 1.0),
+}
+"""Role, unit, metric and scale of each of the paper's measures."""
+
+Cells = dict[str, tuple[pd.DataFrame, list[str]]]
+"""By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
+
+
+def cells(evidence: Evidence) -> Cells:
+    """Return the rows of each stack that ran, Python's empty when none did.
+
+    Columns ``cell_id, n, block, Format, measure, drawn`` beside the flags of points; measures are the paper's: total
+    and average time in ms on the server's clock, and the machine's user CPU, system CPU and memory in percent.
+    """
+    found = {}
+    for stack, rows in ran(wide(evidence, "tcp")).items():
+        every, notes = chosen(rows, PAPERS_WAY)
+        parts = []
+        for kind, codec in STACKS[stack].items():
+            part, more = chosen(where(every, format=kind), {"codec": codec})
+            parts.append(part)
+            notes += more
+        both = pd.concat(parts)
+        found[stack] = pd.concat([_measured(both, measure) for measure in MEASURES], ignore_index=True), notes
+    return found
+
+
+def _measured(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
+    role, unit, metric, scale = MEASURES[measure]
+    mine = where(rows, role=role)
+    drawn = mine[metric] * scale if metric in mine else math.nan
+    kept = mine[["cell_id", "n", "block", "format", "censored", "stand_in"]]
+    return kept.assign(Format=mine["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
+
+
+def absent(every: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
+    """Return which of the sizes did not run."""
+    present = set(every["n"])
+    return [f"n = {n:,}" for n in sizes if n not in present]
+
+
+def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each stack's rows, and what must be said of them: which of the sizes did not run, and variants."""
+    found = cells(evidence)
+    said = [(stack, note) for stack, (rows, notes) in found.items() for note in [*not_run(absent(rows, sizes)), *notes]]
+    notes = [f"{stack}: {note}" if len(found) > 1 else note for stack, note in said]
+    return {stack: rows for stack, (rows, _) in found.items()}, notes
+
+
+def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
+    """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial."""
+    prefixes = {kind: f"{kind} " if len(formats) > 1 else "" for kind in formats}
+    theirs = joined(*(_printed_shares(evidence, kind, prefix) for kind, prefix in prefixes.items()))
+    found = cells(evidence)
+    mine = {
+        stack: joined(*(_shares(rows, kind, prefix) for kind, prefix in prefixes.items()))
+        for stack, (rows, _) in found.items()
+    }
+    points, panels = side_by_side(theirs, mine)
+    notes = remarks(points, {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()})
+    notes += [note for _, some in found.values() for note in some]
+    title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
+    drawing = lines(
+        points,
+        title=title,
+        axes_names=("trial", "share, %"),
+        levels=list(TRIALS.values()),
+        panels=panels,
+        notes=notes,
+        log=(False, False),
+        limits=(0, 104),
+        height=3.3,
+    )
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def _printed_shares(evidence: Evidence, kind: str, prefix: str) -> pd.DataFrame:
+    rows = paper(evidence, "tcp", {"JSON": "Table 4", "XML": "Table 5"}[kind])
+    level = rows["row"].str.removeprefix("Trial ").astype(int)
+    return printed(rows, unit="%", level=level, series=prefix + rows["column"].map(SHARES))
+
+
+def _shares(rows: pd.DataFrame, kind: str, prefix: str) -> pd.DataFrame:
+    some = where(rows, Format=kind, measure=list(SHARES), n=list(TRIALS))
+    return here(some, "drawn", unit="%", level=some["n"].map(TRIALS), series=prefix + some["measure"].map(SHARES))
+
+
+TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
+
+
+def timing(evidence: Evidence, *, source: str) -> Exhibit:
+    """Set Table 1 or 3: number of objects, total and average time."""
+    scenario, sizes, trials = (1, (MILLION,), ("",)) if source == "Table 1" else (2, tuple(TRIALS), _named_trials())
+    rows = paper(evidence, "tcp", source)
+    mine, notes = _here(evidence, sizes, TIMES[1:])
+    parts = {}
+    for stack, some in mine.items():
+        trial = some["n"].map(_trial) if scenario == 2 else ""
+        counts = where(some, measure="Total Time").drop_duplicates(["n", "Format"])
+        parts[stack] = joined(
+            here(some, "drawn", unit="ms", level=trial + some["measure"], panel=some["Format"]),
+            counts.assign(level=trial + TIMES[0], panel=counts["Format"], printed=counts["n"].map("{:d}".format)),
+        )
+    points, sources = by_source(printed(rows, unit="", level=rows["row"], panel=rows["column"]), parts)
+    levels = [trial + measure for trial in trials for measure in TIMES]
+    frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources)
+    title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
+    return Exhibit(title, frame, (*_said(parts, mine, sizes, notes), *misprints(rows)))
+
+
+def _named_trials() -> tuple[str, ...]:
+    return tuple(f"Trial {trial} " for trial in TRIALS.values())
+
+
+def _trial(n: int) -> str:
+    return f"Trial {TRIALS[n]} "
+
+
+def resources(evidence: Evidence, *, number: int) -> Exhibit:
+    """Set Table 2, 4 or 5: the server machine's CPU and memory."""
+    rows = paper(evidence, "tcp", f"Table {number}")
+    kind = {4: "JSON", 5: "XML"}.get(number)
+    sizes = tuple(TRIALS) if kind else (MILLION,)
+    mine, notes = _here(evidence, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
+    parts = {
+        stack: here(some, "drawn", unit="%", panel=some["measure"],
+                    level=some["n"].map(_trial).str.strip() if kind else some["Format"])
+        for stack, some in mine.items()
+    }  # fmt: skip
+    points, sources = by_source(printed(rows, unit="%", level=rows["row"], panel=rows["column"]), parts)
+    levels = [trial.strip() for trial in _named_trials()] if kind else FORMATS
+    corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
+    frame = table(points, corner=corner, rows=levels, columns=tuple(SHARES), sources=sources)
+    title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
+    return Exhibit(title, frame, (*_said(parts, mine, sizes, notes), *misprints(rows)))
+
+
+def _here(
+    evidence: Evidence, sizes: Sequence[int], measures: Sequence[str], formats: Sequence[str] = FORMATS
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Return each stack's rows of those sizes, measures and formats, and what must be said of the stacks."""
+    found = cells(evidence)
+    mine = {
+        stack: where(rows, n=sizes, measure=measures, Format=formats).dropna(subset=["drawn"])
+        for stack, (rows, _) in found.items()
+    }
+    return mine, [note for _, notes in found.values() for note in notes]
+
+
+def _said(
+    points: Mapping[str, pd.DataFrame], rows: Mapping[str, pd.DataFrame], sizes: Sequence[int], notes: list[str]
+) -> list[str]:
+    missing = absent(pd.concat(rows.values()), sizes)
+    if len(missing) == len(sizes):
+        return not_run(missing)
+    return [*remarks(joined(*points.values()), {}), *not_run(missing), *notes]
+
+
+def overview(evidence: Evidence) -> Exhibit:
+    """Set Table 6: the results at a glance, ranges over the trials that ran."""
+    rows = paper(evidence, "tcp", "Table 6")
+    rows = rows[~rows["column"].str.endswith(" to")]  # a range is printed once
+    theirs = printed(rows, unit="", level=rows["row"], panel=rows["column"].str.split().str[0])
+    levels = list(dict.fromkeys(rows["row"]))
+    every, notes = by_stack(evidence, (MILLION, *TRIALS))
+    points, sources = by_source(theirs, {stack: _glances(some, levels) for stack, some in every.items()})
+    frame = table(points, corner="Scenario and measure", rows=levels, columns=FORMATS, sources=sources)
+    return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *misprints(rows)))
+
+
+def _glances(every: pd.DataFrame, levels: list[str]) -> pd.DataFrame:
+    """Return one stack's column of Table 6 for each format."""
+    said = [
+        {"level": level, "panel": kind, "printed": text}
+        for level in levels
+        for kind in FORMATS
+        if (text := _glance(every, level, kind))
+    ]
+    return pd.DataFrame(said, columns=["level", "panel", "printed"])
+
+
+def _glance(every: pd.DataFrame, level: str, kind: str) -> str:
+    """Return one cell of Table 6 from this machine's block means: a mean, or the range of the trials' means."""
+    scenario, measure = level.removeprefix("Scenario ").split(" ", 1)
+    name = next(one for one in MEASURES if measure.startswith(one))
+    sizes = [MILLION] if scenario == "1" else [100_000] if "100,000" in measure else list(TRIALS)
+    means = _means(every, name, kind, sizes)
+    if means.empty:
+        return ""
+    low, high, unit = number(means.min()), number(means.max()), MEASURES[name][1]
+    return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
+
+
+def _means(every: pd.DataFrame, measure: str, kind: str, sizes: Sequence[int]) -> "pd.Series[float]":
+    """Return the mean of one measure at each size that ran."""
+    some = where(every, Format=kind, measure=measure, n=sizes)
+    return some.groupby("n")["drawn"].mean().dropna()
+
+
+def distributions(evidence: Evidence) -> Exhibit:
+    """Set Table 7: the five trials of each measure as the samples of the paper's t-tests."""
+    rows = paper(evidence, "tcp", "Table 7")
+    every, notes = by_stack(evidence, TRIALS)
+    body: dict[str, list[str]] = {"Measure": list(MEASURES)}
+    for kind in FORMATS:
+        texts = rows[rows["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
+        body[f"{kind}, published"] = ["{" + texts.get(measure, "") + "}" for measure in MEASURES]
+        for head, some in headed(every).items():
+            body[f"{kind}, {head}"] = [_sample(some, measure, kind) for measure in MEASURES]
+    title = "tcp, Table 7: the samples of the t-tests, a value a trial (ms, %)"
+    return Exhibit(title, pd.DataFrame(body), (*notes, *misprints(rows)))
+
+
+def _sample(every: pd.DataFrame, measure: str, kind: str) -> str:
+    means = _means(every, measure, kind, list(TRIALS))
+    return "{" + "; ".join(number(mean) for mean in means) + "}" if len(means) else NOT_RUN
+
+
+def p_values(evidence: Evidence) -> Exhibit:
+    """Set Table 8: Student's tests as printed, recomputed from the printed samples, and repeated on new data."""
+    theirs = students.as_published()
+    columns = {"p printed": theirs.drop_duplicates("measure").set_index("measure")["printed"]}
+    for reading, some in theirs.groupby("reading", sort=False):
+        columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(_p)
+    every, notes = by_stack(evidence, TRIALS)
+    said = []
+    for head, some in headed(every).items():
+        shown = where(evidence.means, cell_id=[*some["cell_id"]])  # those alone which the other tables show
+        tests = students.here(shown).drop_duplicates("measure").set_index("measure")
+        columns[f"p, {head}"] = tests["p"].map(_p).reindex(list(MEASURES)).fillna(NOT_RUN)
+        said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
+    frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
+    why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
+    title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
+    return Exhibit(title, frame, (*said, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
+
+
+def _p(p: float) -> str:
+    """Return a p-value as it is read: two digits, and powers of ten below a ten-thousandth."""
+    return "no test" if math.isnan(p) else f"{p:.2g}"
+
+
+DECODERS: Final = {
+    "Java": ("jaxb", "jaxb_context", "dom", "xmldecoder", "jackson"),
+    "Python": ("lxml", "etree", "xsdata", "pydantic_xml", "orjson", "json", "msgspec", "pydantic"),
+}
+"""What each stack can decode with, XML before JSON."""
+
+
+def decoders(evidence: Evidence) -> Exhibit:
+    """Set each codec's elapsed time on the server's clock over that of its stack's own JSON codec, for each n."""
+    title = "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON codec, 95 % intervals"
+    every = wide(evidence, "tcp")
+    stacks = ran(every)
+    rows: list[dict[str, Any]] = []
+    said = []
+    for stack, codecs in DECODERS.items():
+        mine, notes = chosen(stacks.get(stack, every[:0]), PAPERS_WAY)
+        missing = [names.codec(codec) for codec in codecs if codec not in set(mine["codec"])]
+        rows += _over_json(mine, stack)
+        said += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
+    if rows:
+        said = [
+            blocks_a_side([row["blocks"] for row in rows]),
+            "nearest: the XML codec whose ratio is the least factor away from the published one at that n",
+            *said,
+        ]
+    return Exhibit(title, _set(rows), tuple(said))
+
+
+def _over_json(every: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
+    """Return one stack's ratios, one an n and codec; none where its own JSON codec did not run."""
+    base = STACKS[stack]["json"]
+    mine = where(every, role="server")
+    kinds = mine.groupby("codec")["format"].first()
+    rows = []
+    for n in sorted(map(int, set(mine["n"]))):
+        times = where(mine, n=n).pivot_table(index="block", columns="codec", values="wall_time")
+        for codec in times.columns.drop(base) if base in times else ():
+            over, under = times[codec].dropna(), times[base].dropna()
+            shared = over.index.intersection(under.index)
+            paired = len(shared) > 1
+            a, b = (over[shared], under[shared]) if paired else (over, under)
+            ratio = stats.ratio_interval(a.to_numpy(), b.to_numpy(), pairs=paired)  # as `evidence.comparisons`
+            theirs = _published_ratio(n) if kinds[codec] == "xml" else math.nan
+            rows.append({
+                **{"n": n, "format": kinds[codec], "codec": codec, "stack": stack, "base": base},
+                **{"ratio": ratio.estimate, "low": ratio.low, "high": ratio.high},
+                **{"published": theirs, "blocks": min(len(a), len(b))},
+            })  # fmt: skip
+    return rows
+
+
+def _published_ratio(n: int) -> float:
+    """Return the paper's ratio of total times at that number of objects; NaN when it has none."""
+    source, trial = ("Table 1", "") if n == MILLION else ("Table 7", f" {TRIALS.get(n, 0)}")
+    xml, json = (published_number("tcp", source, "Total Time", kind + trial) for kind in ("XML", "JSON"))
+    return xml / json
+
+
+def _set(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the ratios as a table, the nearest to the paper's at each n marked."""
+    if not rows:
+        return pd.DataFrame(columns=[*DECODED])
+    found = pd.DataFrame(rows)
+    far = found["ratio"] / found["published"]
+    nearest = far.map(math.log).abs().dropna().groupby(found["n"]).idxmin()
+    found = found.assign(far=far, nearest=[index in set(nearest) for index in found.index])
+    found = found.sort_values(["n", "format", "ratio"], ascending=[True, False, False], kind="stable")
+    return pd.DataFrame({head: [text(row) for row in each(found)] for head, text in DECODED.items()})
+
+
+DECODED: Final[dict[str, Callable[[Any], str]]] = {
+    "Objects": lambda row: f"{row.n:,}",
+    "Format": lambda row: names.FORMATS[row.format],
+    "Codec": lambda row: names.codec(row.codec),
+    "Stack": lambda row: row.stack,
+    "Over": lambda row: names.codec(row.base),
+    "Elapsed time, published": lambda row: number(row.published),
+    "Elapsed time, here": lambda row: estimate(row.ratio, row.low, row.high),
+    "Here / published": lambda row: number(row.far),
+    "Nearest": lambda row: "nearest" if row.nearest else "",
+}
+"""The table's columns, and a codec's text in each."""
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("tcp"),
+    "tcp_fig3_json": partial(shares_figure, figure=3, formats=("JSON",)),
+    "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
+    "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
+    "tcp_ratios": Ratios("tcp", "XML against JSON", "XML over JSON", quantity, PAPERS_WAY, series=sides),
+}
+TABLES: Final[dict[str, Maker]] = {
+    "tcp_table1_scenario1_time": partial(timing, source="Table 1"),
+    "tcp_table2_scenario1_resources": partial(resources, number=2),
+    "tcp_table3_scenario2_time": partial(timing, source="Table 3"),
+    "tcp_table4_json_resources": partial(resources, number=4),
+    "tcp_table5_xml_resources": partial(resources, number=5),
+    "tcp_table6_overview": overview,
+    "tcp_table7_samples": distributions,
+    "tcp_table8_p_values": p_values,
+    "tcp_decoders": decoders,
+    "tcp_setup": partial(
+        setup,
+        study="tcp",
+        source="Section 4.2",
+        about="Section 4.2: the machines",
+        rows=("workstations", "operating system", "network cards", "cables"),
+    ),
+}
+HEADLINES: Final = [Headline("XML / JSON", "receive", "wall_time", "server")]
+"""What the paper is about, at the largest n that ran."""

@@ -1,0 +1,113 @@
+"""Names in print of engines, models, codecs and stacks, and what must be said of an engine wherever it is shown."""
+
+from typing import Final
+
+import pandas as pd
+
+from benchbook import registry
+
+ENGINES: Final[dict[str, str]] = {
+    "sqlserver+relational": "Microsoft SQL Server",
+    "mysql+relational": "MySQL",  # the papers' MySQL and PostgreSQL are relational
+    "mysql@5.5+relational": "MySQL 5.5",
+    "mysql+json": "MySQL, JSON",
+    "mariadb+relational": "MariaDB",
+    "mariadb+json": "MariaDB, JSON",
+    "postgresql+relational": "PostgreSQL",
+    "postgresql@9.6+relational": "PostgreSQL 9.6",
+    "postgresql+jsonb": "PostgreSQL, JSONB",
+    "postgresql@9.6+jsonb": "PostgreSQL 9.6, JSONB",
+    "mongodb": "MongoDB",
+    "mongodb+mongoengine": "MongoDB, mongoengine",
+    "mongodb+async": "MongoDB, asynchronous",
+    "mongodb+beanie": "MongoDB, beanie",
+    "couchdb": "CouchDB",
+    "couchbase": "Couchbase",
+    "rethinkdb": "RethinkDB",
+    "arangodb": "ArangoDB",
+    "noop": "no database (the loop alone)",
+}
+"""Engines as the papers print them and in the order of their tables, what they do not have beside what it resembles."""
+
+STACKS: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
+"""The stack that did the work, by its lane."""
+
+FORMATS: Final = {"json": "JSON", "xml": "XML"}
+
+MODELS: Final = {
+    "document": "JSON, a document",
+    "json_text": "JSON as text",
+    "xml_fields": "XML, field by field",
+    "xml_text": "XML as text",
+}
+
+CODECS: Final = {
+    "json": "json (standard library)",
+    "etree": "etree (standard library)",
+    "pydantic_xml": "pydantic-xml",
+    "jackson": "Jackson",
+    "jaxb": "JAXB",
+    "jaxb_context": "JAXB, a context an object",
+    "dom": "DOM",
+    "xmldecoder": "XMLDecoder",
+}
+"""Libraries whose names in print are not those of their codecs."""
+
+STAND_IN: Final = "stand-in"
+UNTESTED: Final = "untested adapter"
+"""The marks in a table's cells."""
+
+
+def engine(name: str) -> str:
+    """Return the engine's name in print."""
+    return ENGINES.get(name) or (registry.title(name) if name in registry.ENGINES else name)
+
+
+def codec(name: str) -> str:
+    """Return the codec's name in print: its library's."""
+    return CODECS.get(name, name)
+
+
+def ordered(labels: set[str]) -> list[str]:
+    """Return engines' printed names in the papers' order, unknown ones last."""
+    known = [label for label in ENGINES.values() if label in labels]
+    return known + sorted(labels - set(known))
+
+
+def caveats(rows: pd.DataFrame) -> dict[str, str]:
+    """Return what must be said of each engine that these rows (columns ``engine, engine_version, stand_in``) hold."""
+    if "engine" not in rows:
+        return {}
+    known = rows.dropna(subset=["engine"]).groupby("engine", sort=True)
+    return {str(engine): said for engine, some in known if (said := _caveat(str(engine), some))}
+
+
+def _caveat(name: str, rows: pd.DataFrame) -> str:
+    if stood_in(rows).any():
+        versions = {str(text).removesuffix(" (stand-in)") for text in rows["engine_version"].dropna()}
+        told = ", ".join(sorted(versions)) or "of unknown version"
+        return f"a stand-in ran, {told}, not {engine(name)} itself"
+    if why := registry.untested(name):
+        return f"{UNTESTED}, {engine(name)}: its adapter met no real server while it was written: {why}"
+    return ""
+
+
+def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are a stand-in's."""
+    return rows["stand_in"].fillna(False).astype(bool)
+
+
+def mark(said: str, *, stand_in: bool) -> str:
+    """Return the mark of a number, to stand behind it in a table; empty when nothing must be said of it."""
+    return STAND_IN if stand_in else UNTESTED if said else ""
+
+
+def versions(rows: pd.DataFrame) -> dict[str, str]:
+    """Return the versions of each engine's servers, those of stand-ins and of untested adapters marked as such."""
+    rows = rows.dropna(subset=["engine", "engine_version"])
+    found = {}
+    for name, some in rows[rows["engine_version"] != ""].groupby("engine"):
+        text = ", ".join(sorted(set(some["engine_version"])))
+        word = mark(registry.untested(str(name)), stand_in=bool(stood_in(some).any()))
+        found[str(name)] = text if not word or word in text else f"{text} ({word})"
+    return found

@@ -1,0 +1,258 @@
+"""What a figure draws, one row a mark: a printed number, or the mean of this machine's blocks with its interval."""
+
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from benchbook import stats, studies
+from benchbook.evidence import Evidence
+from benchbook.plots.names import STACKS, caveats, stood_in
+
+COLUMNS: Final = (
+    "panel",  # the part of the figure
+    "level",  # the row of a dot plot, the x of a line plot
+    "series",
+    "source",  # published or here
+    "value",  # NaN where the paper prints only a bound: low..high is then a band
+    "low",
+    "high",
+    "blocks",  # 0 for a printed number
+    "unit",
+    "censored",
+    "stand_in",
+    "caveat",  # what must be said of the server or its adapter
+    "printed",  # a printed number as it stands in the paper
+)
+"""Columns of the points of every figure, and of its CSV."""
+
+Way: TypeAlias = Mapping[str, Any]
+"""The level of each factor that a figure does not show."""
+
+_MARK: Final = ["cell_id", "block", "operation", "role", "format", "codec"]
+_PLACE: Final = ["panel", "level", "series"]
+_UNSAID: Final[dict[str, Any]] = {
+    **{"panel": "", "series": "", "blocks": 0},
+    **{"censored": False, "stand_in": False, "caveat": "", "printed": ""},
+}
+
+
+def each(table: pd.DataFrame) -> Iterator[Any]:
+    """Yield a frame's rows as named tuples, whose fields' types pandas cannot tell."""
+    yield from table.itertuples()
+
+
+def where(table: pd.DataFrame, **levels: Any) -> pd.DataFrame:
+    """Return the rows in which each column has that level, or one of those levels."""
+    for name, level in levels.items():
+        table = table[table[name].isin(level if isinstance(level, list | tuple) else [level])]
+    return table
+
+
+def paper(evidence: Evidence, study: str, source: str) -> pd.DataFrame:
+    """Return the numbers that one table, figure or section of a paper prints."""
+    return where(evidence.published, study=study, source=source)
+
+
+def wide(evidence: Evidence, study: str) -> pd.DataFrame:
+    """Return a study's block means with one row a cell, block, operation and role, and one column a metric.
+
+    Metrics are those stored and those derived from them. The cells' parameters become columns too, and the ``lane`` is
+    always known; the second arms of A/A pairs are left out, being controls. A censored wait stands at the time waited,
+    and is marked.
+    """
+    means = where(evidence.means, study=study)
+    means = means[means["arm"].fillna("a") == "a"].fillna({"format": "", "codec": ""})
+    if means.empty:
+        return pd.DataFrame(columns=[*{**dict.fromkeys(means), **studies.load(study).Parameters.model_fields}])
+    marks = means.groupby(_MARK)
+    known = marks.first().drop(columns=["metric", "value", "unit", "source"])
+    metrics = means.pivot(index=_MARK, columns="metric", values="at_least")
+    table = known.assign(censored=marks["censored"].any()).join(metrics).reset_index()
+    parsed = {text: json.loads(text or "{}") for text in table["parameters"].fillna("{}").unique()}
+    parameters = pd.DataFrame([parsed[text] for text in table["parameters"].fillna("{}")])
+    for name in parameters.columns.intersection(table.columns):  # what a row says of itself stands
+        parameters[name] = table[name].where(table[name].notna() & (table[name] != ""), parameters[name])
+    table = table.drop(columns=parameters.columns, errors="ignore").join(parameters)
+    return table.assign(lane=table["lane"].fillna("python"))
+
+
+def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
+    """Keep one level of each factor that a figure does not show: the paper's where it ran, else one that did.
+
+    Returns
+    -------
+    tuple
+        The rows kept, and a note for every factor whose level is not the paper's.
+    """
+    notes = []
+    for factor, wanted in preferred.items():
+        if table.empty or factor not in table:
+            continue
+        present = table[factor].dropna().unique()
+        level = wanted if wanted in present or not len(present) else sorted(present, key=str)[0]
+        if level != wanted:
+            notes.append(f"{factor} = {level} here, {wanted} in the paper's way")
+        table = table[table[factor].isna() | (table[factor] == level)]
+    return table, notes
+
+
+def here(
+    table: pd.DataFrame,
+    metric: str,
+    *,
+    unit: str,
+    scale: float = 1.0,
+    over: str | None = None,
+    **places: "pd.Series[Any] | str",
+) -> pd.DataFrame:
+    """Return the points of this machine: mean of the blocks' means and its 95 % t interval.
+
+    Parameters
+    ----------
+    table
+        Rows from `wide`, already `chosen`.
+    metric
+        The column that is drawn; it may be missing.
+    unit, scale
+        The unit drawn, and how many of it one of the column's is.
+    over
+        A factor whose levels are averaged in each block with equal weight, in blocks that have them all.
+    places
+        ``panel``, ``level`` and ``series`` of each row, or one for all.
+    """
+    if metric not in table:
+        return joined()
+    marked = table.assign(source="here", drawn=table[metric] * scale, **{name: places.get(name, "") for name in _PLACE})
+    groups = marked.dropna(subset=["drawn", "level"]).groupby(_PLACE, sort=False)
+    rows = [dict(zip(_PLACE, key, strict=True)) | _point(group, unit, over) for key, group in groups]
+    return pd.DataFrame(rows, columns=list(COLUMNS))
+
+
+def _point(group: pd.DataFrame, unit: str, over: str | None) -> dict[str, Any]:
+    levels = group.pivot_table(index="block", columns=over or "source", values="drawn")
+    means = levels.dropna().mean(axis=1).to_numpy(dtype=float)
+    interval = stats.mean_interval(means)
+    return {
+        "source": "here",
+        "value": interval.estimate,
+        "low": interval.low,
+        "high": interval.high,
+        "blocks": len(means),
+        "unit": unit,
+        "censored": bool(group["censored"].any()),
+        "stand_in": bool(stood_in(group).any()),
+        "caveat": "; ".join(caveats(group).values()),
+        "printed": "",
+    }
+
+
+def printed(rows: pd.DataFrame, *, unit: str, **places: "pd.Series[Any] | str") -> pd.DataFrame:
+    """Return the points of the paper, of rows as `benchbook.evidence.published` returns them; misprints get a star."""
+    text = rows["printed"].where(rows["note"].fillna("") == "", rows["printed"] + " *")
+    points = rows[["value"]].astype(float).assign(low=np.nan, high=np.nan, source="published", unit=unit)
+    return points.assign(**_UNSAID | places | {"printed": text})[list(COLUMNS)].reset_index(drop=True)
+
+
+def framed(rows: Iterable[Mapping[str, Any]], **about: Any) -> pd.DataFrame:
+    """Return points of which each row says what is its own, and `about` what all have; of the rest nothing is said."""
+    points = pd.DataFrame([{**_UNSAID, **about, **row} for row in rows])
+    return points.reindex(columns=[*dict.fromkeys([*COLUMNS, *points])])
+
+
+def joined(*parts: pd.DataFrame) -> pd.DataFrame:
+    """Return all points as one frame, in the order given."""
+    full = [part for part in parts if len(part)]
+    return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=list(COLUMNS))
+
+
+def remarks(points: pd.DataFrame, levels: Mapping[str, Any]) -> list[str]:
+    """Say what a figure's reader must know: blocks, missing levels, censored values, stand-ins.
+
+    Parameters
+    ----------
+    points
+        What is drawn.
+    levels
+        The paper's levels, by their names in print, each the ``panel`` or the ``level`` of its points.
+    """
+    mine = points[points["source"] == "here"]
+    if mine.empty:
+        return ["not run in this profile: nothing of this machine to show"]
+    present = {*mine["level"], *mine["panel"]}
+    absent = [name for name, level in levels.items() if level not in present]
+    said = [f"here: {counted(mine['blocks'])}", *not_run(absent)]
+    said += ["an arrow marks a wait that ran out: the true value is larger"] if mine["censored"].any() else []
+    return said + sorted(set(mine["caveat"]) - {""})
+
+
+def counted(blocks: Iterable[float], a_side: str = "") -> str:
+    """Say of how many blocks values are: the fewest and the most, and that one block has no interval."""
+    ends = sorted({int(count) for count in blocks})
+    if ends == [1]:
+        return "1 block, so no interval"
+    return f"{' to '.join(dict.fromkeys(f'{count}' for count in (ends[0], ends[-1])))} blocks{a_side}"
+
+
+def not_run(absent: Sequence[str]) -> list[str]:
+    """Say what did not run; nothing when all did."""
+    return [f"not run in this profile: {'; '.join(absent)}"] if absent else []
+
+
+def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
+    """Return the rows of each stack that ran, by its name in print; of Python none when nothing ran at all."""
+    found = {name: table[table["lane"] == lane] for lane, name in STACKS.items()}
+    return {name: rows for name, rows in found.items() if len(rows)} or {STACKS["python"]: table}
+
+
+def settled(
+    table: pd.DataFrame, way: Way, own: Mapping[str, Way] | None = None
+) -> tuple[dict[str, pd.DataFrame], list[str]]:
+    """Keep of each stack's rows one level of each factor that is not shown, as `chosen` does.
+
+    Parameters
+    ----------
+    table
+        Rows from `wide`.
+    way, own
+        The preferred levels, and by a stack's name those which are its own.
+    """
+    kept, notes = {}, []
+    for stack, rows in ran(table).items():
+        kept[stack], said = chosen(rows, {**way, **(own or {}).get(stack, {})})
+        notes += said if stack == STACKS["python"] else [f"{stack}: {note}" for note in said]
+    return kept, notes
+
+
+def side_by_side(
+    theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
+) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points with a panel for each stack beside the next, the paper's in all of them; and the panels.
+
+    Where Python alone ran, panels keep their names.
+    """
+    if list(mine) == [STACKS["python"]]:
+        return joined(theirs, *mine.values()), list(panels)
+
+    def named(panel: str, stack: str) -> str:
+        return f"{panel}, {stack}" if panel else stack
+
+    parts = [
+        part.assign(panel=[named(panel, stack) for panel in part["panel"]])
+        for stack, some in mine.items()
+        for part in (theirs, some)
+    ]
+    return joined(*parts), [named(panel, stack) for panel in panels for stack in mine]
+
+
+def headed(mine: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+    """Return each stack's part by what it is headed with in a table: ``here`` where Python alone ran."""
+    return {"here" if list(mine) == [STACKS["python"]] else f"{stack}, here": some for stack, some in mine.items()}
+
+
+def by_source(theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points for a table, each stack's with a source of its own; and the sources."""
+    heads = headed(mine)
+    return joined(theirs, *(some.assign(source=head) for head, some in heads.items())), ["published", *heads]

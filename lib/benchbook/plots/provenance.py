@@ -1,0 +1,123 @@
+"""Where numbers come from: machine, dates, versions and profile, beside each figure and beside the papers' set-ups."""
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence import DERIVED, Evidence
+from benchbook.plots import names
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.names import versions
+from benchbook.plots.points import paper, where
+from benchbook.plots.tables import NOT_PRINTED, misprints
+
+Environments = list[dict[str, Any]]
+
+_DERIVED: Final = frozenset(one.metric for one in DERIVED)
+_FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s"}
+
+
+def environments(observations: pd.DataFrame) -> Environments:
+    """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
+    if "environment" not in observations:
+        return []
+    found = {}
+    for text in observations["environment"].dropna().unique():
+        stable = {key: value for key, value in json.loads(text).items() if key not in _FLEETING}
+        found[json.dumps(stable, sort_keys=True)] = stable
+    return [found[key] for key in sorted(found)]
+
+
+def distinct(cells: Environments, key: str) -> str:
+    """Return the values of one key, joined; empty when none is known."""
+    return ", ".join({str(one[key]): None for one in cells if one.get(key) not in (None, "")})
+
+
+def memory(cells: Environments) -> str:
+    """Return how much memory the machines have."""
+    return ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in cells if one.get("memory")}))
+
+
+def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
+    """Return when the first and the last value's measuring began; nothing without values."""
+    first = observations["started_at"].dropna()
+    last = observations["last_started_at"].dropna() if "last_started_at" in observations else first
+    return [first.min(), last.max()] if len(first) else []
+
+
+def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
+    """Return what is written beside each figure; it depends on the observations only, never on when it was drawn."""
+    machine = environments(means)
+    return {
+        "profile": profile,
+        "host_cpu": distinct(machine, "cpu"),
+        "cores": distinct(machine, "cores_usable"),
+        "kernel": distinct(machine, "kernel"),
+        "python": distinct(machine, "python"),
+        "file_system": distinct(machine, "file_system"),
+        "measured": [f"{moment:%Y-%m-%d}" for moment in span(means)],
+        "engine_versions": versions(means),
+        "blocks": sorted({int(block) for block in means["block"].dropna()}),
+        "values": int(means.loc[~means["metric"].isin(_DERIVED), "rows"].sum()),
+    }
+
+
+HERE: Final[dict[str, Callable[[Environments], str]]] = {
+    "processor": lambda cells: distinct(cells, "cpu"),
+    "processors": lambda cells: distinct(cells, "cores_usable"),
+    "cores": lambda cells: distinct(cells, "cores"),
+    "memory": memory,
+    "operating system": lambda cells: distinct(cells, "kernel"),
+    "operating system, Ubuntu": lambda cells: distinct(cells, "kernel"),
+    "Python": lambda cells: distinct(cells, "python"),
+    "JVM": lambda cells: f"none: {distinct(cells, 'python')}" if cells else "",
+    "word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else "",
+    "disk": lambda cells: distinct(cells, "file_system"),
+    "workstations": lambda cells: "1 (client and server on one machine)" if cells else "",
+    "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
+}
+"""What stands in this machine's column for a row of the papers' set-up."""
+
+
+def setup(evidence: Evidence, *, study: str, source: str, about: str, rows: Sequence[str] = ()) -> Exhibit:
+    """Set what a paper measured on and with, this machine beside it.
+
+    Parameters
+    ----------
+    source, rows
+        Where the paper describes it, and which rows; all when empty. A table has a column a node.
+    about
+        What it is, for the title.
+    """
+    theirs = paper(evidence, study, source)
+    theirs = where(theirs, row=rows) if rows else theirs
+    mine = where(evidence.means, study=study)
+    machine, servers = environments(mine), {names.engine(key): text for key, text in versions(mine).items()}
+    marked = theirs.assign(marked=theirs["printed"].where(theirs["note"] == "", theirs["printed"] + " *"))
+    frame = _nodes(marked) if source.startswith("Table") else _list(marked)
+    here = {row: HERE[row](machine) if row in HERE else servers.get(row, "") for row in frame["Item"]}
+    frame["This machine"] = frame["Item"].map(here).replace("", NOT_PRINTED)
+    said = list(names.caveats(mine).values())
+    if source == "Table II":  # which names no server
+        servers, said = {}, []
+    if extra := [{"Item": name, "This machine": text} for name, text in servers.items() if name not in here]:
+        frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
+    notes = said if machine else ["not run in this profile"]
+    return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(theirs)))
+
+
+def _nodes(theirs: pd.DataFrame) -> pd.DataFrame:
+    """Return one column a node, as the paper sets it."""
+    order = list(dict.fromkeys(theirs["row"]))
+    table = theirs.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
+    table = table[[node for node in ("master", "slave", "client") if node in table]]
+    return table.rename(columns=str.capitalize).rename_axis("Item").reset_index().rename_axis(None, axis=1)
+
+
+def _list(theirs: pd.DataFrame) -> pd.DataFrame:
+    """Return one column of what a section says."""
+    told = theirs["column"] + ": " + theirs["marked"]
+    texts = told.groupby(theirs["row"], sort=False).agg("; ".join)
+    return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})

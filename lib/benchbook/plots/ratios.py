@@ -1,0 +1,260 @@
+"""Comparisons as ratios: the paper's hollow, this machine's with its 95 % interval, a study's own or all studies'."""
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence import STUDIES, Evidence
+from benchbook.plots import names
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.points import Way, counted, each, framed, joined, settled, where
+
+METRICS: Final = {
+    "wall_time": "time",
+    "elapsed_time": "time",
+    "cpu_time": "CPU time",
+    "size": "size",
+    "bandwidth": "bandwidth",
+    "bytes_received": "bytes",
+    "cpu_percent": "share of the CPU",
+    "cpu_user_percent": "user CPU share",
+    "cpu_system_percent": "system CPU share",
+    "memory_percent": "memory share",
+    "memory_rss_mb": "resident memory",
+    "memory_change_kb": "new memory",
+}
+"""What is compared as a ratio, in print. The ratio of times an object is that of the times: it stands in the tables."""
+
+
+def sides(row: Any) -> str:
+    """Return a comparison's sides in words."""
+    return f"{row.a} / {row.b}"
+
+
+def of_n(row: Any) -> str:
+    """Return a comparison's number of records, objects or books."""
+    return f"n = {int(row.n):,}"
+
+
+def quantity(row: Any) -> str:
+    """Return what is compared, and of which role."""
+    return f"{METRICS[row.metric]}, {row.role}"
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """A figure of one study's comparisons of one kind; called with the evidence it draws itself.
+
+    Parameters
+    ----------
+    study, comparison
+        As the table of comparisons names them.
+    title
+        What is over what.
+    row, panel, series
+        Where a comparison is drawn.
+    way, own
+        The levels of factors that are not shown, as `points.settled` takes them.
+    keep
+        Operations; all when empty.
+    over
+        The one side that all others are drawn over; every pair as it stands when empty.
+    panels
+        Their order; as they come when empty.
+    abreast
+        How many panels stand side by side.
+    one_n
+        Whether only the largest n is drawn that most rows have.
+    """
+
+    study: str
+    comparison: str
+    title: str
+    row: Callable[[Any], str]
+    way: Way
+    own: Mapping[str, Way] = field(default_factory=dict)
+    panel: Callable[[Any], str] = of_n
+    series: Callable[[Any], str] = lambda row: ""
+    keep: tuple[str, ...] = ()
+    over: str = ""
+    panels: tuple[str, ...] = ()
+    abreast: int = 4
+    one_n: bool = False
+
+    def __call__(self, evidence: Evidence) -> Exhibit:
+        """Draw the ratios; the published ones come with the comparisons."""
+        points, notes = self._drawn(evidence)
+        title = f"{self.study}: {self.title}"
+        if len(only := set(points["series"])) == 1 and (pair := only.pop()):
+            points, title = points.assign(series=""), f"{self.study}: {pair}" if "/" in pair else title
+        present = list(dict.fromkeys(points["panel"]))
+        panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
+        columns = -(-len(panels) // -(-len(panels) // self.abreast))
+        rows = _ordered(list(dict.fromkeys(points["level"])))
+        return figure(points, title, rows, notes, panels, columns)
+
+    def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str]]:
+        """Return the points, and what must be said of them."""
+        table = where(evidence.comparisons, study=self.study, comparison=self.comparison, metric=list(METRICS))
+        table = where(table, operation=self.keep) if self.keep else table
+        table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
+        by_stack, notes = settled(with_settings(table), self.way, self.own)
+        kept = pd.concat(by_stack.values())
+        order = [name for name in ("case", "attributes", "model", "n") if name in kept]
+        kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
+        rows = [_over(row, self.over) for row in each(kept) if row.ratio == row.ratio and _has(row, self.over)]
+        if self.one_n:
+            rows, notes = of_one_n(rows, notes)
+        said = names.caveats(where(evidence.means, study=self.study))
+        points = joined(*(
+            points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, said)) for row in rows
+        ))  # fmt: skip
+        return points, [*_said(points), *notes]
+
+
+def figure(
+    points: pd.DataFrame,
+    title: str,
+    rows: Sequence[str],
+    notes: Sequence[str],
+    panels: Sequence[str] = ("",),
+    columns: int | None = None,
+) -> Exhibit:
+    """Return points drawn as ratios, around the line at 1."""
+    drawing = dots(
+        points, title=title, axis="ratio", rows=rows, panels=panels, notes=notes, reference=1.0, columns=columns
+    )
+    return Exhibit(title, points, tuple(notes), drawing)
+
+
+def with_settings(table: pd.DataFrame) -> pd.DataFrame:
+    """Return comparisons with a column for each of their settings, the lane always among them."""
+    settings = pd.DataFrame([*table["settings"]], index=table.index)
+    lane = [one.get("lane") or "python" for one in table["settings"]]
+    return table.join(settings.drop(columns=[name for name in settings if name in table])).assign(lane=lane)
+
+
+def by_condition(
+    table: pd.DataFrame, factors: Sequence[str], way: Way, own: Mapping[str, Way] | None = None
+) -> tuple[dict[tuple[Any, ...], Any], list[str]]:
+    """Return the comparisons of a table by stack and the levels of some factors, and what must be said of them."""
+    by_stack, notes = settled(with_settings(table), way, own)
+    every = ((stack, row) for stack, rows in by_stack.items() for row in each(rows))
+    return {(stack, *(getattr(row, name) for name in factors)): row for stack, row in every}, notes
+
+
+def blocks_a_side(counts: Iterable[float]) -> str:
+    """Say of how many blocks a side the ratios are."""
+    return f"here: ratio of the blocks' means, {counted(counts, ' a side')}"
+
+
+def of_one_n(rows: list[Any], notes: list[str]) -> tuple[list[Any], list[str]]:
+    """Return the rows of one n, the largest of those that most have, and the notes with which it is."""
+    if not rows:
+        return rows, notes
+    counts = Counter(row.n for row in rows)
+    n = max(counts, key=lambda one: (counts[one], one))
+    others = "; the other n are in the table of comparisons" if len(counts) > 1 else ""
+    return [row for row in rows if row.n == n], [*notes, f"all at n = {int(n):,}{others}"]
+
+
+def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
+    """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
+    about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
+    flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
+    return framed(beside(row, row.published_ratio, min(int(row.n_a), int(row.n_b))), unit="ratio", **about, **flags)
+
+
+def beside(row: Any, published: float, blocks: int) -> list[dict[str, Any]]:
+    """Return the paper's ratio, where it prints one, and this machine's."""
+    here = {"source": "here", "value": row.ratio, "low": row.low, "high": row.high, "blocks": blocks}
+    return [here] if published != published else [{"source": "published", "value": published}, here]
+
+
+def _has(row: Any, side: str) -> bool:
+    """Return whether a comparison has that side; an empty one means any."""
+    return not side or side in (row.side_a, row.side_b)
+
+
+def _over(row: Any, side: str) -> Any:
+    """Return a comparison with that side below the line; as it stands when it has no such side above it."""
+    if row.side_a != side:
+        return row
+    swapped = {"a": row.b, "b": row.a, "side_a": row.side_b, "side_b": row.side_a, "n_a": row.n_b, "n_b": row.n_a}
+    ratios = {"ratio": 1 / row.ratio, "low": 1 / row.high, "high": 1 / row.low}
+    return row._replace(**swapped, **ratios, published_ratio=1 / row.published_ratio)
+
+
+def _about(row: Any, said: Mapping[str, str]) -> str:
+    """Return what must be said of a comparison's engines, of what is said of all engines."""
+    engines = dict.fromkeys((row.side_a, row.side_b, row.settings.get("engine")))
+    return "; ".join(said[engine] for engine in engines if engine in said)
+
+
+def _said(points: pd.DataFrame) -> list[str]:
+    mine = points[points["source"] == "here"]
+    if mine.empty:
+        return ["not run in this profile: nothing of this machine to compare"]
+    return [
+        blocks_a_side(mine["blocks"]),
+        "right of 1: the first named is larger or slower",
+        *sorted(set(mine["caveat"]) - {""}),
+    ]
+
+
+def _ordered(rows: list[str]) -> list[str]:
+    """Bring engines into the papers' order, and rows that begin alike (up to a colon) together, else as they come."""
+    if set(rows) <= set(names.ENGINES.values()):
+        return names.ordered(set(rows))
+    first = {row.partition(":")[0]: rank for rank, row in reversed(list(enumerate(rows)))}
+    return sorted(rows, key=lambda row: first[row.partition(":")[0]])
+
+
+@dataclass(frozen=True)
+class Headline:
+    """One comparison that says what a paper is about, and how it is called.
+
+    Parameters
+    ----------
+    label
+        The sides, in print.
+    operation, metric, role, comparison
+        As the table of comparisons names them.
+    sides
+        Both sides; those of every pair when None.
+    where
+        Settings that it must have.
+    """
+
+    label: str
+    operation: str
+    metric: str
+    role: str = "client"
+    comparison: str = "XML against JSON"
+    sides: tuple[str, str] | None = None
+    where: Mapping[str, Any] = field(default_factory=dict)
+
+
+def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
+    """Draw each study's headlines on one sheet; the published ratios come with the comparisons."""
+    points = joined(*(_headline(evidence, study, one) for study, some in headlines.items() for one in some))
+    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
+    notes = ["each at the largest n that ran; right of 1: the first named is larger or slower"]
+    notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
+    return figure(points, "Five studies: published and here", list(dict.fromkeys(points["level"])), notes)
+
+
+def _headline(evidence: Evidence, study: str, headline: Headline) -> pd.DataFrame:
+    quantity = {"operation": headline.operation, "metric": headline.metric, "role": headline.role}
+    fits = where(evidence.comparisons, study=study, comparison=headline.comparison, **quantity)
+    wanted = {"lane": "python", **headline.where}
+    for row in each(fits[fits["ratio"].notna()].sort_values("n", ascending=False, kind="stable")):
+        alike = wanted.items() <= ({"lane": "python"} | row.settings).items()
+        if alike and headline.sides in (None, (row.side_a, row.side_b)):
+            level = f"{study}: {headline.label}, {METRICS[headline.metric]} (n = {int(row.n):,})"
+            return points_of(row, level)
+    return joined()
