@@ -131,6 +131,12 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("sentence: 12", "sentence: 12, none: y", 5, "'none' stands here twice"),
         ("section: results, sentence: 12", "section: abstract, sentence: 4", 5, "stands here twice"),
         ("- id: crud.insert.linear", "- id: tcp.insert.linear", 28, "the id begins with the study: crud"),
+        (
+            "- id: crud.insert.linear",
+            "- id: crud.insert.mongodb-first",
+            28,
+            "crud.insert.mongodb-first stands here twice",
+        ),
         ("study: crud", "study: tcp", 1, "the study of this file, crud"),
         ("margins:", "margin:", 2, "no section 'margin': did you mean 'margins'?"),
         (

@@ -45,28 +45,13 @@ class Words(RootModel[Called]):
 
 @dataclass(frozen=True)
 class Claims:
-    """What one paper claims.
+    """What one paper claims and compares."""
 
-    Parameters
-    ----------
-    study
-        Its study.
-    sentences
-        Its comparative sentences, in the paper's order.
-    claims
-        What they claim.
-    comparisons
-        What is compared there.
-    published, called
-        Where it prints what is compared, and what it calls the levels there.
-    """
-
-    study: str
-    sentences: tuple[Sentence, ...]
-    claims: tuple[Claim, ...]
+    sentences: tuple[Sentence, ...] = ()  # those that compare, in the paper's order
+    claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
-    published: tuple[PublishedAt, ...] = ()
-    called: Called = field(default_factory=dict)
+    published: tuple[PublishedAt, ...] = ()  # where it prints what is compared
+    called: Called = field(default_factory=dict)  # and what it calls the levels there
 
 
 def claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -83,7 +68,7 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
         When a file is wrong.
     """
     found = _all(paths.claims(), paths.published())
-    return tuple(claim for one in found if study in (None, one.study) for claim in one.claims)
+    return tuple(claim for slug, one in found.items() if study in (None, slug) for claim in one.claims)
 
 
 def sentences(study: str) -> tuple[Sentence, ...]:
@@ -102,21 +87,14 @@ def published_at(study: str) -> tuple[tuple[PublishedAt, ...], Called]:
 
 
 def _of(study: str) -> Claims:
-    return next((one for one in _all(paths.claims(), paths.published()) if one.study == study), Claims(study, (), ()))
+    return _all(paths.claims(), paths.published()).get(study, Claims())
 
 
 @cache
-def _all(folder: Path, published: Path) -> tuple[Claims, ...]:
+def _all(folder: Path, published: Path) -> dict[str, Claims]:
     """Return every file of a folder; `published` only keeps apart what was checked against other numbers."""
     files = sorted(folder.glob("*.yaml"), key=lambda file: [*SLUGS, file.stem].index(file.stem))
-    found = tuple(read(file) for file in files)
-    owner: dict[str, str] = {}
-    for one in found:
-        for claim in one.claims:
-            if claim.id in owner:
-                raise InputError(f"{folder.name}/{one.study}.yaml", f"{claim.id} stands here twice")
-            owner[claim.id] = one.study
-    return found
+    return {file.stem: read(file) for file in files}
 
 
 def read(path: Path) -> Claims:
@@ -136,13 +114,18 @@ def read(path: Path) -> Claims:
     if study not in SLUGS or study != path.stem:
         raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
     margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
-    stated_claims = tuple(_claim(item, study, margins) for item in _items(parts, "claims"))
+    found: dict[str, Claim] = {}
+    for item in _items(parts, "claims"):
+        claim = _claim(item, study, margins)
+        if claim.id in found:
+            raise InputError(item.where, f"{claim.id} stands here twice")
+        found[claim.id] = claim
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
-    _mapped(parts, stated, [claim.id for claim in stated_claims])
+    _mapped(parts, stated, [*found])
     compared = tuple(_comparison(item, study) for item in _items(parts, "comparisons"))
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
     called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
-    return Claims(study, stated, stated_claims, compared, printed, called)
+    return Claims(stated, tuple(found.values()), compared, printed, called)
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
