@@ -12,7 +12,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 
 from typing_extensions import override
 
@@ -26,7 +26,7 @@ from benchbook.databases.engine import (
     Options,
 )
 from benchbook.datasets import Dataset
-from benchbook.deployment import Deployment, Role
+from benchbook.deployment import Deployment, Node, Role
 from benchbook.schemas import Schema
 
 MARKER: Final = "benchbook_marker"
@@ -56,9 +56,12 @@ class Marker:
 
 
 class Namespace(ABC):
-    """A namespace on one node; what the driver raises passes through."""
+    """A namespace on one node, seen through an adapter's session with it; what the driver raises passes through."""
 
     title: str  # what it is to a reader: ``the database benchbook``
+
+    def __init__(self, session: Any) -> None:
+        self._session = session
 
     @abstractmethod
     def marker(self) -> Marker | None:
@@ -142,6 +145,8 @@ S = TypeVar("S", bound=Session)
 class Connected(Engine):
     """Connects when it is made; an adapter adds its sessions, its namespace and its verbs."""
 
+    namespace: ClassVar[type[Namespace]]
+
     def __init__(self, deployment: Deployment, options: Options) -> None:
         super().__init__(deployment, options)
         self._closing = ExitStack()
@@ -181,13 +186,17 @@ class Connected(Engine):
     def close(self) -> None:
         self._closing.close()
 
-    @abstractmethod
     def _connect(self) -> None:
-        """Open a session with each node; `_kept` sees to it that they are closed."""
+        """Open a session with each node."""
+        self._sessions = {node.role: self._session(node) for node in self.deployment.nodes}
 
     @abstractmethod
+    def _session(self, node: Node) -> Any:
+        """Return a new session with a node, which answers; `_kept` sees to it that it is closed."""
+
     def _namespaces(self) -> Mapping[Role, Namespace]:
         """Return each node's namespace."""
+        return {role: self.namespace(session) for role, session in self._sessions.items()}
 
     @abstractmethod
     def _begin(self, schema: Schema) -> None:

@@ -196,13 +196,10 @@ class DocumentTable(Table):
 class SQLNamespace(Namespace):
     """What is called ``benchbook``; the marker is the only row of a table, and what is not empty is not dropped."""
 
+    title = "the schema benchbook"
     kind: ClassVar[str] = "SCHEMA"
     there: ClassVar[str]  # a query that returns a row when the namespace is there
     listed: ClassVar[str]  # a query for the names of all in it
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-        self.title = f"the {self.kind.lower()} benchbook"
 
     @override
     def exists(self) -> bool:

@@ -22,6 +22,7 @@ _TRIES = 5
 _READY_S = 60.0
 _RUN_S = 180.0
 _STOP_S = 10.0
+_PATIENCE_S = 30.0
 _POLL_S = 0.01
 _LOG_B = 1 << 18
 
@@ -181,6 +182,15 @@ class Fleet:
     def _give(self, path: Path) -> None:
         if self.user is not None:
             shutil.chown(path, self.user)
+
+
+def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> None:
+    """Wait until a condition holds; `ServerError`, with what `failure` says, when that takes too long."""
+    deadline = time.monotonic() + _PATIENCE_S
+    while not condition():
+        if time.monotonic() > deadline:
+            raise ServerError(f"{failure()} within {_PATIENCE_S:.0f} s")
+        time.sleep(_POLL_S)
 
 
 def free_port() -> int:

@@ -31,7 +31,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Polled
-from benchbook.deployment import Role
+from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
 from benchbook.servers.address import location
 
@@ -57,32 +57,32 @@ def _connect(url: str) -> tuple[ArangoClient, Any]:
 class _Database(Namespace):
     """The database that the address names, which is its user's: taken only when it is empty. It has met no server."""
 
-    def __init__(self, database: Any) -> None:
-        self._database = database
-        self.title = f"the database {database.name}"
+    def __init__(self, session: Any) -> None:
+        super().__init__(session)
+        self.title = f"the database {session.name}"
 
     def marker(self) -> Marker | None:
-        found = self._database.collection(MARKER).get("0") if self._database.has_collection(MARKER) else None
+        found = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
         return Marker.from_json(found["marker"]) if found else None
 
     def exists(self) -> bool:
         return True
 
     def contents(self) -> list[str]:
-        found = [one["name"] for one in self._database.collections() if not one["system"]]
-        return [name for name in (*found, *(one["name"] for one in self._database.views())) if name != MARKER]
+        found = [one["name"] for one in self._session.collections() if not one["system"]]
+        return [name for name in (*found, *(one["name"] for one in self._session.views())) if name != MARKER]
 
     def mark(self, marker: Marker) -> None:
-        if not self._database.has_collection(MARKER):
-            self._database.create_collection(MARKER)
-        self._database.collection(MARKER).insert({"_key": "0", "marker": marker.to_json()}, overwrite=True)
+        if not self._session.has_collection(MARKER):
+            self._session.create_collection(MARKER)
+        self._session.collection(MARKER).insert({"_key": "0", "marker": marker.to_json()}, overwrite=True)
 
     def drop(self, stores: Sequence[str]) -> None:
         for name in stores:
-            self._database.delete_collection(name, ignore_missing=True)
+            self._session.delete_collection(name, ignore_missing=True)
 
     def unmark(self, marker: Marker) -> None:
-        self._database.delete_collection(MARKER)
+        self._session.delete_collection(MARKER)
 
 
 def document(record: Mapping[str, Any], key: str) -> dict[str, Any]:
@@ -114,6 +114,7 @@ class ArangoDB(Polled):
 
     name = "arangodb"
     product = "arangodb"
+    namespace = _Database
     model = "document"
     driver = f"python-arango {version('python-arango')}"
     raises = (ArangoError, RequestException, orjson.JSONEncodeError, OSError)
@@ -175,14 +176,13 @@ class ArangoDB(Polled):
 
     def _connect(self) -> None:
         self._sync = _SYNC[self.options.durability]
-        self._databases = {}
-        for node in self.deployment.nodes:
-            client, self._databases[node.role] = _connect(node.url)
-            self._kept(client)
-        self._database = self._databases["primary"]
+        super()._connect()
+        self._database = self._sessions["primary"]
 
-    def _namespaces(self) -> dict[Role, _Database]:
-        return {role: _Database(database) for role, database in self._databases.items()}
+    def _session(self, node: Node) -> Any:
+        client, database = _connect(node.url)
+        self._kept(client)
+        return database
 
     def _store(self, schema: Schema) -> str:
         return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
@@ -203,7 +203,7 @@ class ArangoDB(Polled):
         """Return the primary's last log tick, or that up to which the replica has processed it: 0 before the first."""
         if role == "primary":
             return int(_state(self._database, "/_api/replication/logger-state")["lastLogTick"])
-        applier = _state(self._databases[role], "/_api/replication/applier-state")
+        applier = _state(self._sessions[role], "/_api/replication/applier-state")
         return int(applier.get("lastProcessedContinuousTick") or 0)
 
     def _records(self, role: Role, query: str, **values: Any) -> list[dict[str, Any]]:
@@ -217,4 +217,4 @@ class ArangoDB(Polled):
 
     def _run(self, role: Role, query: str, **values: Any) -> Any:
         values |= {"@all": self._name}
-        return self._databases[role].aql.execute(f"FOR d IN @@all {query}", batch_size=_BATCH, bind_vars=values)
+        return self._sessions[role].aql.execute(f"FOR d IN @@all {query}", batch_size=_BATCH, bind_vars=values)

@@ -48,7 +48,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.deployment import Role
+from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
 
 Document = dict[str, Any]
@@ -211,13 +211,13 @@ _NETWORK: Final = "category=couchbase.network"
 class _BucketNamespace(Namespace):
     """A bucket, which is its user's: it is never made here, and taken only when it is empty. A store is a prefix."""
 
-    def __init__(self, bucket: Bucket) -> None:
-        self._bucket = bucket
-        self.title = f"the bucket {bucket.name}"
+    def __init__(self, session: Bucket) -> None:
+        super().__init__(session)
+        self.title = f"the bucket {session.name}"
 
     def marker(self) -> Marker | None:
         try:
-            return Marker.from_json(self._bucket.documents.get(MARKER).content_as[dict]["marker"])
+            return Marker.from_json(self._session.documents.get(MARKER).content_as[dict]["marker"])
         except DocumentNotFoundException:
             return None
 
@@ -226,22 +226,22 @@ class _BucketNamespace(Namespace):
 
     def contents(self) -> list[str]:
         """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
-        self._bucket.prepare()
-        found = [name for name in self._bucket.beginnings() if name != MARKER]
+        self._session.prepare()
+        found = [name for name in self._session.beginnings() if name != MARKER]
         if found and self.marker() is None:
-            self._bucket.unindex()
+            self._session.unindex()
         return found
 
     def mark(self, marker: Marker) -> None:
-        self._bucket.documents.upsert(MARKER, {"marker": marker.to_json()})
+        self._session.documents.upsert(MARKER, {"marker": marker.to_json()})
 
     def drop(self, stores: Sequence[str]) -> None:
         for store in stores:
-            self._bucket.remove(f"{store}:")
+            self._session.remove(f"{store}:")
 
     def unmark(self, marker: Marker) -> None:
-        self._bucket.documents.remove(MARKER)
-        self._bucket.unindex()
+        self._session.documents.remove(MARKER)
+        self._session.unindex()
 
 
 _STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
@@ -252,6 +252,7 @@ class Couchbase(Compared):
 
     name = "couchbase"
     product = "couchbase"
+    namespace = _BucketNamespace
     model = "document"
     driver = f"couchbase {couchbase.__version__}"
     raises = (CouchbaseException, orjson.JSONEncodeError)
@@ -299,7 +300,7 @@ class Couchbase(Compared):
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._restored(list(self._buckets[role].get(self._prefix)))
+        return self._restored(list(self._sessions[role].get(self._prefix)))
 
     def update(self, key: str, changes: Record) -> None:
         """Read a document, and replace it by itself with the changes."""
@@ -329,24 +330,21 @@ class Couchbase(Compared):
 
     def _connect(self) -> None:
         self._durability = _STRICT if self.options.durability == "strict" else {}
-        self._buckets: dict[Role, Bucket] = {}
-        for node in self.deployment.nodes:
-            kind = StandInBucket if node.stand_in else Bucket
-            self._buckets[node.role] = self._kept(kind(node.url, self._durability))
-        self._bucket = self._buckets["primary"]
+        super()._connect()
+        self._bucket: Bucket = self._sessions["primary"]
         self._documents = self._bucket.documents
+
+    def _session(self, node: Node) -> Bucket:
+        return self._kept((StandInBucket if node.stand_in else Bucket)(node.url, self._durability))
 
     def release(self) -> None:
         """Drop the indexes of every node: replication leaves them out."""
         super().release()
-        for bucket in self._buckets.values():
+        for bucket in self._sessions.values():
             bucket.unindex()
 
-    def _namespaces(self) -> dict[Role, _BucketNamespace]:
-        return {role: _BucketNamespace(bucket) for role, bucket in self._buckets.items()}
-
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        for bucket in self._buckets.values():
+        for bucket in self._sessions.values():
             bucket.prepare()
 
     def _begin(self, schema: Schema) -> None:
@@ -355,8 +353,9 @@ class Couchbase(Compared):
         self.delete_all()
 
     def _index(self, field: str) -> None:
-        for bucket in self._buckets.values():
+        for bucket in self._sessions.values():
             bucket.index(field)
 
     def _stands(self, role: Role) -> Versions:
-        return self._buckets[role].versions(self._prefix)
+        versions: Versions = self._sessions[role].versions(self._prefix)
+        return versions

@@ -41,7 +41,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.datasets import Dataset
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Node, Role, Topology
 from benchbook.schemas import Record, Schema
 
 _PREFIX: Final = "benchbook-"
@@ -57,8 +57,9 @@ class _Databases(Namespace):
 
     title = f"what is called {_PREFIX}…"
 
-    def __init__(self, node: HTTPNode) -> None:
-        self._ask = node.ask
+    def __init__(self, session: HTTPNode) -> None:
+        super().__init__(session)
+        self._ask = session.ask
 
     def marker(self) -> Marker | None:
         found = self._ask("GET", f"/{_MARKER}/marker", none=(404,))
@@ -226,6 +227,7 @@ class CouchDB(Connected):
 
     name = "couchdb"
     product = "couchdb"
+    namespace = _Databases
     model = "document"
     driver = f"urllib3 {urllib3_version}"
     raises = (AnswerError, HTTPError, orjson.JSONEncodeError)
@@ -296,23 +298,20 @@ class CouchDB(Connected):
         self.wait_resolution_ns, self.wait_proof_ns = self._replication.resolution_ns, self._replication.proof_ns
         return caught_up
 
-    def _connect(self) -> None:
-        self._nodes = {node.role: self._kept(HTTPNode(node.url)) for node in self.deployment.nodes}
-        for node in self._nodes.values():
-            node.ask("GET", "/", timeout_s=PATIENCE_S)
+    def _session(self, node: Node) -> HTTPNode:
+        session = self._kept(HTTPNode(node.url))
+        session.ask("GET", "/", timeout_s=PATIENCE_S)
+        return session
 
     def release(self) -> None:
         """Stop all pulls before a database that one reads goes."""
-        for namespace in self._own():
-            for store in marker.stores if (marker := namespace.marker()) else ():
-                namespace.stop_pull(store)
+        for databases in map(_Databases, self._sessions.values()):
+            for store in marker.stores if (marker := databases.marker()) else ():
+                databases.stop_pull(store)
         super().release()
 
-    def _own(self) -> list[_Databases]:
+    def _own(self) -> list[Namespace]:
         return list(self._namespaces().values())
-
-    def _namespaces(self) -> dict[Role, _Databases]:
-        return {role: _Databases(node) for role, node in self._nodes.items()}
 
     def _store(self, schema: Schema) -> str:
         return _PREFIX + re.sub("[^a-z0-9]", "_", schema.name.lower())
@@ -323,9 +322,9 @@ class CouchDB(Connected):
     def _begin(self, schema: Schema) -> None:
         """Make a fresh database on every node, replicated anew, the current one."""
         name = self._store(schema)
-        self._replication = _Replication(self._nodes, self.deployment.topology, name)
+        self._replication = _Replication(self._sessions, self.deployment.topology, name)
         self._wrote = self._replication.wrote
-        self._databases = {role: Database(node, name) for role, node in self._nodes.items()}
+        self._databases = {role: Database(node, name) for role, node in self._sessions.items()}
         self._database = self._databases["primary"]
         self._restore = TypeDecoder(schema)
 
@@ -338,7 +337,7 @@ class CouchDB(Connected):
 
     def _received(self) -> list[Counter]:
         """Return what the stand-in's pulls received."""
-        node = self._nodes["replica"]
+        node = self._sessions["replica"]
         source = "the stand-in's replication sockets (HTTP, headers too)"
         counter = Counter("bytes_received", lambda: float(node.ask("GET", "/_received")["bytes"]), source, 1.0)
         return [] if "bytes_received" in self.gaps else [counter]

@@ -42,7 +42,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.datasets import Dataset
-from benchbook.deployment import Role
+from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
 
 Client = pymongo.MongoClient[dict[str, Any]]
@@ -123,8 +123,9 @@ class _Database(Namespace):
 
     title = f"the database {DATABASE}"
 
-    def __init__(self, client: Client) -> None:
-        self._database = client.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
+    def __init__(self, session: Client) -> None:
+        super().__init__(session)
+        self._database = session.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
 
     def marker(self) -> Marker | None:
         found = self._database[MARKER].find_one()
@@ -152,6 +153,7 @@ class MongoDB(Connected):
 
     name = "mongodb"
     product = "mongodb"
+    namespace = _Database
     model = "document"
     driver = f"pymongo {pymongo.version}"
     raises: ClassVar[tuple[type[Exception], ...]] = (PyMongoError, BSONError, OverflowError)
@@ -180,7 +182,7 @@ class MongoDB(Connected):
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._restored(list(self._clients[role][DATABASE][self._collection.name].find()))
+        return self._restored(list(self._sessions[role][DATABASE][self._collection.name].find()))
 
     @override
     def update(self, key: str, changes: Record) -> None:
@@ -204,13 +206,13 @@ class MongoDB(Connected):
 
     def position(self) -> Position:
         """Return the primary's operation time: that of its last write, as any command's answer states it."""
-        primary = self._clients["primary"]
+        primary = self._sessions["primary"]
         with primary.start_session() as session:
             primary.admin.command("ping", session=session)
             return session.operation_time, session.cluster_time
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        return _log_reaches(self._clients["replica"], position, deadline_s)
+        return _log_reaches(self._sessions["replica"], position, deadline_s)
 
     @override
     def code(self, error: Exception) -> int | str | None:
@@ -223,14 +225,10 @@ class MongoDB(Connected):
         """Return what the driver said, without the topology that it describes after it."""
         return super().text(error).partition(", Timeout: ")[0]
 
-    def _connect(self) -> None:
-        self._clients: dict[Role, Client] = {}
-        for node in self.deployment.nodes:
-            self._clients[node.role] = self._kept(pymongo.MongoClient(node.url, **_settings(self.options.durability)))
-            self._clients[node.role].admin.command("ping")
-
-    def _namespaces(self) -> dict[Role, Namespace]:
-        return {role: _Database(used) for role, used in self._clients.items()}
+    def _session(self, node: Node) -> Client:
+        client: Client = self._kept(pymongo.MongoClient(node.url, **_settings(self.options.durability)))
+        client.admin.command("ping")
+        return client
 
     def _begin(self, schema: Schema) -> None:
         if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
@@ -245,21 +243,22 @@ class MongoDB(Connected):
         self._fresh(parent.schema).insert_many(parent.records)
 
     def _checkpoint(self) -> None:
-        for used in self._clients.values():
+        for used in self._sessions.values():
             used.admin.command("fsync")
 
     def _received(self) -> list[Counter]:
         def read() -> float:
-            status = self._clients["replica"].admin.command("serverStatus")
+            status = self._sessions["replica"].admin.command("serverStatus")
             return float(status["metrics"]["repl"]["network"]["bytes"])
 
         source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
         return [Counter("bytes_received", read, source, 1.0)]
 
     def _fresh(self, schema: Schema) -> Collection[Any]:
-        database = self._clients["primary"][DATABASE]
+        database = self._sessions["primary"][DATABASE]
         database.drop_collection(schema.name)
-        return database.create_collection(schema.name)
+        fresh: Collection[Any] = database.create_collection(schema.name)
+        return fresh
 
 
 class _EventLoop:

@@ -101,7 +101,7 @@ class MongoEngine(MongoDB):
 
     def _connect(self) -> None:
         super()._connect()
-        client = self._clients["primary"]
+        client = self._sessions["primary"]
         self._alias = f"benchbook-{next(_aliases)}"
         mongoengine.connect(
             DATABASE, alias=self._alias, mongo_client_class=lambda **_: client, uuidRepresentation="standard"

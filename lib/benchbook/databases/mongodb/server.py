@@ -5,8 +5,6 @@ replication, whatever the write concern.
 """
 
 import secrets
-import time
-from collections.abc import Callable
 from contextlib import closing
 from typing import Any, Final
 
@@ -15,8 +13,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
-from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import Command, Fleet, Server
+from benchbook.servers.fleet import Command, Fleet, Server, await_true
 from benchbook.servers.programs import Found
 
 Client = MongoClient[dict[str, Any]]
@@ -35,7 +32,6 @@ _MEMBER_FLAGS: Final = (
 
 _USER = "benchbook"
 _READY = "Waiting for connections"
-_PATIENCE_S = 30.0
 _ANSWER_MS = 5000
 
 
@@ -84,27 +80,27 @@ def _unite(primary: Server, replica: Server, password: str) -> None:
     config = {"_id": "rs0", "version": 1, "members": members, "settings": {"heartbeatIntervalMillis": 200}}
     with closing(_client(_url(primary))) as client:
         client.admin.command("replSetInitiate", config)
-        _await(lambda: client.admin.command("hello")["isWritablePrimary"], primary)
+        _await(client, "isWritablePrimary", primary)
     _create_user(primary, password)
     with closing(_client(_url(primary, password))) as client:
         second = {"_id": 1, "host": f"127.0.0.1:{replica.port}", "priority": 0, "votes": 0}
         client.admin.command("replSetReconfig", config | {"version": 2, "members": [*members, second]})
     with closing(_client(_url(replica))) as client:
-        _await(lambda: client.admin.command("hello").get("secondary", False), replica)
+        _await(client, "secondary", replica)
+
+
+def _await(client: Client, state: str, server: Server) -> None:
+    """Wait until a server says that it is in a state."""
+    await_true(
+        lambda: client.admin.command("hello").get(state, False),
+        lambda: f"mongodb's {server.role} joined no replica set",
+    )
 
 
 def _create_user(server: Server, password: str) -> None:
     """Create the first user, which MongoDB allows without one from this machine."""
     with closing(_client(_url(server))) as client:
         client.admin.command("createUser", _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
-
-
-def _await(condition: Callable[[], bool], server: Server) -> None:
-    deadline = time.monotonic() + _PATIENCE_S
-    while not condition():
-        if time.monotonic() > deadline:
-            raise ServerError(f"mongodb's {server.role} joined no replica set within {_PATIENCE_S:.0f} s")
-        time.sleep(0.01)
 
 
 def _url(server: Server, password: str | None = None) -> str:

@@ -49,7 +49,7 @@ from benchbook.databases.mysql.log import (
     transaction,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
-from benchbook.deployment import Role
+from benchbook.deployment import Node
 from benchbook.schemas import Field, Schema
 
 _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
@@ -80,6 +80,7 @@ _ABSENT: Final = (1044, 1049, 1142, 1146)
 class _Database(SQLNamespace):
     """Dropped whole only when it is empty: DROP DATABASE would take along whatever is in it."""
 
+    title = "the database benchbook"
     kind = "DATABASE"
     there = "SELECT 1 FROM information_schema.schemata WHERE schema_name = 'benchbook'"
     listed = " UNION ALL ".join(
@@ -127,6 +128,7 @@ class MySQL(SQL):
     """Connections and log positions; a model adds the table."""
 
     product = "mysql"
+    namespace = _Database
     driver = f"pymysql {'.'.join(str(part) for part in pymysql.VERSION[:3])}"
     raises = (pymysql.Error, orjson.JSONEncodeError)
     kinds: ClassVar = {
@@ -171,40 +173,39 @@ class MySQL(SQL):
         if self.replicated:
             replica = partial(connect, self.deployment.node("replica").url)
             self._replay = self._kept(Replay(self.log, replica))
-        self._connections: dict[Role, Connection] = {}
-        for node in self.deployment.nodes:
-            self._connections[node.role] = connection = connect(node.url)
-            self._closing.callback(disconnect, connection)
-        self._cursors = {role: connection.cursor() for role, connection in self._connections.items()}
+        super()._connect()
+        self._cursors = {role: connection.cursor() for role, connection in self._sessions.items()}
         self._cursor = self._cursors["primary"]
         self._sets_flushing = False
 
-    def _namespaces(self) -> dict[Role, _Database]:
-        return {role: _Database(connection) for role, connection in self._connections.items()}
+    def _session(self, node: Node) -> Connection:
+        connection = connect(node.url)
+        self._closing.callback(disconnect, connection)
+        return connection
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; set the durability once it is known that nobody's data are in the way."""
         self._namespaces()["primary"].drop(tuple(reversed(marker.stores)))
         self._run("USE benchbook")
         if not self._sets_flushing:
-            before = _flushed(self._connections["primary"])
-            _flush(self._connections["primary"], *_FLUSHED[self.options.durability])
+            before = _flushed(self._sessions["primary"])
+            _flush(self._sessions["primary"], *_FLUSHED[self.options.durability])
             self._sets_flushing = True
-            self._closing.callback(_restore, self._connections["primary"], before)
+            self._closing.callback(_restore, self._sessions["primary"], before)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""
-        for connection in self._connections.values():
+        for connection in self._sessions.values():
             connection.select_db("benchbook")
             connection.query("FLUSH LOCAL ENGINE LOGS")
 
     def _received(self) -> list[Counter]:
         """Return the bytes of the binary log that the replica has received."""
-        read = partial(received, self.log, self._connections["primary"], self._connections["replica"])
+        read = partial(received, self.log, self._sessions["primary"], self._sessions["replica"])
         return [Counter("bytes_received", read, f"{self.log.status}: {self.log.offset} (binary log events)", 1.0)]
 
     def _transaction(self) -> AbstractContextManager[Any]:
-        return transaction(self._connections["primary"])
+        return transaction(self._sessions["primary"])
 
 
 def _restore(connection: Connection, before: tuple[Any, Any]) -> None:

@@ -6,7 +6,6 @@ accounts made outside the binary log, so that the log begins with the user's fir
 
 import secrets
 import signal
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
@@ -19,14 +18,12 @@ from typing_extensions import override
 from benchbook.deployment import Role, Topology
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
-from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import Fleet, Server
+from benchbook.servers.fleet import Fleet, Server, await_true
 from benchbook.servers.programs import Found, reachable, substitute
 
 _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"
-_PATIENCE_S: Final = 30.0
 _ANSWER_S: Final = 5
 _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
 _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
@@ -146,17 +143,19 @@ class MySQL:
         return fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in statements))
 
     def _await_following(self, url: str) -> None:
-        deadline = time.monotonic() + _PATIENCE_S
+        status: dict[str, Any] = {}
+
+        def follows() -> bool:
+            cursor.execute(self.status)
+            status.update(cursor.fetchone() or {})
+            return all(status.get(thread) == "Yes" for thread in self.runs)
+
+        def failure() -> str:
+            why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
+            return f"{self.product}'s replica did not follow ({why})"
+
         with closing(_connect(url)) as connection, connection.cursor(DictCursor) as cursor:
-            while True:
-                cursor.execute(self.status)
-                status: dict[str, Any] = cursor.fetchone() or {}
-                if all(status.get(thread) == "Yes" for thread in self.runs):
-                    return
-                if time.monotonic() > deadline:
-                    why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
-                    raise ServerError(f"{self.product}'s replica does not follow after {_PATIENCE_S:.0f} s: {why}")
-                time.sleep(0.01)
+            await_true(follows, failure)
 
 
 class MariaDB(MySQL):

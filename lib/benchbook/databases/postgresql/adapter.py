@@ -33,7 +33,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
-from benchbook.deployment import Deployment, Role
+from benchbook.deployment import Deployment, Node
 from benchbook.schemas import Schema
 from benchbook.servers.address import as_addressed
 
@@ -178,6 +178,7 @@ class PostgreSQL(SQL):
     """Connections and log positions; a model adds the table."""
 
     product = "postgresql"
+    namespace = _Schema
     driver = f"psycopg {psycopg.__version__}"
     raises = (psycopg.Error, orjson.JSONEncodeError)
     kinds: ClassVar = {
@@ -205,21 +206,18 @@ class PostgreSQL(SQL):
         return self._replay.reaches(position, deadline_s)
 
     def _connect(self) -> None:
-        self._connections = {node.role: self._connection(node.url) for node in self.deployment.nodes}
-        self._cursors = {role: connection.cursor() for role, connection in self._connections.items()}
+        super()._connect()
+        self._cursors = {role: connection.cursor() for role, connection in self._sessions.items()}
         self._cursor = self._cursors["primary"]
         if setting := _SET[self.options.durability]:
             self._cursor.execute(setting)
         waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)
         self._log_end = self.log.flushed if waits else self.log.inserted
         if self.replicated:
-            self._replay = _Replay(self.log, self._connection(self.deployment.node("replica").url))
+            self._replay = _Replay(self.log, self._session(self.deployment.node("replica")))
 
-    def _connection(self, url: str) -> Connection:
-        return self._kept(_connect(url))
-
-    def _namespaces(self) -> dict[Role, _Schema]:
-        return {role: _Schema(connection) for role, connection in self._connections.items()}
+    def _session(self, node: Node) -> Connection:
+        return self._kept(_connect(node.url))
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; when one returns with other columns, reconnect: prepared statements keep to the former."""
@@ -239,7 +237,8 @@ class PostgreSQL(SQL):
         return [Counter("bytes_received", lambda: float(self._number(self.log.sent)), source, 1.0)]
 
     def _transaction(self) -> AbstractContextManager[Any]:
-        return self._connections["primary"].transaction()
+        transaction: AbstractContextManager[Any] = self._sessions["primary"].transaction()
+        return transaction
 
     def _number(self, query: bytes) -> int:
         row = self._cursor.execute(query).fetchone()
@@ -312,8 +311,8 @@ class OldPostgreSQLTables(PostgreSQLTables):
     product = "postgresql@9.6"
     log = _BEFORE_10
 
-    def _connection(self, url: str) -> Connection:
-        connection = super()._connection(url)
+    def _session(self, node: Node) -> Connection:
+        connection = super()._session(node)
         connection.execute("SET extra_float_digits = 3")
         return connection
 

@@ -5,7 +5,6 @@ PostgreSQL refuses to run as root: then it runs as ``postgres`` or, without that
 
 import secrets
 import signal
-import time
 from contextlib import closing
 from pathlib import Path
 from typing import Any, ClassVar, Final
@@ -16,15 +15,13 @@ from typing_extensions import override
 
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer, as_addressed
-from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import Fleet, Server
+from benchbook.servers.fleet import Fleet, Server, await_true
 from benchbook.servers.programs import Found, reachable, substitute
 
 _USER: Final = "benchbook"
 _SLOT: Final = "benchbook_replica"
 _READY: Final = "database system is ready to accept"
 _ANSWER_S: Final = 5
-_PATIENCE_S: Final = 30.0
 _SETTINGS: Final = (
     *("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method"),
     *("max_wal_size", "checkpoint_timeout", "data_checksums", "io_method", "server_encoding", "lc_collate"),
@@ -121,12 +118,11 @@ def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path) -> S
 
 def _await_streaming(url: str) -> None:
     """Wait until the primary at `url` streams its log to a replica."""
-    deadline = time.monotonic() + _PATIENCE_S
     with closing(_connect(url)) as connection:
-        while connection.execute("SELECT state FROM pg_stat_replication").fetchone() != ("streaming",):
-            if time.monotonic() > deadline:
-                raise ServerError(f"postgresql's replica did not follow its primary within {_PATIENCE_S:.0f} s")
-            time.sleep(0.01)
+        await_true(
+            lambda: connection.execute("SELECT state FROM pg_stat_replication").fetchone() == ("streaming",),
+            lambda: "postgresql's replica did not follow its primary",
+        )
 
 
 def _connect(url: str) -> "psycopg.Connection[tuple[Any, ...]]":

@@ -27,7 +27,7 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.deployment import Role
+from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
 
 _EXACT: Final = 2**53
@@ -68,44 +68,46 @@ class _Cluster(Namespace):
 
     title = f"the database {_DATABASE}"
 
-    def __init__(self, link: Any, *, tagged: bool) -> None:
-        self._link, self._database, self._tagged = link, r.db(_DATABASE), tagged
+    def __init__(self, session: Any, *, tagged: bool) -> None:
+        super().__init__(session)
+        self._database, self._tagged = r.db(_DATABASE), tagged
 
     def marker(self) -> Marker | None:
         if MARKER not in self._tables():
             return None
-        found = self._database.table(MARKER).get(0).run(self._link)
+        found = self._database.table(MARKER).get(0).run(self._session)
         return Marker.from_json(found["marker"]) if found else None
 
     def exists(self) -> bool:
-        return _DATABASE in r.db_list().run(self._link)
+        return _DATABASE in r.db_list().run(self._session)
 
     def contents(self) -> list[str]:
         return [name for name in self._tables() if name != MARKER]
 
     def mark(self, marker: Marker) -> None:
         if not self.exists():
-            r.db_create(_DATABASE).run(self._link)
+            r.db_create(_DATABASE).run(self._session)
         if MARKER not in self._tables():
-            self._database.table_create(MARKER).run(self._link)
-        self._database.table(MARKER).insert({"id": 0, "marker": marker.to_json()}, conflict="replace").run(self._link)
+            self._database.table_create(MARKER).run(self._session)
+        written = {"id": 0, "marker": marker.to_json()}
+        self._database.table(MARKER).insert(written, conflict="replace").run(self._session)
 
     def drop(self, stores: Sequence[str]) -> None:
         for name in set(stores).intersection(self._tables()):
-            self._database.table_drop(name).run(self._link)
+            self._database.table_drop(name).run(self._session)
 
     def unmark(self, marker: Marker) -> None:
         """Drop the marker, and the database when that was all; take our tags off the servers."""
-        self._database.table_drop(MARKER).run(self._link)
+        self._database.table_drop(MARKER).run(self._session)
         if marker.made and not self.contents():
-            r.db_drop(_DATABASE).run(self._link)
-        for server in r.db("rethinkdb").table("server_config").run(self._link) if self._tagged else ():
+            r.db_drop(_DATABASE).run(self._session)
+        for server in r.db("rethinkdb").table("server_config").run(self._session) if self._tagged else ():
             if ours := set(server["tags"]).intersection(_TAGS.values()):
                 kept = [tag for tag in server["tags"] if tag not in ours]
-                r.db("rethinkdb").table("server_config").get(server["id"]).update({"tags": kept}).run(self._link)
+                r.db("rethinkdb").table("server_config").get(server["id"]).update({"tags": kept}).run(self._session)
 
     def _tables(self) -> list[str]:
-        return list(self._database.table_list().run(self._link)) if self.exists() else []
+        return list(self._database.table_list().run(self._session)) if self.exists() else []
 
 
 def _fresh(connections: Mapping[Role, Any], name: str, key: str) -> dict[Role, Any]:
@@ -185,7 +187,7 @@ class RethinkDB(Compared):
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._restored(list(self._tables[role].run(self._connections[role], time_format="raw")))
+        return self._restored(list(self._tables[role].run(self._sessions[role], time_format="raw")))
 
     @override
     def update(self, key: str, changes: Record) -> None:
@@ -215,21 +217,22 @@ class RethinkDB(Compared):
         return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{told}".split())
 
     def _connect(self) -> None:
-        self._connections = {
-            node.role: self._closing.enter_context(connected(node.url)) for node in self.deployment.nodes
-        }
-        self._link = self._connections["primary"]
+        super()._connect()
+        self._link = self._sessions["primary"]
         self._durability = _DURABILITY[self.options.durability]
 
-    def _namespaces(self) -> dict[Role, _Cluster]:
+    def _session(self, node: Node) -> Any:
+        return self._closing.enter_context(connected(node.url))
+
+    def _namespaces(self) -> dict[Role, Namespace]:
         tagged = not self.deployment.node().stand_in
-        return {role: _Cluster(connection, tagged=tagged) for role, connection in self._connections.items()}
+        return {role: _Cluster(connection, tagged=tagged) for role, connection in self._sessions.items()}
 
     def _store(self, schema: Schema) -> str:
         return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)  # RethinkDB refuses all else
 
     def _begin(self, schema: Schema) -> None:
-        self._tables, self._key = _fresh(self._connections, self._store(schema), schema.key), schema.key
+        self._tables, self._key = _fresh(self._sessions, self._store(schema), schema.key), schema.key
         self._table = self._tables["primary"]
         self._restored = TypeDecoder(schema, _DECODERS)
 
@@ -243,7 +246,7 @@ class RethinkDB(Compared):
     def _stands(self, role: Role) -> Versions:
         """Return each document's SHA-1 (as a UUID), made by the server of its JSON."""
         pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
-        return dict(pairs.run(self._connections[role]))
+        return dict(pairs.run(self._sessions[role]))
 
     def _written(self, query: Any) -> dict[str, Any]:
         """Run a write and return what it counted."""

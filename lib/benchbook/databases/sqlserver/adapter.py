@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 import pymssql
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker
+from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     Counter,
     Decoders,
@@ -29,7 +29,7 @@ from benchbook.databases.engine import (
 from benchbook.databases.replica_polling import Polled
 from benchbook.databases.sql import SQL, Row, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
-from benchbook.deployment import Role
+from benchbook.deployment import Node, Role
 from benchbook.schemas import Field, Schema
 
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
@@ -176,6 +176,7 @@ class SQLServer(Polled, SQL):
 
     name = "sqlserver+relational"
     product = "sqlserver"
+    namespace = _Schema
     model = "relational"
     driver = f"pymssql {version('pymssql')}"
     table = Table
@@ -200,14 +201,15 @@ class SQLServer(Polled, SQL):
         return " ".join(numbered(error)[1].split())
 
     def _connect(self) -> None:
-        self._cursors: dict[Role, Any] = {}
-        for node in self.deployment.nodes:
-            self._cursors[node.role] = opened = cursor(node.url, read_only=node.role == "replica")
-            self._kept(opened.connection)
+        super()._connect()
+        self._cursors = self._sessions
         self._cursor = self._cursors["primary"]
 
-    def _namespaces(self) -> dict[Role, _Schema]:
-        return {role: _Schema(cursor) for role, cursor in self._cursors.items()}
+    def _session(self, node: Node) -> Any:
+        """Return a cursor on a connection."""
+        opened = cursor(node.url, read_only=node.role == "replica")
+        self._kept(opened.connection)
+        return opened
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; set the durability once it is known that nobody's data are in the way."""
@@ -231,7 +233,7 @@ class SQLServer(Polled, SQL):
         return _transaction(self._cursor)
 
 
-def _restore(namespace: _Schema, before: Mapping[str, Any]) -> None:
+def _restore(namespace: Namespace, before: Mapping[str, Any]) -> None:
     """Set the durability as before; a server that is gone has nothing to get back."""
     with suppress(pymssql.Error):
         namespace.restore(before)
