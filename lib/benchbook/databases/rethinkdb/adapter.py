@@ -17,14 +17,7 @@ from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTime
 from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker, Namespace
-from benchbook.databases.engine import (
-    JSON,
-    Decoders,
-    DuplicateKeyError,
-    RefusedError,
-    TypeDecoder,
-    UnreachableError,
-)
+from benchbook.databases.engine import JSON, Decoders, DuplicateKeyError, RefusedError, TypeDecoder, UnreachableError
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import Node, Role

@@ -19,13 +19,7 @@ import pymssql
 from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker, Namespace
-from benchbook.databases.engine import (
-    Counter,
-    Decoders,
-    DuplicateKeyError,
-    RefusedError,
-    UnreachableError,
-)
+from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
 from benchbook.databases.replica_polling import Polled
 from benchbook.databases.sql import SQL, Row, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
