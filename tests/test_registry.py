@@ -134,7 +134,8 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
 
 
 @pytest.mark.usefixtures("newcomer")
-def test_it_is_compared_with_every_other_store_and_named_in_figures() -> None:
+def test_it_is_compared_with_every_other_store_and_named_in_figures(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(Path(__file__).parents[1]))  # whose data hold the comparisons
     code = """
 import json, os, sys
 sys.path.insert(0, os.environ["BENCHBOOK_TEST_LIBRARY"])

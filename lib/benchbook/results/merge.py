@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 _KEYS: Final = ("cell_id", "block", "study", "state")
 
+_CHOSEN: Final = """\
+(cell_id IN (SELECT key FROM _current) OR concat(cell_id, '.', block) IN (SELECT key FROM _current))"""
+
 LONGEST_S: Final = 24 * 3600.0
 """A cell is given up after six hours, unless told otherwise: what took longer than a day was a clock's jump."""
 
@@ -55,8 +58,8 @@ def connect(identities: Iterable[str] | None = None, memory: str | None = None) 
     connection.register("all_observations", table())
     chosen = None if identities is None else sorted(set(identities))
     connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))
-    where = "" if chosen is None else f"AND ({_chosen('cell_id')} OR {_chosen('''concat(cell_id, '.', block)''')})"
-    connection.execute(f"CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done' {where}")
+    done = "CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done'"
+    connection.execute(done if chosen is None else f"{done} AND {_CHOSEN}")
     connection.execute(f"CREATE VIEW cells AS {_CELLS}")
     columns = ", ".join(["cell_id", "block", *VALUES.names])
     connection.execute(f'CREATE VIEW "values" AS SELECT {columns} FROM all_observations WHERE metric IS NOT NULL')
@@ -86,10 +89,6 @@ def frame(connection: "DuckDBPyConnection", query: str) -> pd.DataFrame:
     """Return a query's rows; by way of Arrow, which keeps the types of empty columns and the time zone."""
     rows: pd.DataFrame = connection.sql(query).to_arrow_table().to_pandas()
     return rows
-
-
-def _chosen(expression: str) -> str:
-    return f"{expression} IN (SELECT key FROM _current)"
 
 
 def _one(name: str) -> str:
