@@ -11,6 +11,7 @@ from benchbook import stats
 from benchbook.evidence import Evidence
 from benchbook.evidence import number as published_number
 from benchbook.papers.tcp import students
+from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
@@ -35,7 +36,6 @@ from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, si
 from benchbook.plots.tables import NOT_PRINTED, NOT_RUN, estimate, misprints, number, table
 from benchbook.plots.verdicts import sheets
 
-TRIALS: Final = {20000: 1, 40000: 2, 60000: 3, 80000: 4, 100000: 5}
 MILLION: Final = 1_000_000
 FORMATS: Final = ("JSON", "XML")
 STACKS: Final = {"Python": {"json": "orjson", "xml": "lxml"}, "Java": {"json": "jackson", "xml": "jaxb"}}
@@ -43,15 +43,6 @@ STACKS: Final = {"Python": {"json": "orjson", "xml": "lxml"}, "Java": {"json": "
 
 PAPERS_WAY: Final[dict[str, Any]] = {"transport": "framed", "connections": 1, "encode": "inside", "fields": 12}
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
-MEASURES: Final = {
-    "Total Time": ("server", "ms", "wall_time", 1e-6),
-    "Average Time": ("server", "ms", "time_per_item", 1.0),
-    "User CPU": ("machine", "%", "cpu_user_percent", 1.0),
-    "System CPU": ("machine", "%", "cpu_system_percent", 1.0),
-    "Memory": ("machine", "%", "memory_percent", 1.0),
-}
-"""Role, unit, metric and scale of each of the paper's measures."""
-
 Cells = dict[str, tuple[pd.DataFrame, list[str]]]
 """By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
 

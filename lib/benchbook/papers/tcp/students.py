@@ -12,18 +12,18 @@ from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.published import published
 
 MEASURES: Final = {
-    "Total Time": ("server", "wall_time"),
-    "Average Time": ("server", "time_per_item"),
-    "User CPU": ("machine", "cpu_user_percent"),
-    "System CPU": ("machine", "cpu_system_percent"),
-    "Memory": ("machine", "memory_percent"),
+    "Total Time": ("server", "ms", "wall_time", 1e-6),
+    "Average Time": ("server", "ms", "time_per_item", 1.0),
+    "User CPU": ("machine", "%", "cpu_user_percent", 1.0),
+    "System CPU": ("machine", "%", "cpu_system_percent", 1.0),
+    "Memory": ("machine", "%", "memory_percent", 1.0),
 }
-"""The measures of Table 8, and what they are here."""
+"""The paper's measures and what they are here: role, the paper's unit, metric, and the metric's scale in that unit."""
 
-_NAMES: Final = {quantity: measure for measure, quantity in MEASURES.items()}
+_NAMES: Final = {(role, metric): measure for measure, (role, _, metric, _) in MEASURES.items()}
 
-LEVELS: Final = (20_000, 40_000, 60_000, 80_000, 100_000)
-"""Numbers of objects of scenario 2, whose five values the paper took for one sample."""
+TRIALS: Final = {20_000: 1, 40_000: 2, 60_000: 3, 80_000: 4, 100_000: 5}
+"""Trials of scenario 2 by their numbers of objects; the paper took their five values for one sample."""
 
 AS_MEANT: Final = "as meant"
 AS_PRINTED: Final = "commas as separators"
@@ -70,7 +70,7 @@ def here(observations: pd.DataFrame) -> pd.DataFrame:
     """
     printed = as_published().drop_duplicates("measure").set_index("measure")["printed"]
     found = comparisons(observations[observations["study"] == "tcp"]).sort_values("n", kind="stable")
-    found = found[found["n"].isin(LEVELS) & (found["n_a"] > 0) & (found["n_b"] > 0)]
+    found = found[found["n"].isin(list(TRIALS)) & (found["n_a"] > 0) & (found["n_b"] > 0)]
     samples = defaultdict(list)
     for row in found.to_dict("records"):
         if measure := _NAMES.get((row["role"], row["metric"])):
