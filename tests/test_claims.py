@@ -9,7 +9,7 @@ from benchbook.evidence.claim_files import delivered, read
 from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
 from benchbook.evidence.published import filled
 from benchbook.inputs import InputError
-from benchbook.studies import replication
+from benchbook.studies import SLUGS, replication
 
 WRITTEN = """\
 study: crud
@@ -177,7 +177,7 @@ def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_number
 def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
     ids = [claim.id for claim in evidence.claims()]
     assert len(ids) == len(set(ids))
-    assert [claim.id for study in evidence.STUDIES for claim in evidence.claims(study)] == ids
+    assert [claim.id for study in SLUGS for claim in evidence.claims(study)] == ids
 
 
 def test_what_a_study_delivers_does_not_hang_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,8 +5,9 @@ import re
 import pandas as pd
 import pytest
 
-from benchbook.evidence import STUDIES, published
+from benchbook.evidence import published
 from benchbook.papers import recomputed
+from benchbook.studies import SLUGS
 
 
 @pytest.fixture(scope="module")
@@ -16,8 +17,8 @@ def table() -> pd.DataFrame:
 
 def test_more_than_330_numbers_of_all_five_papers(table):
     assert len(table) > 330
-    assert set(table["study"]) == set(STUDIES)
-    assert all(published(study)["study"].eq(study).all() for study in STUDIES)
+    assert set(table["study"]) == set(SLUGS)
+    assert all(published(study)["study"].eq(study).all() for study in SLUGS)
 
 
 def test_a_study_that_does_not_exist_is_refused_by_name():

@@ -8,9 +8,10 @@ import pandas as pd
 import pytest
 
 from benchbook import paths
-from benchbook.evidence import STUDIES, published
+from benchbook.evidence import published
 from benchbook.papers import recomputed
 from benchbook.papers.recomputed import Paper, alike, follows, less, propagate, same
+from benchbook.studies import SLUGS
 
 COUNTS = {
     "bookstore": (38, 35, 3),
@@ -157,7 +158,7 @@ def test_counts_are_those_that_were_looked_at(checks):
     print(counts)
 
 
-@pytest.mark.parametrize("study", STUDIES)
+@pytest.mark.parametrize("study", SLUGS)
 def test_what_disagrees_is_what_was_looked_at(study, checks):
     mine = checks[(checks["study"] == study) & ~checks["agrees"]]
     assert Counter(mine["says"]) == Counter(DISAGREE[study])
@@ -182,7 +183,7 @@ def test_each_finding_s_conclusion_stands(found):
 
 def test_findings_are_complete_and_belong_to_a_study(found):
     for one in found.values():
-        assert one.study in STUDIES
+        assert one.study in SLUGS
         assert all(len(text) > 5 for text in (one.title, one.source, one.as_printed, one.recomputed, one.why)), one.name
         assert "nan" not in one.recomputed, one.name
     assert len(found) >= 60

@@ -10,12 +10,11 @@ from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls, untrusted
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
-from benchbook.evidence.published import STUDIES, number, published
+from benchbook.evidence.published import number, published
 from benchbook.evidence.verdicts import judged, verdicts
 
 __all__ = [
     "DERIVED",
-    "STUDIES",
     "Claim",
     "Derived",
     "Evidence",

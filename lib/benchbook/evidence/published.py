@@ -14,7 +14,6 @@ import pandas as pd
 from benchbook import paths
 from benchbook.studies import SLUGS
 
-STUDIES: Final = SLUGS
 Key: TypeAlias = tuple[str, str, str]
 """Source, row and column of a number in `data/published`; ``{name}`` stands for that factor's level."""
 
@@ -43,10 +42,10 @@ def published(study: str | None = None) -> pd.DataFrame:
     ValueError
         When there is no such study.
     """
-    if study is not None and study not in STUDIES:
-        raise ValueError(f"no study {study!r}: there are {', '.join(STUDIES)}")
+    if study is not None and study not in SLUGS:
+        raise ValueError(f"no study {study!r}: there are {', '.join(SLUGS)}")
     folder = paths.published()
-    frames = [_read(folder / f"{slug}.csv") for slug in STUDIES if study in (None, slug)]
+    frames = [_read(folder / f"{slug}.csv") for slug in SLUGS if study in (None, slug)]
     return pd.concat(frames, ignore_index=True)
 
 
@@ -93,7 +92,7 @@ class Number:
 @cache
 def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
     """Return the numbers by study, source, row and column."""
-    rows = pd.concat([_read(folder / f"{slug}.csv") for slug in STUDIES]).drop(columns="note")
+    rows = pd.concat([_read(folder / f"{slug}.csv") for slug in SLUGS]).drop(columns="note")
     numbers = (Number(*row) for row in rows.itertuples(index=False, name=None))
     return {one.key: one for one in numbers}
 

@@ -5,14 +5,15 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import workers
-from benchbook.evidence import STUDIES, Evidence
+from benchbook.evidence import Evidence
 from benchbook.papers import load
 from benchbook.plots import ratios, verdicts
 from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
 from benchbook.plots.points import where
 from benchbook.plots.provenance import provenance
+from benchbook.studies import SLUGS
 
-_PAPERS: Final = {study: load(study, "figures") for study in STUDIES}
+_PAPERS: Final = {study: load(study, "figures") for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "verdicts", "untrusted")
 _WORKERS: Final = 2
 
@@ -58,7 +59,7 @@ def draw_all(evidence: Evidence, folder: Path, profile: str) -> list[Path]:
 
 
 def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Path]:
-    studies = {name.partition("_")[0]} if "_" in name else set(STUDIES)
+    studies = {name.partition("_")[0]} if "_" in name else set(SLUGS)
     exhibit = (FIGURES.get(name) or TABLES[name])(evidence)
     if studies & {study for study, _ in evidence.untrusted}:
         exhibit = doubted(exhibit)

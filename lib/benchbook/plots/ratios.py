@@ -7,11 +7,12 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence import STUDIES, Evidence
+from benchbook.evidence import Evidence
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import Way, counted, each, framed, joined, settled, where
+from benchbook.studies import SLUGS
 
 METRICS: Final = {
     "wall_time": "time",
@@ -242,7 +243,7 @@ class Headline:
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw each study's headlines on one sheet; the published ratios come with the comparisons."""
     points = joined(*(_headline(evidence, study, one) for study, some in headlines.items() for one in some))
-    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
+    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = ["each at the largest n that ran; right of 1: the first named is larger or slower"]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     return figure(points, "Five studies: published and here", list(dict.fromkeys(points["level"])), notes)

@@ -14,13 +14,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import blended_transform_factory
 
-from benchbook.evidence import STUDIES, Evidence, claims
+from benchbook.evidence import Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
 from benchbook.plots.ratios import beside
 from benchbook.plots.sheet import mark, name_ticks, settle, sheet
+from benchbook.studies import SLUGS
 
 LOOKS: Final = {
     "reproduced": style.Look(style.BLUE, "o"),
@@ -275,7 +276,7 @@ def counts(evidence: Evidence) -> Exhibit:
     table = first_judged(evidence.verdicts)
     tally = tallied(table)
     title = f"{int((table['verdict'] != NOT_TESTABLE).sum())} of {len(table)} claims judged here"
-    missing = [study for study in STUDIES if study not in set(evidence.means["study"])]
+    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
     notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
     counted = ((study, name, count) for study, row in tally.iterrows() for name, count in row.items())
@@ -287,14 +288,14 @@ def counts(evidence: Evidence) -> Exhibit:
 def tallied(table: pd.DataFrame) -> pd.DataFrame:
     """Return how many claims of each study have each verdict: a row a study, a column a verdict."""
     found = pd.crosstab(table["study"], table["verdict"])
-    return found.reindex(index=list(STUDIES), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
+    return found.reindex(index=list(SLUGS), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
 
 
 def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
     looks = {**{name: look.colour for name, look in LOOKS.items()}, NOT_TESTABLE: "#e6e6e6"}
     with style.applied():
         handles = [Patch(fc=looks[name], ec=style.INK, lw=0.4, label=name) for name in looks if tally[name].any()]
-        figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(STUDIES))
+        figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(SLUGS))
         axes = figure.subplots()
         left = pd.Series(0, index=tally.index)
         for name, colour in looks.items():
