@@ -65,10 +65,7 @@ def digest(path: str | Path) -> str:
 def checked(path: str | Path) -> str:
     """Return `digest` of a file that was read from end to end, once for each state that the file is found in.
 
-    Raises
-    ------
-    InputError
-        When `read` would not take it.
+    Raises `InputError` when `read` would not take it.
     """
     try:
         state = Path(path).stat()
@@ -164,14 +161,13 @@ def _like(file: Path, rows: Rows) -> Rows:
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  # 007 and 1_000 are text
 
 
-def _number(value: Any) -> int | float:
+def _number(value: str | int | float) -> int | float:
     """Return a number, or the number that a CSV file's text states."""
     if isinstance(value, str) and _NUMBER.fullmatch(value):
         return float(value) if set(value) & set(".eE") else int(value)
     if isinstance(value, bool | str):
         raise ValueError(value)
-    number: int | float = value
-    return number
+    return value
 
 
 def _integer(value: Any) -> int:

@@ -110,12 +110,8 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
 def run(parameters: Parameters) -> pd.DataFrame:
     """Time each format's round trip as often as asked.
 
-    Raises
-    ------
-    RoundTripError
-        When an object that was read back differs from the one that was written.
-    benchbook.lanes.LaneError
-        When another lane's harness fails, which it does for the same reason.
+    Raises `RoundTripError` when an object that was read back differs from the one that was written; another lane's
+    harness fails for the same reason, with `benchbook.lanes.LaneError`.
     """
     own = parameters.own_records()
     document: Document[Any] = _own_document(own) if own else _paper_document(parameters)

@@ -38,18 +38,9 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
 class CellParameters(BaseModel):
     """The parameters of every study's cells; a study adds its own.
 
-    Parameters
-    ----------
-    seed
-        Of the data.
-    repetitions
-        Timed passes inside the cell.
-    lane
-        The stack that does the work.
-    arm
-        ``b`` for the second of two identical arms.
-    dataset_file
-        Own records (JSON Lines or CSV) in place of the study's.
+    The `seed` is the data's; `repetitions` are timed passes inside the cell; the `lane` is the stack that does the
+    work; `arm` is ``b`` for the second of two identical arms; `dataset_file` holds own records (JSON Lines or CSV) in
+    place of the study's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)

@@ -101,10 +101,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
     measured and the cell ends, finished: the values it still owed are rows without a number, marked censored, that say
     so. So is select where the engine, a stand-in, cannot search.
 
-    Raises
-    ------
-    WrongContentsError
-        When a node holds something else than it should after an operation, or select returned something else.
+    Raises `WrongContentsError` when a node holds something else than it should after an operation, or select returned
+    something else.
     """
     data = parameters.own_records() or blog.comments(
         parameters.n, parameters.seed, per_article=parameters.comments_per_article

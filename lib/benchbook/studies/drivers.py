@@ -87,11 +87,9 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
 def run(parameters: Parameters) -> pd.DataFrame:
     """Time the four operations in each repetition, each of which starts from an emptied collection.
 
-    Raises
-    ------
-    WrongContentsError
-        When what is found, or what the collection holds after an operation, is not what it should be. What insert
-        stored is checked by the find that follows it: reading everything in between would warm the client for find.
+    Raises `WrongContentsError` when what is found, or what the collection holds after an operation, is not what it
+    should be. What insert stored is checked by the find that follows it: reading everything in between would warm the
+    client for find.
     """
     data = parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
     if parameters.lane != "python":

@@ -111,10 +111,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     what would have been read over it is a row without a number, marked censored, that says so. The replica has as long
     again, untimed; when that runs out too the cell ends, finished, and the repetitions it still owed are such rows.
 
-    Raises
-    ------
-    WrongContentsError
-        When a node holds something else than what was inserted.
+    Raises `WrongContentsError` when a node holds something else than what was inserted.
     """
     source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
     data = modelled(source, parameters.model)

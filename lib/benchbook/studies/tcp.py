@@ -95,14 +95,8 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
 def run(parameters: Parameters) -> pd.DataFrame:
     """Time as many trials as asked, with one server.
 
-    Raises
-    ------
-    WrongObjectsError
-        When the server has not decoded exactly what was sent.
-    benchbook.wire.WireError
-        When a conversation breaks.
-    benchbook.lanes.LaneError
-        When either happens on another lane.
+    Raises `WrongObjectsError` when the server has not decoded exactly what was sent, `benchbook.wire.WireError` when a
+    conversation breaks, and `benchbook.lanes.LaneError` for either on another lane.
     """
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     columns: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
@@ -118,10 +112,10 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 idle([server.pid])
                 started_at = datetime.now(UTC)
                 report, readings = timed(partial(trial, streams), machine_meters())
-            _check_count(report, data)
+            _check(report, data)
             readings += report.readings
             rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
-        _check_objects(client.trial(_streams(parameters, data), check=True), data)
+        _check(client.trial(_streams(parameters, data), check=True), data, wire.fingerprints(data.records))
     return rows.frame()
 
 
@@ -134,12 +128,8 @@ def _streams(parameters: Parameters, data: Dataset) -> list[Iterable[bytes]]:
     return [[encode(record) for record in part] for part in parts]
 
 
-def _check_count(report: wire.Report, data: Dataset) -> None:
+def _check(report: wire.Report, data: Dataset, digest: int = 0) -> None:
     if report.objects != len(data.records):
         raise WrongObjectsError(f"the server received {report.objects} objects, {len(data.records)} were sent")
-
-
-def _check_objects(report: wire.Report, data: Dataset) -> None:
-    _check_count(report, data)
-    if report.digest != wire.fingerprints(data.records):
+    if report.digest != digest:
         raise WrongObjectsError("the objects that the server decoded are not those that were sent")
