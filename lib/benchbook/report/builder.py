@@ -90,7 +90,7 @@ def _execute(profile: str, folder: Path) -> Path:
         (folder / f"{name}.svg").unlink(missing_ok=True)
     with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
         kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
-        why = execute(source, {"profile": profile}, kernel, target, broken=lambda: None, skipped=None)
+        why = execute(source, {"profile": profile}, kernel, target, skipped="")
     if why:
         raise ReportError(why)
     if absent := [name for name in exhibits.FIGURES if not (folder / f"{name}.svg").exists()]:

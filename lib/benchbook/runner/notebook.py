@@ -7,7 +7,6 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
@@ -32,10 +31,10 @@ def execute(
     kernel: Kernel,
     kept: Path,
     *,
-    broken: Callable[[], str | None],
+    broken: Callable[[], str | None] = lambda: None,
     scrub: Callable[[str], str] = scrubbed,
     timeout_s: float = math.inf,
-    skipped: str | None = "draw",
+    skipped: str = "draw",
 ) -> str | None:
     """Execute a notebook; return why it did not end well, else None.
 
@@ -54,8 +53,8 @@ def execute(
     """
     said: list[str | None] = []
     executed = kernel.folder / "executed.ipynb"
-    work = partial(_papermill, notebook, parameters, kernel, executed, kept.name, skipped)
-    worker = threading.Thread(target=lambda: said.append(work()))
+    how = (notebook, parameters, kernel, executed, kept.name, skipped)
+    worker = threading.Thread(target=lambda: said.append(_papermill(*how)))
     worker.start()
     try:
         why = _watch(worker, broken, timeout_s)
@@ -86,7 +85,7 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
 
 
 def _papermill(
-    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, skipped: str | None
+    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, skipped: str
 ) -> str | None:
     try:
         papermill.execute_notebook(
@@ -95,7 +94,7 @@ def _papermill(
             parameters,
             progress_bar=False,
             request_save_on_cell_execute=False,
-            skip_cells_with_tag=skipped or "",
+            skip_cells_with_tag=skipped,
             kernel_manager_class=kernel.manager(),
             shutdown_kernel="immediate",
         )

@@ -1,7 +1,6 @@
 """One live line on a terminal; elsewhere a line a deployment, and one for each cell that fails."""
 
 import sys
-import time
 from collections import Counter
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
@@ -25,7 +24,6 @@ class Progress(AbstractContextManager["Progress"]):
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal
-        self._since = time.monotonic()
         self._bar = Bar(
             BarColumn(bar_width=20),
             TextColumn("{task.fields[counts]}"),
@@ -63,11 +61,11 @@ class Progress(AbstractContextManager["Progress"]):
 
     def visited(self, cells: Sequence[Cell]) -> None:
         """Note that a deployment's cells in a block have ended."""
-        if not self._live and cells:
+        if not self._live:
             where = f"{cells[0].product} {cells[0].topology}" if cells[0].product != "none" else "without servers"
-            self._say(f"block {cells[0].block + 1}, {where}: {self.counts()}")
+            self._say(f"block {cells[0].block + 1}, {where}: {self._counts()}")
 
-    def counts(self) -> str:
+    def _counts(self) -> str:
         """Return how many cells are done, failed and left, and for how long the rest will take."""
         parts = [f"{self._states['done']} done"]
         parts += [f"{self._states[state]} {state}" for state in ("failed", "skipped") if self._states[state]]
@@ -76,7 +74,7 @@ class Progress(AbstractContextManager["Progress"]):
     def _draw(self, cell: str) -> None:
         if self._live:
             finished = len(self._plan) - len(self._left)
-            self._bar.update(self._task, completed=finished, counts=self.counts(), cell=cell)
+            self._bar.update(self._task, completed=finished, counts=self._counts(), cell=cell)
             self._bar.refresh()
 
     def _say(self, line: str) -> None:
