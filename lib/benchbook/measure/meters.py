@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -18,12 +19,12 @@ import psutil
 
 from benchbook.measure.timing import CLOCK_RESOLUTION, CLOCK_SOURCE, Meter, clock
 
-LINUX: Final = sys.platform == "linux"
-TICK: Final = 1e9 / os.sysconf("SC_CLK_TCK")
+_LINUX: Final = sys.platform == "linux"
+_TICK: Final = 1e9 / os.sysconf("SC_CLK_TCK")
 """The kernel's tick in nanoseconds."""
 
-CPU_SOURCE: Final = "/proc/stat" if LINUX else "psutil.cpu_times"
-MEMORY_SOURCE: Final = "/proc/meminfo" if LINUX else "psutil.virtual_memory"
+_CPU_SOURCE: Final = "/proc/stat" if _LINUX else "psutil.cpu_times"
+_MEMORY_SOURCE: Final = "/proc/meminfo" if _LINUX else "psutil.virtual_memory"
 
 _STATES: Final = [state for state in psutil.cpu_times()._fields if not state.startswith("guest")]
 """Of a processor; guests' time is in user and nice, too."""
@@ -49,8 +50,8 @@ def process_meters(pid: int, role: str) -> list[Meter]:
     Its children count too: those that live, and the CPU of those it has reaped. RSS counts a page once for every
     process that maps it; PSS is told by Linux, to those who may read the process' maps.
     """
-    cpu_source = "process clock, split as in /proc/PID/stat" if LINUX else "psutil.cpu_times"
-    cpu_step = 2 * TICK if LINUX else 1e3
+    cpu_source = "process clock, split as in /proc/PID/stat" if _LINUX else "psutil.cpu_times"
+    cpu_step = 2 * _TICK if _LINUX else 1e3
     meters = [
         Meter("cpu_user", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).user),
         Meter("cpu_system", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).system),
@@ -63,13 +64,13 @@ def process_meters(pid: int, role: str) -> list[Meter]:
 
 def client_meters() -> list[Meter]:
     """Return the meters of this process: ``cpu_user`` and ``cpu_system`` (ns), ``memory_change`` of its RSS (B)."""
-    own = psutil.Process()
+    own, usage = psutil.Process(), partial(resource.getrusage, resource.RUSAGE_SELF)
     return [
         Meter(
             "memory_change", "client", "B", "psutil.memory_info", resource.getpagesize(), lambda: own.memory_info().rss
         ),
-        Meter("cpu_user", "client", "ns", "getrusage", 1e3, lambda: _own_cpu().user),
-        Meter("cpu_system", "client", "ns", "getrusage", 1e3, lambda: _own_cpu().system),
+        Meter("cpu_user", "client", "ns", "getrusage", 1e3, lambda: usage().ru_utime * 1e9),
+        Meter("cpu_system", "client", "ns", "getrusage", 1e3, lambda: usage().ru_stime * 1e9),
     ]
 
 
@@ -78,8 +79,7 @@ def tree_cpu(pid: int) -> Cpu:
 
     Raises `psutil.Error` or `OSError` when the process is gone or hidden.
     """
-    top = _cpu(pid)
-    times = [top, _reaped(psutil.Process(pid))]
+    times = [_cpu(pid), _reaped(psutil.Process(pid))]
     for child in _children(pid):
         with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
             times += [_cpu(child.pid), _reaped(child)]
@@ -93,11 +93,13 @@ def machine_meters() -> list[Meter]:
     Used memory is all that is not free, the page cache too: so did the SAR of 2009.
     """
     return [
-        Meter("cpu_user", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu("user", "nice")),
-        Meter("cpu_system", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu("system", "irq", "softirq")),
-        Meter("cpu_capacity", "machine", "ns", CPU_SOURCE, TICK, lambda: _machine_cpu(*_STATES)),
-        Meter("memory_used", "machine", "B", MEMORY_SOURCE, 1024, _memory_used, kind="after"),
-        Meter("memory_total", "machine", "B", MEMORY_SOURCE, 1024, lambda: psutil.virtual_memory().total, kind="after"),
+        Meter("cpu_user", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu("user", "nice")),
+        Meter("cpu_system", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu("system", "irq", "softirq")),
+        Meter("cpu_capacity", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu(*_STATES)),
+        Meter("memory_used", "machine", "B", _MEMORY_SOURCE, 1024, _memory_used, kind="after"),
+        Meter(
+            "memory_total", "machine", "B", _MEMORY_SOURCE, 1024, lambda: psutil.virtual_memory().total, kind="after"
+        ),
     ]
 
 
@@ -131,15 +133,10 @@ def _children(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def _own_cpu() -> Cpu:
-    usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Cpu(usage.ru_utime * 1e9, usage.ru_stime * 1e9)
-
-
 def _cpu(pid: int) -> Cpu:
     times = psutil.Process(pid).cpu_times()
     user, system = times.user * 1e9, times.system * 1e9
-    if not LINUX:
+    if not _LINUX:
         return Cpu(user, system)
     # The two are cut to whole ticks: what the exact clock has beyond them is shared out as they are.
     rest = max(0.0, time.clock_gettime_ns((~pid << 3) | 2) - user - system)
@@ -149,7 +146,7 @@ def _cpu(pid: int) -> Cpu:
 
 def _reaped(process: psutil.Process) -> Cpu:
     times = process.cpu_times()
-    return Cpu(times.children_user * 1e9, times.children_system * 1e9) if LINUX else Cpu(0.0, 0.0)
+    return Cpu(times.children_user * 1e9, times.children_system * 1e9) if _LINUX else Cpu(0.0, 0.0)
 
 
 def _memory_meter(

@@ -65,14 +65,14 @@ class Child:
         self._lines = b""
         self.returncode: int | None = None
         channel.sendall(json.dumps(order).encode() + b"\n")
-        if not (told := self._next(block=True)):
+        if not (answer := self._next(block=True)):
             raise RuntimeError("what forks the kernels has ended")
-        self.pid: int = told["pid"]
+        self.pid: int = answer["pid"]
 
     def poll(self) -> int | None:
         """Return the exit status; None while it runs. A fork server that is gone has taken it along."""
-        if self.returncode is None and (told := self._next(block=False)) is not None:
-            self.returncode = told.get("status", -signal.SIGKILL)
+        if self.returncode is None and (answer := self._next(block=False)) is not None:
+            self.returncode = answer.get("status", -signal.SIGKILL)
         return self.returncode
 
     def wait(self, timeout: float | None = None) -> int:
