@@ -9,7 +9,7 @@ from pydantic import ValidationError
 
 from benchbook import formats
 from benchbook.studies import tcp
-from benchbook.wire import WireError
+from benchbook.wire.protocol import WireError
 
 CODECS = [("json", "orjson"), ("xml", "lxml")]
 

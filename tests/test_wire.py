@@ -9,41 +9,57 @@ from collections.abc import Iterator
 import psutil
 import pytest
 
-from benchbook import formats, wire
+from benchbook import formats
 from benchbook.datasets import persons
-from benchbook.wire.protocol import END, ERROR, HEADER, JOIN, LIMIT, OBJECT, READY, START, fields, frame, message, read
+from benchbook.wire.client import TRANSPORTS, Client, Server, Transport, serving
+from benchbook.wire.protocol import (
+    END,
+    ERROR,
+    HEADER,
+    JOIN,
+    LIMIT,
+    OBJECT,
+    READY,
+    START,
+    WireError,
+    fields,
+    fingerprints,
+    frame,
+    message,
+    read,
+)
 
 PEOPLE = persons.people(300, 1)
 
 
 @pytest.fixture(scope="module")
-def server() -> Iterator[wire.Server]:
-    with wire.serving("orjson", PEOPLE.schema) as running:
+def server() -> Iterator[Server]:
+    with serving("orjson", PEOPLE.schema) as running:
         yield running
 
 
 @pytest.fixture(scope="module")
-def xml_server() -> Iterator[wire.Server]:
-    with wire.serving("lxml", PEOPLE.schema) as running:
+def xml_server() -> Iterator[Server]:
+    with serving("lxml", PEOPLE.schema) as running:
         yield running
 
 
-def client(server: wire.Server, transport: wire.Transport = "framed") -> wire.Client:
-    return wire.Client(server, transport)
+def client(server: Server, transport: Transport = "framed") -> Client:
+    return Client(server, transport)
 
 
 def encoded(codec: str = "orjson", n: int = len(PEOPLE.records)) -> list[bytes]:
     return [formats.codec(codec).encode_record(record) for record in PEOPLE.records[:n]]
 
 
-def lives(server: wire.Server) -> None:
+def lives(server: Server) -> None:
     """Hold that the server serves the next trial."""
     report = client(server).trial([encoded()], check=True)
-    assert (report.objects, report.digest) == (len(PEOPLE.records), wire.fingerprints(PEOPLE.records))
+    assert (report.objects, report.digest) == (len(PEOPLE.records), fingerprints(PEOPLE.records))
 
 
 @pytest.mark.parametrize("connections", [1, 3])
-@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 @pytest.mark.parametrize("codec", ["orjson", "lxml"])
 def test_every_transport_brings_every_object(server, xml_server, codec, transport, connections):
     objects = encoded(codec)
@@ -51,7 +67,7 @@ def test_every_transport_brings_every_object(server, xml_server, codec, transpor
     report = client({"orjson": server, "lxml": xml_server}[codec], transport).trial(streams, check=True)
     assert report.objects == len(objects)
     assert report.bytes == sum(map(len, objects))
-    assert report.digest == wire.fingerprints(PEOPLE.records)
+    assert report.digest == fingerprints(PEOPLE.records)
 
 
 def test_the_server_logs_its_own_clock_cpu_and_memory(xml_server):
@@ -80,25 +96,25 @@ def test_no_objects_are_a_trial_too(server):
     assert client(server).trial([[]]).objects == 0
 
 
-@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_bytes_that_do_not_parse_are_told_with_their_object_and_the_server_lives(server, transport):
     objects = [*encoded(n=3), b"{no json", *encoded()]
-    with pytest.raises(wire.WireError, match=r"not JSON") as caught:
+    with pytest.raises(WireError, match=r"not JSON") as caught:
         client(server, transport=transport).trial([objects])
     assert caught.value.number == (0 if transport == "connection" else 3)
     lives(server)
 
 
 def test_bytes_that_do_not_parse_on_a_joined_connection_are_told(xml_server):
-    with pytest.raises(wire.WireError, match=r"object 2: .*not XML"):
+    with pytest.raises(WireError, match=r"object 2: .*not XML"):
         client(xml_server).trial([encoded("lxml"), [*encoded("lxml", 2), b"<record>"]])
     assert client(xml_server).trial([encoded("lxml")]).objects == len(PEOPLE.records)
 
 
-@pytest.mark.parametrize("transport", wire.TRANSPORTS)
+@pytest.mark.parametrize("transport", TRANSPORTS)
 def test_a_frame_over_the_limit_is_told_and_the_server_lives(server, transport):
     long = formats.codec("orjson").encode_record({"_id": "x" * LIMIT})
-    with pytest.raises(wire.WireError, match=rf"a frame of {len(long)} bytes is over the limit of {LIMIT}"):
+    with pytest.raises(WireError, match=rf"a frame of {len(long)} bytes is over the limit of {LIMIT}"):
         client(server, transport=transport).trial([[*encoded(n=2), long, *encoded() * 20]])
     lives(server)
 
@@ -109,14 +125,14 @@ def test_a_frame_of_exactly_the_limit_is_taken(server):
     assert client(server).trial([[encode({**nameless, "name": "x" * room})]]).bytes == LIMIT
 
 
-def known(server: wire.Server) -> socket.socket:
+def known(server: Server) -> socket.socket:
     """Return a connection that has said the secret."""
     connection = socket.create_connection(("127.0.0.1", server.port), 60)
     connection.sendall(server.greeting)
     return connection
 
 
-def start(server: wire.Server) -> tuple[socket.socket, int]:
+def start(server: Server) -> tuple[socket.socket, int]:
     """Start a trial by hand; return its control connection and number."""
     connection = known(server)
     connection.sendall(message(START, acknowledge=False, check=False))
@@ -201,7 +217,7 @@ def test_trials_at_the_same_time_do_not_mix(server):
 
 
 def test_a_server_that_dies_is_an_error_and_not_a_hang():
-    with wire.serving("orjson", PEOPLE.schema) as mortal:
+    with serving("orjson", PEOPLE.schema) as mortal:
 
         def deadly() -> Iterator[bytes]:
             yield encoded()[0]
@@ -209,12 +225,12 @@ def test_a_server_that_dies_is_an_error_and_not_a_hang():
             while True:
                 yield encoded()[0]
 
-        with pytest.raises(wire.WireError, match=r"the connection broke|closed"):
+        with pytest.raises(WireError, match=r"the connection broke|closed"):
             client(mortal).trial([deadly()])
 
 
 def test_the_server_listens_on_the_loopback_alone_and_ends_with_its_context():
-    with wire.serving("orjson", PEOPLE.schema) as running:
+    with serving("orjson", PEOPLE.schema) as running:
         listening = [each for each in psutil.Process(running.pid).net_connections() if each.status == "LISTEN"]
         assert [each.laddr.ip for each in listening] == ["127.0.0.1"]
     assert not psutil.pid_exists(running.pid)

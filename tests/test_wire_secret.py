@@ -20,10 +20,11 @@ import psutil
 import pytest
 
 import hostile
-from benchbook import formats, lanes, processes, wire
+from benchbook import formats, lanes, processes
 from benchbook.datasets import persons
 from benchbook.measure import idle
 from benchbook.studies import tcp
+from benchbook.wire.client import Server, serving
 from benchbook.wire.protocol import (
     ACK,
     END,
@@ -50,7 +51,7 @@ NOBODY = 65534
 
 
 @contextmanager
-def java(codec: str) -> Iterator[wire.Server]:
+def java(codec: str) -> Iterator[Server]:
     """Run the Java lane's server as its client does."""
     jar = lane_needed("java", "mvn", "javac").command[-1]
     command = ["java", "-cp", jar, "org.benchbook.tcp.Server"]
@@ -61,14 +62,14 @@ def java(codec: str) -> Iterator[wire.Server]:
             secret = secrets.token_bytes(32)
             owner.write(json.dumps({"secret": secret.hex(), "codec": codec}).encode() + b"\n")
             owner.flush()
-            yield wire.Server(int(said.readline()), process.pid, greeting(secret))
+            yield Server(int(said.readline()), process.pid, greeting(secret))
     finally:
         processes.stop(process)
 
 
 @contextmanager
-def python() -> Iterator[wire.Server]:
-    with wire.serving("orjson", PEOPLE.schema) as server:
+def python() -> Iterator[Server]:
+    with serving("orjson", PEOPLE.schema) as server:
         yield server
 
 
@@ -76,19 +77,19 @@ SERVERS: dict[str, Callable[[], Any]] = {"python": python, "java": lambda: java(
 
 
 @pytest.fixture(scope="module")
-def started() -> Iterator[Callable[[str], wire.Server]]:
+def started() -> Iterator[Callable[[str], Server]]:
     with ExitStack() as stack:
         yield cache(lambda name: stack.enter_context(SERVERS[name]()))
 
 
 @pytest.fixture(params=SERVERS)
-def server(started: Callable[[str], wire.Server], request: pytest.FixtureRequest) -> wire.Server:
+def server(started: Callable[[str], Server], request: pytest.FixtureRequest) -> Server:
     """Each server, started once."""
     return started(request.param)
 
 
 @pytest.fixture(scope="module")
-def silent() -> Iterator[Callable[[wire.Server], list[socket.socket]]]:
+def silent() -> Iterator[Callable[[Server], list[socket.socket]]]:
     """Two that connect, once: one says nothing, the other half of what is asked. Time goes by in the tests between."""
     with ExitStack() as stack:
         yield cache(
@@ -96,7 +97,7 @@ def silent() -> Iterator[Callable[[wire.Server], list[socket.socket]]]:
         )
 
 
-def connected(server: wire.Server, said: bytes = b"") -> socket.socket:
+def connected(server: Server, said: bytes = b"") -> socket.socket:
     connection = socket.create_connection(("127.0.0.1", server.port), 20)
     connection.sendall(said)
     return connection
@@ -118,7 +119,7 @@ def next_frame(connection: socket.socket) -> Frame:
     return got
 
 
-def serves(server: wire.Server) -> None:
+def serves(server: Server) -> None:
     """Hold that who knows the secret is served."""
     with connected(server, server.greeting + message(START, acknowledge=False, check=False)) as connection:
         assert next_frame(connection)[0] == READY
@@ -128,7 +129,7 @@ def serves(server: wire.Server) -> None:
 
 
 @LINUX
-def test_hundreds_of_strangers_neither_end_a_server_nor_hold_up_its_client(server: wire.Server) -> None:
+def test_hundreds_of_strangers_neither_end_a_server_nor_hold_up_its_client(server: Server) -> None:
     with files(server, 192), ExitStack() as strangers:
         for _ in range(400):
             strangers.enter_context(connected(server))
@@ -138,7 +139,7 @@ def test_hundreds_of_strangers_neither_end_a_server_nor_hold_up_its_client(serve
 
 
 @LINUX
-def test_a_server_that_can_open_nothing_more_goes_on(server: wire.Server) -> None:
+def test_a_server_that_can_open_nothing_more_goes_on(server: Server) -> None:
     with ExitStack() as strangers:
         with files(server, psutil.Process(server.pid).num_fds() + 2):
             for _ in range(20):
@@ -148,7 +149,7 @@ def test_a_server_that_can_open_nothing_more_goes_on(server: wire.Server) -> Non
 
 
 @contextmanager
-def files(server: wire.Server, limit: int) -> Iterator[None]:
+def files(server: Server, limit: int) -> Iterator[None]:
     """Let a server have so many open files."""
     process, kind = psutil.Process(server.pid), psutil.RLIMIT_NOFILE
     soft, hard = process.rlimit(kind)
@@ -174,7 +175,7 @@ UNKNOWN = {
 
 @pytest.mark.parametrize("said", UNKNOWN)
 def test_without_the_secret_nothing_is_answered(
-    server: wire.Server, silent: Callable[[wire.Server], list[socket.socket]], said: str
+    server: Server, silent: Callable[[Server], list[socket.socket]], said: str
 ) -> None:
     silent(server)
     with connected(server) as connection:
@@ -184,7 +185,7 @@ def test_without_the_secret_nothing_is_answered(
     serves(server)
 
 
-def test_a_secret_that_differs_in_one_bit_or_is_cut_is_none(server: wire.Server) -> None:
+def test_a_secret_that_differs_in_one_bit_or_is_cut_is_none(server: Server) -> None:
     *rest, last = server.greeting
     for said in (bytes([*rest, last ^ 1]), server.greeting[1:] + b"\0", b"\0" + server.greeting):
         with connected(server, said) as connection:
@@ -194,12 +195,12 @@ def test_a_secret_that_differs_in_one_bit_or_is_cut_is_none(server: wire.Server)
         assert answer(connection) == b""
 
 
-def test_the_secret_stands_in_no_argument_and_no_environment(server: wire.Server) -> None:
+def test_the_secret_stands_in_no_argument_and_no_environment(server: Server) -> None:
     process, secret = psutil.Process(server.pid), server.greeting[HEADER.size :].hex()
     assert secret not in " ".join([*process.cmdline(), *process.environ().values(), repr(server)])
 
 
-def test_the_start_command_chooses_no_codec(server: wire.Server) -> None:
+def test_the_start_command_chooses_no_codec(server: Server) -> None:
     with connected(server, server.greeting + old_start("xmldecoder")) as connection:
         assert next_frame(connection)[0] == READY
         connection.sendall(frame(OBJECT, OBJECTS[0]))
@@ -278,7 +279,7 @@ def attacks(orders: Connection, said: Sequence[bytes]) -> None:
     os.setgroups([])
     os.setgid(NOBODY)
     os.setuid(NOBODY)
-    server = wire.Server(orders.recv(), 0, b"")
+    server = Server(orders.recv(), 0, b"")
     while True:
         got = [b""] * len(said)
         for number, each in enumerate(said):
@@ -320,7 +321,7 @@ def test_java_reads_no_doctype_that_asks_or_grows(codec: str) -> None:
             asked.accept()
 
 
-def decoded(server: wire.Server, document: bytes) -> bool:
+def decoded(server: Server, document: bytes) -> bool:
     """Return whether a server decodes a document; it says so, or that it does not."""
     with connected(server, server.greeting + message(START, acknowledge=True, check=False)) as connection:
         assert next_frame(connection)[0] == READY
@@ -330,9 +331,7 @@ def decoded(server: wire.Server, document: bytes) -> bool:
     return kind == ACK
 
 
-def test_who_says_nothing_is_not_waited_for(
-    server: wire.Server, silent: Callable[[wire.Server], list[socket.socket]]
-) -> None:
+def test_who_says_nothing_is_not_waited_for(server: Server, silent: Callable[[Server], list[socket.socket]]) -> None:
     for connection in silent(server):
         assert answer(connection) == b""
     serves(server)

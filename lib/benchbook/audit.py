@@ -7,14 +7,15 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Sequence
+import zipfile
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
 from benchbook import artefacts, paths
-from benchbook.lanes import jar, maven
+from benchbook.lanes import jar
 
 FOUND: Final = 1
 UNASKED: Final = 3
@@ -70,14 +71,27 @@ def java() -> str:
     """Return what the Java lane's jar is made of: Maven has nobody to ask about it."""
     if not jar().is_file():
         return "harness/java: not built, so it ships nothing"
-    lock = artefacts.locked(maven.lock_file())
+    lock = artefacts.locked(paths.harness("java") / "artefacts.lock")
     try:
         artefacts.gather(lock, paths.artefacts())
     except artefacts.ArtefactError as error:
         return f"harness/java: what its jar is made of is not here: {error}"
-    shipped = maven.shipped(paths.artefacts(), lock, jar())
+    shipped = _shipped(lock)
     head = f"harness/java: nobody is asked about its {len(shipped)} artefacts (Maven knows no service that could be):"
     return "\n  ".join([head, *shipped])
+
+
+def _shipped(lock: Mapping[str, str]) -> list[str]:
+    """Return the coordinates of the locked jars whose classes are in the lane's; the others only build it."""
+    inside = _classes(jar())
+    jars = [coordinates for coordinates in lock if ":jar:" in coordinates]
+    held = {each: _classes(paths.artefacts() / artefacts.path_of(each)) for each in jars}
+    return [each for each, classes in held.items() if classes and classes <= inside]
+
+
+def _classes(file: Path) -> set[str]:
+    with zipfile.ZipFile(file) as content:
+        return {name for name in content.namelist() if name.endswith(".class") and not name.endswith("-info.class")}
 
 
 def _mended(known: dict[str, Any]) -> str:

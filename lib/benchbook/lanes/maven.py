@@ -7,7 +7,6 @@ is built offline, in a scratch copy of the harness, with a local repository that
 import shutil
 import sys
 import tempfile
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -58,18 +57,6 @@ def resolved(repository: Path) -> dict[str, str]:
     """Return the SHA-256 of each jar and POM in a local repository by its coordinates."""
     found = (file for file in repository.rglob("*") if file.suffix in {".jar", ".pom"})
     return {_coordinates(file.relative_to(repository)): artefacts.digest(file) for file in found}
-
-
-def shipped(repository: Path, lock: Mapping[str, str], into: Path) -> list[str]:
-    """Return the coordinates of the locked jars whose classes are in the lane's; the others only build it."""
-    inside = _classes(into)
-    jars = {coordinates: repository / artefacts.path_of(coordinates) for coordinates in lock if ":jar:" in coordinates}
-    return [coordinates for coordinates, file in jars.items() if (held := _classes(file)) and held <= inside]
-
-
-def _classes(file: Path) -> set[str]:
-    with zipfile.ZipFile(file) as content:
-        return {name for name in content.namelist() if name.endswith(".class") and not name.endswith("-info.class")}
 
 
 def _lock() -> None:

@@ -21,11 +21,13 @@ from typing import Any, Final, Literal, Self
 import pandas as pd
 from pydantic import Field, model_validator
 
-from benchbook import formats, wire
+from benchbook import formats
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import idle, machine_meters, timed
 from benchbook.studies.cell import CellParameters, Count, Rows, on_lane
+from benchbook.wire.client import Client, Report, Transport, serving
+from benchbook.wire.protocol import fingerprints
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
@@ -53,7 +55,7 @@ class Parameters(CellParameters):
     ] = "orjson"  # fmt: skip
     n: Count = 20000
     fields: Literal[2, 12, 50] = 12
-    transport: wire.Transport = "framed"
+    transport: Transport = "framed"
     connections: int = Field(1, ge=1, le=64)
     encode: Literal["inside", "before"] = "inside"
 
@@ -95,8 +97,8 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
 def run(parameters: Parameters) -> pd.DataFrame:
     """Time as many trials as asked, with one server.
 
-    Raises `WrongObjectsError` when the server has not decoded exactly what was sent, `benchbook.wire.WireError` when a
-    conversation breaks, and `benchbook.lanes.LaneError` for either on another lane.
+    Raises `WrongObjectsError` when the server has not decoded exactly what was sent,
+    `benchbook.wire.protocol.WireError` when a conversation breaks, `benchbook.lanes.LaneError` for either elsewhere.
     """
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     columns: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
@@ -104,8 +106,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
         encode = formats.codec("orjson").encode_record
         return on_lane(parameters, "tcp", columns, data=b"\n".join(map(encode, data.records)))[0].frame()
     rows = Rows()
-    with wire.serving(parameters.codec, data.schema) as server:
-        client = wire.Client(server, parameters.transport)
+    with serving(parameters.codec, data.schema) as server:
+        client = Client(server, parameters.transport)
         for repetition in range(parameters.repetitions):
             streams = _streams(parameters, data)
             with client.opened(len(streams)) as trial:
@@ -115,7 +117,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
             _check(report, data)
             readings += report.readings
             rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
-        _check(client.trial(_streams(parameters, data), check=True), data, wire.fingerprints(data.records))
+        _check(client.trial(_streams(parameters, data), check=True), data, fingerprints(data.records))
     return rows.frame()
 
 
@@ -128,7 +130,7 @@ def _streams(parameters: Parameters, data: Dataset) -> list[Iterable[bytes]]:
     return [[encode(record) for record in part] for part in parts]
 
 
-def _check(report: wire.Report, data: Dataset, digest: int = 0) -> None:
+def _check(report: Report, data: Dataset, digest: int = 0) -> None:
     if report.objects != len(data.records):
         raise WrongObjectsError(f"the server received {report.objects} objects, {len(data.records)} were sent")
     if report.digest != digest:
