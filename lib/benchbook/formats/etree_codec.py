@@ -3,8 +3,6 @@
 from typing import Any
 from xml.etree import ElementTree
 
-from typing_extensions import override
-
 from benchbook.formats.tree import ROOT, TreeCodec, encoded
 
 
@@ -14,26 +12,15 @@ class _Builder(ElementTree.TreeBuilder):
         raise ValueError("it has a DOCTYPE")
 
 
-class EtreeCodec(TreeCodec):
-    """XML through expat."""
+def _parse(data: bytes) -> Any:
+    return ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder()))
 
-    name = "etree"
-    element = staticmethod(ElementTree.Element)
-    child = staticmethod(ElementTree.SubElement)
 
-    @override
-    def root(self) -> Any:
-        return ElementTree.Element(ROOT)
-
-    @override
-    def write(self, element: Any) -> bytes:
-        return encoded(ElementTree.tostring(element, encoding="unicode"))
-
-    @override
-    def parse(self, data: bytes) -> Any:
-        return ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder()))
+def _write(element: Any) -> bytes:
+    return encoded(ElementTree.tostring(element, encoding="unicode"))
 
 
 def codec() -> TreeCodec:
     """Return the codec."""
-    return EtreeCodec()
+    element, child = ElementTree.Element, ElementTree.SubElement
+    return TreeCodec("etree", element, child, lambda: element(ROOT), _write, _parse)

@@ -3,7 +3,6 @@
 from typing import Any
 
 from lxml import etree
-from typing_extensions import override
 
 from benchbook.formats.tree import NAMESPACE, ROOT, TreeCodec
 
@@ -19,25 +18,15 @@ def parse(data: bytes) -> Any:
 
 
 def write(element: Any) -> bytes:
-    """Return the element as UTF-8 without declaration; raises ValueError on what XML cannot hold."""
+    """Return the element as UTF-8 without declaration; the library has refused what XML cannot hold."""
     data: bytes = etree.tostring(element, encoding="UTF-8", xml_declaration=False)
     return data
 
 
-class LxmlCodec(TreeCodec):
-    """XML through libxml2."""
-
-    name = "lxml"
-    element = staticmethod(etree.Element)
-    child = staticmethod(etree.SubElement)
-    parse = staticmethod(parse)
-    write = staticmethod(write)
-
-    @override
-    def root(self) -> Any:
-        return etree.Element(ROOT, nsmap={"ns2": NAMESPACE})  # JAXB's prefix
+def _root() -> Any:
+    return etree.Element(ROOT, nsmap={"ns2": NAMESPACE})  # JAXB's prefix
 
 
 def codec() -> TreeCodec:
     """Return the codec."""
-    return LxmlCodec()
+    return TreeCodec("lxml", etree.Element, etree.SubElement, _root, write, parse)

@@ -5,8 +5,8 @@ root in a namespace, four spaces a level, ids, pages and date of publication as 
 """
 
 import re
-from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final, Literal
@@ -115,25 +115,20 @@ def read(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-class TreeCodec(ABC):
+@dataclass
+class TreeCodec:
     """XML through a library with ElementTree's interface."""
 
     name: str
-    format: Literal["xml"] = "xml"
     element: Callable[..., Any]
     child: Callable[..., Any]
-
-    @abstractmethod
-    def root(self) -> Any:
-        """Return an empty bookstore's element."""
-
-    @abstractmethod
-    def write(self, element: Any) -> bytes:
-        """Return the element as UTF-8 without declaration; raises ValueError on what XML cannot hold."""
-
-    @abstractmethod
-    def parse(self, data: bytes) -> Any:
-        """Return the document's root; raises ValueError when it is not well-formed or has a DOCTYPE."""
+    root: Callable[[], Any]
+    """Returns an empty bookstore's element."""
+    write: Callable[[Any], bytes]
+    """Returns an element as UTF-8 without declaration; raises ValueError on what XML cannot hold."""
+    parse: Callable[[bytes], Any]
+    """Returns a document's root; raises ValueError or SyntaxError when it is not well-formed or has a DOCTYPE."""
+    format: Literal["xml"] = "xml"
 
     def _read(self, data: bytes, expected: str) -> Any:
         """Return the document's root, which has the expected tag; raises `FormatError`."""
