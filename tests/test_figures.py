@@ -129,6 +129,14 @@ def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
 
 
+def test_a_size_that_no_paper_has_leaves_every_table_standing(observed):
+    parameters = observed["parameters"].str.replace(r'"n": \d+', '"n": 7', regex=True)
+    other = Evidence.of(observed.assign(n=7, parameters=parameters))
+    for name, make in exhibits.TABLES.items():
+        made = make(other)
+        assert len(made.frame) or made.notes, name
+
+
 def test_one_block_has_no_interval_and_says_so():
     exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(constructed.observations(("crud",), blocks=1)))
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()

@@ -136,7 +136,7 @@ def timing(evidence: Evidence, *, source: str) -> Exhibit:
     mine, notes = _here(evidence, sizes, TIMES[1:])
     parts = {}
     for stack, some in mine.items():
-        trial = some["n"].map(_trial) if scenario == 2 else ""
+        trial = some["n"].map(_trial).astype(str) if scenario == 2 else ""
         counts = where(some, measure="Total Time").drop_duplicates(["n", "Format"])
         parts[stack] = joined(
             here(some, "drawn", unit="ms", level=trial + some["measure"], panel=some["Format"]),
@@ -165,7 +165,7 @@ def resources(evidence: Evidence, *, number: int) -> Exhibit:
     mine, notes = _here(evidence, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
     parts = {
         stack: here(some, "drawn", unit="%", panel=some["measure"],
-                    level=some["n"].map(_trial).str.strip() if kind else some["Format"])
+                    level=some["n"].map(_trial).astype(str).str.strip() if kind else some["Format"])
         for stack, some in mine.items()
     }  # fmt: skip
     points, sources = by_source(printed(rows, unit="%", level=rows["row"], panel=rows["column"]), parts)
