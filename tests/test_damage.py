@@ -17,6 +17,7 @@ import pytest
 
 from benchbook import cli, grid, results
 from benchbook.measure import timed
+from benchbook.results.store import joined
 from benchbook.studies import cell
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -43,7 +44,7 @@ def write(one: grid.Cell, **others: Any) -> Path:
 def write_as_before(one: grid.Cell, **others: Any) -> Path:
     """Write a cell's file as it was written before there were checksums."""
     one.path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(results.joined(columns(one, **others), values()), one.path)
+    pq.write_table(joined(columns(one, **others), values()), one.path)
     return one.path
 
 

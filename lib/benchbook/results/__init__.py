@@ -3,28 +3,25 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
-from benchbook.results.files import DamagedError, delivered, typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES, Metric
+from benchbook.results.files import DamagedError, delivered, typed
+from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
 
 if TYPE_CHECKING:
     from benchbook.results.folder import lost, whole
     from benchbook.results.merge import connect, finished, frame, observations, seconds
-    from benchbook.results.store import STATES, State, joined, path, states, write
+    from benchbook.results.store import State, path, states, write
 
 __all__ = [
     "CELLS",
     "OBSERVATIONS",
-    "STATES",
     "UNITS",
     "VALUES",
     "DamagedError",
-    "Metric",
     "State",
     "connect",
     "delivered",
     "finished",
     "frame",
-    "joined",
     "lost",
     "observations",
     "path",
@@ -33,13 +30,12 @@ __all__ = [
     "typed",
     "whole",
     "write",
-    "write_table",
 ]
 
 _LATER: Final = {
     "folder": ("lost", "whole"),
     "merge": ("connect", "finished", "frame", "observations", "seconds"),
-    "store": ("STATES", "State", "joined", "path", "states", "write"),
+    "store": ("State", "path", "states", "write"),
 }
 
 
