@@ -172,25 +172,11 @@ def run(
     replica_url: str | None = None,
     pids: Sequence[int] = (),
 ) -> tuple[list[Repetition], Closing]:
-    """Run a cell on another stack, in a process of its own that never outlives this one.
+    """Run a cell on another stack, in a process of its own that never outlives this one; return its answer.
 
-    Parameters
-    ----------
-    lane
-        ``java`` or ``node``.
-    study, parameters, folder, data, url, replica_url, pids
-        The request: see ``harness/contract.schema.json``.
-
-    Returns
-    -------
-    tuple
-        Every repetition, and the line that closes.
-
-    Raises
-    ------
-    LaneError
-        When the lane is not here, the request breaks the contract, or the harness reports an error, prints what is no
-        line of its answer, ends without closing it, or takes too long.
+    What is asked of it is described in ``harness/contract.schema.json``. Raises `LaneError` when the lane is not here,
+    the request breaks the contract, or the harness reports an error, prints what is no line of its answer, ends without
+    closing it, or takes too long.
     """
     found = find(lane)
     if isinstance(found, Missing):

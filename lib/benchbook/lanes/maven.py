@@ -23,11 +23,8 @@ def lock_file() -> Path:
 def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
     """Make the jar offline, of what is locked; what the repository lacks of that is fetched and checked before.
 
-    Raises
-    ------
-    ArtefactError
-        When an artefact cannot be fetched or is not the one that is locked, or Maven fails, as it does when it needs
-        another; then no jar is left.
+    Raises `ArtefactError`, and leaves no jar, when an artefact cannot be fetched or is not the one that is locked, or
+    Maven fails, as it does when it needs another.
     """
     into.unlink(missing_ok=True)
     artefacts.gather(lock, repository)

@@ -27,19 +27,10 @@ def host() -> str:
 
 
 def environment(data_folder: Path) -> dict[str, Any]:
-    """Describe where and on what is measured, ready for JSON.
+    """Describe where and on what is measured, ready for JSON; None where the system is silent.
 
-    Parameters
-    ----------
-    data_folder
-        Where the servers keep their data; must exist. Its file system is probed once a process, for about 50 ms.
-
-    Returns
-    -------
-    dict
-        ``host, cpu, cores, cores_usable, affinity, nice, open_files`` (how many a process may have)``, governor,
-        frequency_mhz, memory`` (B)``, load`` (1, 5, 15 minutes)``, kernel, clock, file_system, file_system_in_memory,
-        fsyncs_per_s, python, libraries``; None where the system is silent, or the disk has no room for a probe.
+    The file system of `data_folder`, where the servers keep their data, is probed once a process, for about 50 ms, if
+    the disk has room. ``open_files`` is how many a process may have, ``memory`` in B, ``load`` over 1, 5, 15 minutes.
     """
     kind = _file_system(data_folder)
     return {

@@ -113,10 +113,7 @@ def capacity_meter(role: str) -> Meter:
 def idle(pids: Iterable[int], patience_s: float = 10.0) -> None:
     """Wait until each server, a process with its children, uses less than 2 % of one processor over 100 ms.
 
-    Raises
-    ------
-    NotIdle
-        When patience ran out (says who used how much), or a process is gone.
+    Raises `NotIdle` when patience ran out (says who used how much), or a process is gone.
     """
     servers = tuple(pids)
     deadline = time.monotonic() + patience_s

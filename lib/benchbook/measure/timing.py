@@ -66,19 +66,14 @@ def timed(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, lis
     Parameters
     ----------
     action
-        The whole loop to measure.
+        The whole loop to measure; what it raises passes through.
     meters
-        What to read before and after.
+        What to read before and after; raises `MeterError` when one cannot be read.
 
     Returns
     -------
     tuple
         The action's result, and the readings: the client's ``wall_time`` first, then one a meter in the given order.
-
-    Raises
-    ------
-    MeterError
-        When a meter cannot be read. An exception of the action passes through.
     """
     inward = sorted(range(len(meters)), key=lambda index: meters[index].role == "client")
     deltas = [index for index in inward if meters[index].kind == "delta"]

@@ -51,13 +51,7 @@ class Batch:
         self.summary = Summary()
 
     def run(self) -> None:
-        """Run what is not done; an interrupt passes through once nothing runs any more.
-
-        Raises
-        ------
-        UnwritableError
-            When the results' folder takes nothing.
-        """
+        """Run what is not done; raises `UnwritableError`, and lets an interrupt through once nothing runs any more."""
         start = time.monotonic()
         try:
             self._skip(cell for cell in self._cells if cell.missing)
@@ -152,16 +146,9 @@ class Batch:
 
 
 class Stopwatch:
-    """Runs from when it is made until it is stopped.
+    """Runs from when it is made until it is stopped: so many `seconds` by the monotonic clock, which nobody sets.
 
-    Attributes
-    ----------
-    started_at
-        By the machine's time.
-    seconds
-        How long it ran, by the monotonic clock, which nobody sets.
-    step_s
-        By how much more the machine's time went on: it was set, or the machine slept.
+    By `step_s` more the machine's time went on: it was set, or the machine slept.
     """
 
     def __init__(self) -> None:

@@ -142,25 +142,15 @@ def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[
 
 @dataclass
 class Kernel:
-    """One cell's kernel.
-
-    Parameters
-    ----------
-    fork_server
-        What forks it; None starts it anew.
-    folder
-        Where its sockets lie: `folder`'s.
-    cwd, log
-        Its working folder, and the file of all it prints past the notebook.
-    env
-        Added to its `environment`.
-    """
+    """One cell's kernel: forked, or started anew where there is no fork server; its sockets lie in the folder."""
 
     fork_server: ForkServer | None
     folder: Path
     cwd: Path
     log: Path
+    """The file of all that it prints past the notebook."""
     env: Mapping[str, str] = field(default_factory=dict)
+    """Added to its `environment`."""
     pid: int | None = field(default=None, init=False)
 
     def manager(self) -> type[AsyncKernelManager]:

@@ -22,12 +22,7 @@ class UnwritableError(RuntimeError):
 def run_lock() -> Iterator[None]:
     """Hold the results' folder for one run; the system lets go of it however the run ends.
 
-    Raises
-    ------
-    benchbook.results.folder.BusyError
-        When another run holds it: says which.
-    UnwritableError
-        When the folder takes nothing.
+    Raises `benchbook.results.folder.BusyError`, which says who holds it, or `UnwritableError` when it takes nothing.
     """
     with ExitStack() as up:
         with writing():

@@ -22,26 +22,16 @@ class Failure:
 
 @dataclass
 class Summary:
-    """What a run did.
-
-    Attributes
-    ----------
-    done
-        Cells finished in this run.
-    failed, skipped
-        Cells without values, and why.
-    ran_out
-        Finished cells in which a wait for the replica ran out: their times are censored.
-    wall_s, measured_s
-        How long the run took, and for how long of it a cell's clock ran.
-    """
+    """What a run did: how many cells it finished, which have no values and why, how long it took."""
 
     done: int = 0
     failed: list[Failure] = field(default_factory=list)
     skipped: list[Failure] = field(default_factory=list)
     ran_out: list[Cell] = field(default_factory=list)
+    """Finished cells in which a wait for the replica ran out: their times are censored."""
     wall_s: float = 0.0
     measured_s: float = 0.0
+    """For how long of it a cell's clock ran."""
 
 
 def again(cell: Cell, plan: Sequence[Cell], profile: str, where: Sequence[str], changes: Sequence[str]) -> str:

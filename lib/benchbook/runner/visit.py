@@ -19,15 +19,7 @@ from benchbook.servers.errors import advised
 
 
 class Visit(AbstractContextManager["Visit"]):
-    """A deployment while its cells run.
-
-    Parameters
-    ----------
-    product, topology
-        What to start; nothing for ``none``.
-    modules
-        What the fork server imports, and with it the libraries: its cells' code.
-    """
+    """A deployment, without servers if it is ``none``, while its cells run, whose modules the fork server imports."""
 
     def __init__(self, product: str, topology: Topology, modules: Iterable[str]) -> None:
         self._place = (product, topology)
@@ -56,13 +48,7 @@ class Visit(AbstractContextManager["Visit"]):
         self._up.close()
 
     def ready(self) -> None:
-        """See that everything runs.
-
-        Raises
-        ------
-        servers.ServerError
-            When the servers do not start, or the temporary folder takes nothing.
-        """
+        """See that everything runs; raises `servers.ServerError` when it cannot, or the folder takes nothing."""
         if self._running is not None and not self.broken():
             return
         self.down()

@@ -131,17 +131,9 @@ class Client:
     def opened(self, connections: int) -> Iterator[Callable[..., Report]]:
         """Open the connections of a trial with so many streams of objects, and yield what sends it on them.
 
-        Yields
-        ------
-        Callable
-            Sends encoded objects and returns the server's report. It takes the objects of each connection (what a
-            stream does when it is iterated, such as encoding, happens inside the server's window), and ``check``: let
-            the server add up fingerprints of what it decodes.
-
-        Raises
-        ------
-        WireError
-            What the server refused, or how the conversation broke.
+        That takes the encoded objects of each connection (what a stream does when it is iterated, such as encoding,
+        happens inside the server's window), and ``check``: let the server add up fingerprints of what it decodes. It
+        returns the server's report, or raises `WireError`: what the server refused, or how the conversation broke.
         """
         joining = connections if connections > 1 and self.transport != "connection" else 0
         try:

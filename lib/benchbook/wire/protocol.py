@@ -67,10 +67,7 @@ def fields(payload: bytes) -> dict[str, Any]:
 def read(stream: BinaryIO) -> Frame | None:
     """Return the next frame; None when the other side has closed after the last one.
 
-    Raises
-    ------
-    WireError
-        When the frame is over the limit, the connection is cut inside it, or nothing came in time.
+    Raises `WireError` when it is over the limit, the connection is cut inside it, or nothing came in time.
     """
     header = stream.read(HEADER.size)
     if header is None:
