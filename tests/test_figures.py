@@ -137,6 +137,19 @@ def test_a_size_that_no_paper_has_leaves_every_table_standing(observed):
         assert len(made.frame) or made.notes, name
 
 
+@pytest.mark.parametrize(("study", "of", "table"), [("bookstore", 1000, "table_case1"), ("drivers", 1000, "pairs")])
+def test_a_size_that_a_grid_adds_has_a_tick_and_a_row(study, of, table, observed):
+    rows = observed[(observed["study"] == study) & (observed["n"] == of)]
+    text = rows["parameters"].str.replace(f'"n": {of}', '"n": 5000')
+    added = Evidence.of(pd.concat([observed, rows.assign(n=5000, parameters=text, cell_id=rows["cell_id"] + "5")]))
+    frame = exhibits.TABLES[f"{study}_{table}"](added).frame
+    row = frame[frame.eq("5,000").any(axis=1)].iloc[0]
+    assert not row.filter(like="here").eq("not run").all()
+    name = {"bookstore": "bookstore_case1", "drivers": "drivers_fig2_time"}[study]
+    axes = exhibits.FIGURES[name](added).figure.axes[-1]
+    assert "5k" in {label.get_text() for label in axes.get_xticklabels()}
+
+
 def test_one_block_has_no_interval_and_says_so():
     exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(constructed.observations(("crud",), blocks=1)))
     assert exhibit.frame.query("source == 'here'")["low"].isna().all()

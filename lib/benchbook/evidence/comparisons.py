@@ -30,7 +30,7 @@ COLUMNS: Final = [
 ]
 
 
-def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
+def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None = None) -> pd.DataFrame:
     """Return every comparison of the five papers that these observations allow, a row each.
 
     The unit of analysis is the block's mean. Sides that ran in the same blocks are paired by block (Student's test of
@@ -42,6 +42,8 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
     ----------
     observations
         Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means or `measures`; of any of the studies.
+    every
+        What is compared; None for all that the papers compare.
 
     Returns
     -------
@@ -53,9 +55,9 @@ def comparisons(observations: pd.DataFrame) -> pd.DataFrame:
         ``detectable_ratio`` is what these blocks would have shown with 80 % power, uncorrected. Where something is NaN
         ``reason`` says why. ``words`` says what came out.
     """
-    return _tested(
-        (one for study in SLUGS for one in claim_files.comparisons(study)), measures(first_arms(observations)), "study"
-    )
+    if every is None:
+        every = (one for study in SLUGS for one in claim_files.comparisons(study))
+    return _tested(every, measures(first_arms(observations)), "study")
 
 
 def first_arms(rows: pd.DataFrame) -> pd.DataFrame:

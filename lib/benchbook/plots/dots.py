@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from benchbook.plots import style
+from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
 from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet
 
@@ -31,7 +31,7 @@ def dots(
     log: bool = True,
     reference: float | None = None,
     columns: int | None = None,
-) -> Figure:
+) -> Exhibit:
     """Draw points as dots in panels.
 
     Parameters
@@ -67,7 +67,7 @@ def dots(
         for spare in list(grid.flat)[len(panels) :]:
             spare.set_visible(False)
         settle(figure)
-    return figure
+    return Exhibit(title, points, tuple(notes), figure)
 
 
 def _draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:

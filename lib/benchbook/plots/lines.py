@@ -1,13 +1,13 @@
 """Line plots: a quantity over the number of records, objects or trials, a panel an operation."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.figure import Figure
 
 from benchbook.plots import style
+from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
 from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, plain, settle, sheet
 
@@ -27,7 +27,8 @@ def lines(
     limits: tuple[float, float] | None = None,
     height: float = _PANEL_INCHES,
     alike: bool = False,
-) -> Figure:
+    heads: Mapping[str, str] | None = None,
+) -> Exhibit:
     """Draw points as lines with markers, published hollow and thin, this machine's filled with intervals.
 
     Parameters
@@ -44,32 +45,34 @@ def lines(
         Of y.
     alike
         Whether the panels of one row share their scale of y.
+    heads
+        What stands above panels, where that is not their name.
     """
     series = style.ordered(points.loc[points["series"] != "", "series"]) or [""]
     ticks = sorted({*levels, *points["level"].dropna()})
-    points = _apart(points, series, log[0], max(ticks) - min(ticks))
+    apart = _apart(points, series, log[0], max(ticks) - min(ticks))
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
     with style.applied():
         figure = sheet(title, notes, legend(points, series), height * rows + 0.25)
         grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
         for place, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
-            mine = points[points["panel"] == panel]
+            mine = apart[apart["panel"] == panel]
             row = panels[place // columns * columns :][:columns]
-            _panel(axes, mine, panel, series)
+            _panel(axes, mine, (heads or {}).get(panel, panel), series)
             _along(axes, axes_names, ticks, log[0])
-            _upwards(axes, points[points["panel"].isin(row)] if alike else mine, log[1], limits)
+            _upwards(axes, apart[apart["panel"].isin(row)] if alike else mine, log[1], limits)
             _bounds(axes, mine[mine["value"].isna()])
         for axes in grid[:-1].flat:
             axes.set_xlabel("")
         for axes in grid[:, 1:].flat:
             axes.set_ylabel("")
         settle(figure)
-    return figure
+    return Exhibit(title, points, tuple(notes), figure)
 
 
-def _panel(axes: Axes, points: pd.DataFrame, panel: str, series: Sequence[str]) -> None:
-    axes.set_title(panel)
+def _panel(axes: Axes, points: pd.DataFrame, head: str, series: Sequence[str]) -> None:
+    axes.set_title(head)
     for name in series:
         mine = points[points["series"] == name].sort_values("level")
         _published(axes, mine[(mine["source"] == "published") & mine["value"].notna()], style.look(name))

@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, Final
 
 import pandas as pd
@@ -29,6 +30,10 @@ METRICS: Final = {
     "memory_change_kb": "new memory",
 }
 """What is compared as a ratio, in print. The ratio of times an object is that of the times: it stands in the tables."""
+
+
+ratio_dots: Final = partial(dots, axis="ratio", reference=1.0)
+"""Draws points around the line at 1."""
 
 
 def sides(row: Any) -> str:
@@ -96,7 +101,7 @@ class Ratios:
         panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
         columns = -(-len(panels) // -(-len(panels) // self.abreast))
         rows = _ordered(list(dict.fromkeys(points["level"])))
-        return figure(points, title, rows, notes, panels, columns)
+        return ratio_dots(points, title=title, rows=rows, panels=panels, notes=notes, columns=columns)
 
     def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str]]:
         """Return the points, and what must be said of them."""
@@ -115,21 +120,6 @@ class Ratios:
             points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, said)) for row in rows
         ))  # fmt: skip
         return points, [*_said(points), *notes]
-
-
-def figure(
-    points: pd.DataFrame,
-    title: str,
-    rows: Sequence[str],
-    notes: Sequence[str],
-    panels: Sequence[str] = ("",),
-    columns: int | None = None,
-) -> Exhibit:
-    """Return points drawn as ratios, around the line at 1."""
-    drawing = dots(
-        points, title=title, axis="ratio", rows=rows, panels=panels, notes=notes, reference=1.0, columns=columns
-    )
-    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def with_settings(table: pd.DataFrame) -> pd.DataFrame:
@@ -246,7 +236,8 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = ["each at the largest n that ran; right of 1: the first named is larger or slower"]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
-    return figure(points, "Five studies: published and here", list(dict.fromkeys(points["level"])), notes)
+    rows = list(dict.fromkeys(points["level"]))
+    return ratio_dots(points, title="Five studies: published and here", rows=rows, notes=notes)
 
 
 def _headline(evidence: Evidence, study: str, headline: Headline) -> pd.DataFrame:

@@ -86,16 +86,10 @@ def case_figure(evidence: Evidence, *, case: int) -> Exhibit:
     title = f"bookstore, case {case}: time and size over the number of books"
     points, panels = side_by_side(theirs, mine, ("time", "size"))
     heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
-    drawing = lines(
-        points.assign(panel=points["panel"].map(heads)),
-        title=title,
-        axes_names=("books", ""),
-        levels=N,
-        panels=list(heads.values()),
-        notes=notes,
-        alike=len(mine) > 1,
+    alike = len(mine) > 1
+    return lines(
+        points, title=title, axes_names=("books", ""), levels=N, panels=panels, notes=notes, alike=alike, heads=heads
     )
-    return Exhibit(title, points, tuple(notes), drawing)
 
 
 NEAR: Final = 0.3
@@ -160,8 +154,7 @@ def libraries(evidence: Evidence) -> Exhibit:
     title = "bookstore: what the choice of library is worth beside the choice of format"
     panels = sorted(set(points["panel"])) or ["case 1", "case 2"]
     axis = "time, times the fastest"
-    drawing = dots(points, title=title, axis=axis, rows=rows, panels=panels, notes=notes, reference=1.0)
-    return Exhibit(title, points, tuple(notes), drawing)
+    return dots(points, title=title, axis=axis, rows=rows, panels=panels, notes=notes, reference=1.0)
 
 
 def _over_the_fastest(case: str, rows: pd.DataFrame) -> pd.DataFrame:

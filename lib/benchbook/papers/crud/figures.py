@@ -80,8 +80,7 @@ def times_figure(evidence: Evidence, *, number: str) -> Exhibit:
     points, notes = drawn(evidence, number)
     title = _title("Fig.", *PARTS[number])
     rows = names.ordered(set(points["level"]))
-    drawing = dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
-    return Exhibit(title, points, tuple(notes), drawing)
+    return dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
 
 
 def times_table(evidence: Evidence, *, number: str) -> Exhibit:
@@ -137,7 +136,7 @@ def progress(evidence: Evidence) -> Exhibit:
     )
     panels = [panel for panel in OPERATIONS["single"] if panel in set(points["panel"])] or [""]
     levels = list(dict.fromkeys(points["level"]))
-    return ratios.figure(points, f"{PROGRESS}, ratios of times", levels, notes, panels)
+    return ratios.ratio_dots(points, title=f"{PROGRESS}, ratios of times", rows=levels, panels=panels, notes=notes)
 
 
 def _old_and_rivals(evidence: Evidence) -> tuple[list[Any], list[str]]:

@@ -95,7 +95,7 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
         *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in mine),
     ]
     title = f"drivers, Fig. {figure}: {part.quantity}"
-    drawing = lines(
+    return lines(
         points,
         title=title,
         axes_names=("records", f"{part.axis}, {part.unit}"),
@@ -106,7 +106,6 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
         height=2.25 if len(panels) == len(OPERATIONS) else 1.7,
         alike=len(panels) > len(OPERATIONS),
     )
-    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def record_sets(evidence: Evidence) -> Exhibit:

@@ -52,8 +52,7 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     notes = [*remarks(points, {}), *_averaged(mine), *notes, "the paper does not say which node it shows"]
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
     order = sorted(set(points["level"]), key=_place)
-    drawing = dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
-    return Exhibit(title, points, tuple(notes), drawing)
+    return dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
 
 
 def _averaged(mine: pd.DataFrame) -> list[str]:

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import stats
-from benchbook.evidence import Evidence
+from benchbook.evidence import Evidence, comparisons
 from benchbook.evidence import number as published_number
+from benchbook.evidence.claims import Comparison, Quantities
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names
@@ -101,7 +101,7 @@ def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) 
     notes = remarks(points, {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()})
     notes += [note for _, some in found.values() for note in some]
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
-    drawing = lines(
+    return lines(
         points,
         title=title,
         axes_names=("trial", "share, %"),
@@ -112,7 +112,6 @@ def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) 
         limits=(0, 104),
         height=3.3,
     )
-    return Exhibit(title, points, tuple(notes), drawing)
 
 
 def _printed_shares(evidence: Evidence, kind: str, prefix: str) -> pd.DataFrame:
@@ -298,7 +297,7 @@ def decoders(evidence: Evidence) -> Exhibit:
     for stack, codecs in DECODERS.items():
         mine, notes = chosen(stacks.get(stack, every[:0]), PAPERS_WAY)
         missing = [names.codec(codec) for codec in codecs if codec not in set(mine["codec"])]
-        rows += _over_json(mine, stack)
+        rows += _over_json(evidence, mine, stack)
         said += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
     if rows:
         said = [
@@ -309,27 +308,28 @@ def decoders(evidence: Evidence) -> Exhibit:
     return Exhibit(title, _set(rows), tuple(said))
 
 
-def _over_json(every: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
+def _over_json(evidence: Evidence, mine: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
     """Return one stack's ratios, one an n and codec; none where its own JSON codec did not run."""
     base = STACKS[stack]["json"]
-    mine = where(every, role="server")
-    kinds = mine.groupby("codec")["format"].first()
-    rows = []
-    for n in sorted(map(int, set(mine["n"]))):
-        times = where(mine, n=n).pivot_table(index="block", columns="codec", values="wall_time")
-        for codec in times.columns.drop(base) if base in times else ():
-            over, under = times[codec].dropna(), times[base].dropna()
-            shared = over.index.intersection(under.index)
-            paired = len(shared) > 1
-            a, b = (over[shared], under[shared]) if paired else (over, under)
-            ratio = stats.ratio_interval(a.to_numpy(), b.to_numpy(), pairs=paired)  # as `evidence.comparisons`
-            theirs = _published_ratio(n) if kinds[codec] == "xml" else math.nan
-            rows.append({
-                **{"n": n, "format": kinds[codec], "codec": codec, "stack": stack, "base": base},
-                **{"ratio": ratio.estimate, "low": ratio.low, "high": ratio.high},
-                **{"published": theirs, "blocks": min(len(a), len(b))},
-            })  # fmt: skip
-    return rows
+    wanted = Comparison(
+        name="decoders",
+        by="codec",
+        pairs=tuple((codec, base) for codec in DECODERS[stack] if codec != base),
+        quantities=(Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),),
+        shown=(),
+        loose=("format",),
+        published=False,
+        study="tcp",
+    )
+    kinds = dict(zip(mine["codec"], mine["format"], strict=True))
+    return [
+        {
+            **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
+            **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
+            "published": _published_ratio(row.n) if kinds[row.side_a] == "xml" else math.nan,
+        }
+        for row in each(comparisons(where(evidence.means, cell_id=[*mine["cell_id"]]), [wanted]))
+    ]
 
 
 def _published_ratio(n: int) -> float:
