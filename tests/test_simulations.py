@@ -62,7 +62,7 @@ def test_an_effect_as_large_as_promised_detectable_is_found_with_80_percent_powe
     """Without drift the spread of a block's log ratio is known, so that the promise can be asked for it."""
     spread = np.sqrt(2 * (STILL.noise**2 + 0.01**2 / 2))
     unit = np.linspace(-1, 1, blocks)
-    promised = stats.detectable_ratio(np.exp(spread * unit / unit.std(ddof=1)), np.ones(blocks), pairs=True).size
+    promised = stats.detectable_ratio(np.exp(spread * unit / unit.std(ddof=1)), np.ones(blocks), pairs=True)
     table = judged(ratio("more", margin=1.0001), two(promised), blocks=blocks, machine=STILL, seed=3)
     assert table["verdict"].isin(HOLDS).mean() == pytest.approx(0.8, abs=0.03)
 

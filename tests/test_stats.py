@@ -87,12 +87,16 @@ def test_mean_interval_is_student_s():
     assert np.isnan(stats.mean_interval([]).estimate)
 
 
-def test_difference_interval_agrees_with_scipy_s_of_the_same_test():
-    welch = scipy_stats.ttest_ind(SLEEP_1, SLEEP_2, equal_var=False).confidence_interval()
-    pairs = scipy_stats.ttest_rel(SLEEP_1, SLEEP_2).confidence_interval()
-    for expected, paired in ((welch, False), (pairs, True)):
-        found = stats.difference_interval(SLEEP_1, SLEEP_2, pairs=paired)
-        assert (found.low, found.high) == pytest.approx((expected.low, expected.high))
+def test_the_intervals_of_a_difference_and_of_a_ratio_are_those_of_scipy_s_tests():
+    a, b = np.array(SLEEP_1), np.array(SLEEP_2)
+    welch = scipy_stats.ttest_ind(a, b, equal_var=False).confidence_interval()
+    found = stats.sum_interval(a, -b)
+    assert (found.low, found.high) == pytest.approx((welch.low, welch.high))
+    for pairs in (False, True):
+        expected = scipy_stats.ttest_rel(a, b) if pairs else scipy_stats.ttest_ind(a, b, equal_var=False)
+        ends = np.exp(expected.confidence_interval())
+        ratio = stats.ratio_interval(np.exp(a), np.exp(b), pairs=pairs)
+        assert (ratio.low, ratio.high) == pytest.approx(tuple(ends))
 
 
 def test_ratio_interval_is_the_same_whichever_side_divides():
@@ -100,11 +104,10 @@ def test_ratio_interval_is_the_same_whichever_side_divides():
     assert (over.estimate, over.low, over.high) == pytest.approx((1 / under.estimate, 1 / under.high, 1 / under.low))
 
 
-def test_a_constant_factor_is_found_exactly_and_has_no_interval():
+def test_a_constant_factor_is_found_exactly():
     sizes = stats.ratio_interval([300, 300, 300], [200, 200, 200], pairs=True)
-    assert sizes.estimate == pytest.approx(1.5)
-    assert np.isnan(sizes.low)
-    assert sizes.reason == "cannot test: the values do not vary"
+    assert (sizes.estimate, sizes.low, sizes.high) == pytest.approx((1.5, 1.5, 1.5))
+    assert stats.ratio_interval([300, 300, 300], [200, 200, 200]).reason == "cannot test: the values do not vary"
 
 
 def test_pairing_takes_out_what_both_sides_share():
@@ -116,7 +119,7 @@ def test_pairing_takes_out_what_both_sides_share():
 
 def test_zero_and_negative_values_have_no_ratio():
     assert stats.ratio_interval([1, -2], [1, 2]).reason == "no ratio: a value is zero or negative"
-    assert stats.detectable_ratio([1, 0], [1, 2]).reason == "no ratio: a value is zero or negative"
+    assert np.isnan(stats.detectable_ratio([1, 0], [1, 2]))
 
 
 @pytest.mark.parametrize("pairs", (False, True))
@@ -134,9 +137,9 @@ def test_the_interval_of_a_ratio_covers_the_truth_in_95_percent_of_samples(pairs
 def test_hedges_g_corrects_cohen_s_d_exactly():
     d = (np.mean(SLEEP_2) - np.mean(SLEEP_1)) / np.sqrt((np.var(SLEEP_1, ddof=1) + np.var(SLEEP_2, ddof=1)) / 2)
     assert d == pytest.approx(0.8322, abs=1e-4)
-    g = stats.hedges_g(SLEEP_2, SLEEP_1).size
+    g = stats.hedges_g(SLEEP_2, SLEEP_1)
     assert g / d == pytest.approx(1 - 3 / (4 * 18 - 1), abs=2e-4)  # Hedges' approximation of the correction
-    assert stats.hedges_g([1, 1], [2, 2]).reason == "cannot test: the values do not vary"
+    assert np.isnan(stats.hedges_g([1, 1], [2, 2]))
 
 
 def test_holm_steps_down_and_leaves_out_what_was_not_tested():
@@ -151,19 +154,19 @@ def test_holm_steps_down_and_leaves_out_what_was_not_tested():
 def test_the_detectable_ratio_has_80_percent_power():
     generator = np.random.default_rng(1)
     a, b = np.exp(generator.normal(0, 0.1, (2, 6)))
-    shift = np.log(stats.detectable_ratio(a, b, pairs=True).size)
+    shift = np.log(stats.detectable_ratio(a, b, pairs=True))
     spread = (np.log(a) - np.log(b)).std(ddof=1)
     assert TTestPower().power(shift / spread, nobs=6, alpha=0.05) == pytest.approx(0.8, abs=1e-3)
     equal = np.array([1.0, 2.0, 4.0])
-    shift = np.log(stats.detectable_ratio(equal, equal).size)
+    shift = np.log(stats.detectable_ratio(equal, equal))
     power = TTestIndPower().power(shift / np.log(equal).std(ddof=1), nobs1=3, alpha=0.05)
     assert power == pytest.approx(0.8, abs=1e-3)
 
 
 def test_more_blocks_see_smaller_ratios():
     few, many = [1.0, 1.1, 1.2], [1.0, 1.1, 1.2] * 3
-    assert 1 < stats.detectable_ratio(many, many).size < stats.detectable_ratio(few, few).size
-    assert stats.detectable_ratio([1.0], [1.0, 2.0]).reason.startswith("cannot test")
+    assert 1 < stats.detectable_ratio(many, many) < stats.detectable_ratio(few, few)
+    assert np.isnan(stats.detectable_ratio([1.0], [1.0, 2.0]))
 
 
 def test_importing_stats_does_not_import_scipy():

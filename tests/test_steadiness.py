@@ -9,11 +9,6 @@ from benchbook import stats
 from benchbook.stats.steadiness import ENOUGH
 
 
-def test_the_sum_of_means_is_the_difference_when_one_side_is_negated():
-    a, b = [1.0, 2.0, 4.0], [2.0, 5.0, 3.0, 4.0]
-    assert stats.sum_interval(a, -np.asarray(b)) == stats.difference_interval(a, b, pairs=False)
-
-
 def repetitions(shape: str, n: int, seed: int) -> np.ndarray:
     noise = np.exp(0.05 * np.random.default_rng(seed).standard_normal(n))
     third = n // 3

@@ -38,21 +38,11 @@ class Quantity(Strict):
 
 
 class Stated(Strict):
-    """What every claim says of itself.
+    """What every claim says of itself."""
 
-    Parameters
-    ----------
-    id
-        ``<study>.<name>``, unique over all files.
-    says
-        The claim in our own words.
-    where
-        Where the paper makes it.
-    """
-
-    id: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9][a-z0-9-]*)+$")]
-    says: Text
-    where: Text
+    id: Annotated[str, Field(pattern=r"^[a-z]+(\.[a-z0-9][a-z0-9-]*)+$")]  # ``<study>.<name>``, unique
+    says: Text  # the claim in our own words
+    where: Text  # where the paper makes it
 
     @property
     def study(self) -> str:
@@ -335,42 +325,20 @@ Pair: TypeAlias = tuple[str, str] | Literal["versions"]
 
 
 class Comparison(Strict):
-    """What a paper compares, level by level of all else; it is tested, not judged.
-
-    Parameters
-    ----------
-    name
-        What it is called.
-    by
-        The column or parameter whose level tells the sides apart.
-    pairs
-        The sides' levels.
-    quantities
-        What is compared.
-    shown
-        Parameters that are shown beside it.
-    labels
-        The levels in words; engines have their titles.
-    loose
-        Columns and parameters that may differ with the sides. All others are the same on both.
-    published
-        False when the paper's ratio is of something else.
-    missing
-        True when a side that is missing beside the other is told.
-    study
-        Whose; the file says it.
-    """
+    """What a paper compares, level by level of all else; it is tested, not judged."""
 
     name: Text
-    by: Text
-    pairs: Each | Annotated[tuple[Pair, ...], Field(min_length=1)]
+    by: Text  # the column or parameter whose level tells the sides apart
+    pairs: Each | Annotated[tuple[Pair, ...], Field(min_length=1)]  # the sides' levels
     quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
-    shown: tuple[str, ...]
-    labels: dict[str, str] = {}
-    loose: tuple[str, ...] = ()
-    published: bool = True
-    missing: bool = False
-    study: str = ""
+    shown: tuple[str, ...]  # parameters that are shown beside it
+    labels: dict[str, str] = {}  # the levels in words; engines have their titles
+    loose: tuple[
+        str, ...
+    ] = ()  # columns and parameters that may differ with the sides; all others are the same on both
+    published: bool = True  # False when the paper's ratio is of something else
+    missing: bool = False  # True when a side that is missing beside the other is stated
+    study: str = ""  # whose; the file says it
 
     def every_pair(self) -> list[tuple[str, str]]:
         """Return the levels of all pairs, the first over the second."""
@@ -393,25 +361,13 @@ class Comparison(Strict):
 
 
 class PublishedAt(Strict):
-    """Where a paper prints the numbers of some quantities.
-
-    Parameters
-    ----------
-    metric, operation
-        Which; every operation when none is named.
-    at
-        The levels that they are printed for.
-    key
-        Source, row and column; ``{name}`` stands for a side's level, as the paper calls it.
-    note
-        What kind of number it is.
-    """
+    """Where a paper prints the numbers of some quantities."""
 
     metric: tuple[str, ...]
-    operation: tuple[str, ...] = ()
-    at: Settings = {}
-    key: Key
-    note: str = ""
+    operation: tuple[str, ...] = ()  # every one when none is named
+    at: Settings = {}  # the levels that they are printed for
+    key: Key  # ``{name}`` stands for a side's level, as the paper calls it
+    note: str = ""  # what kind of number it is
 
     def holds(self, quantity: tuple[str, str, str], settings: Mapping[str, Any]) -> bool:
         """Return whether the numbers are of that operation, role and metric, with those settings."""

@@ -225,14 +225,14 @@ def _found(one: Comparison, levels: Mapping[str, str], sides: Mapping[str, Side]
     low, high = (NAN, NAN) if test.reason else (found.low, found.high)  # values that do not vary have no interval
     if positive:
         numbers = {"ratio": found.ratio, "low": low, "high": high}
-        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=paired).size
+        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=paired)
     else:
         ends = (NAN, NAN) if test.reason else found.difference[1:]
         numbers = dict(
             zip(("difference", "difference_low", "difference_high"), (found.difference[0], *ends), strict=True)
         )
     kind = (PAIRED if paired else "Welch") + (", logarithms" if positive else ", differences")
-    numbers |= {"p": test.p, "hedges_g": stats.hedges_g(*tested).size}
+    numbers |= {"p": test.p, "hedges_g": stats.hedges_g(*tested)}
     return {**means, **nothing, **numbers, "test": "none" if test.reason else kind, "reason": test.reason}
 
 

@@ -35,30 +35,16 @@ RESAMPLES: Final = 9_999
 
 @dataclass(frozen=True)
 class Effect:
-    """A ratio and where it may lie.
-
-    Parameters
-    ----------
-    ratio, low, high
-        Without unit; NaN when there is none. An end of 0 or infinity is that of a bound.
-    blocks
-        The fewest of a side, or those that all sides share.
-    test
-        ``paired by block``, ``unpaired`` or ``none``.
-    reason
-        Why something is NaN, or what is only a bound.
-    difference
-        Of two sides a minus b and its low and high end, in ``unit``, where a ratio has no meaning.
-    """
+    """A ratio and where it may lie; NaN when there is none."""
 
     ratio: float = nan
-    low: float = nan
+    low: float = nan  # an end of 0 or infinity is that of a bound
     high: float = nan
-    blocks: int = 0
-    test: str = "none"
-    reason: str = ""
-    difference: tuple[float, float, float] = (nan, nan, nan)
-    unit: str = ""
+    blocks: int = 0  # the fewest of a side, or those that all sides share
+    test: str = "none"  # or `PAIRED`, `UNPAIRED`
+    reason: str = ""  # why something is NaN, or what is only a bound
+    difference: tuple[float, float, float] = (nan, nan, nan)  # where a ratio has no meaning: a minus b, low, high
+    unit: str = ""  # of the difference
 
 
 def samples(sides: Iterable[Side]) -> tuple[list[Values], bool]:

@@ -133,24 +133,12 @@ def _places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Test
 
 @dataclass(frozen=True)
 class Eligible:
-    """The sides of a contrast that may be judged: what the product itself ran, through an adapter that has met it.
-
-    Parameters
-    ----------
-    sides
-        By name.
-    missing
-        Why there is nothing to judge; empty when there is.
-    left_out
-        Why each of those that a ranking goes without is missing.
-    stand_in
-        Whether a stand-in took some side's place.
-    """
+    """The sides of a contrast that may be judged: what the product itself ran, through an adapter that has met it."""
 
     sides: Mapping[str, Side]
-    missing: str
-    left_out: tuple[str, ...] = ()
-    stand_in: bool = False
+    missing: str  # why there is nothing to judge; empty when there is
+    left_out: tuple[str, ...] = ()  # why each of those that a ranking goes without is missing
+    stand_in: bool = False  # whether a stand-in took some side's place
 
 
 def eligible(claim: Tested, ran: Mapping[str, Side]) -> Eligible:
@@ -231,12 +219,8 @@ def _verdict(claim: Tested, found: Effect, held: float, paper: PublishedRatio) -
 def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) -> Iterator[dict[str, Any]]:
     """Yield the rows of one claim: one a place, or one that says why there is none."""
     about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
-    nothing = {
-        **dict.fromkeys(VERDICTS, ""),
-        **dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan),
-        "verdict": NOT_TESTABLE,
-    }
-    nothing |= {"judged": 0, "contrasts": 0, "blocks": 0, "untrusted": False}
+    nothing = dict.fromkeys(VERDICTS, "") | dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan)
+    nothing |= {"verdict": NOT_TESTABLE, "judged": 0, "contrasts": 0, "blocks": 0, "untrusted": False}
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
         return

@@ -2,10 +2,8 @@
 
 from benchbook.stats.inference import (
     Interval,
-    Size,
     Test,
     detectable_ratio,
-    difference_interval,
     hedges_g,
     holm,
     mean_interval,
@@ -19,11 +17,9 @@ from benchbook.stats.steadiness import Steadiness, steadiness
 
 __all__ = [
     "Interval",
-    "Size",
     "Steadiness",
     "Test",
     "detectable_ratio",
-    "difference_interval",
     "hedges_g",
     "holm",
     "mean_interval",

@@ -12,17 +12,7 @@ NAN: Final = float("nan")
 
 @dataclass(frozen=True)
 class Interval:
-    """An estimate and where it may lie.
-
-    Parameters
-    ----------
-    estimate
-        NaN when there is none.
-    low, high
-        The interval's ends; NaN when it cannot be had.
-    reason
-        Why something is NaN; empty when nothing is.
-    """
+    """An estimate and where it may lie; NaN what cannot be had, with the reason."""
 
     estimate: float
     low: float = NAN
@@ -31,19 +21,9 @@ class Interval:
 
 
 def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the mean and its interval from Student's t.
+    """Return the mean of values, shape (n,), and its interval, in their unit; they are independent, as blocks' means.
 
-    Parameters
-    ----------
-    values
-        Shape (n,), any unit; independent, such as blocks' means.
-    confidence
-        Between 0 and 1.
-
-    Returns
-    -------
-    Interval
-        In the values' unit. One value has a mean but no interval; values that do not vary have an interval of no width.
+    One value has a mean but no interval; values that do not vary have an interval of no width.
     """
     array = sample(values)
     if array.size == 0:
@@ -53,33 +33,6 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
         return Interval(mean, reason="no interval: one value")
     error = float(array.std(ddof=1)) / np.sqrt(array.size)
     return _around(mean, error, array.size - 1, confidence)
-
-
-def difference_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool, confidence: float = 0.95) -> Interval:
-    """Return the mean of a minus that of b and its interval, Welch's or (`pairs`) of the differences.
-
-    Parameters
-    ----------
-    a, b
-        Shapes (n_a,) and (n_b,), one unit.
-    pairs
-        True when the i-th values belong together.
-
-    Returns
-    -------
-    Interval
-        In the values' unit.
-    """
-    first, second = sample(a), sample(b)
-    if not first.size or not second.size:
-        return Interval(NAN, reason="no values")
-    estimate = float(first.mean() - second.mean())
-    reason = no_pairs(first, second) if pairs else no_two_samples(first, second)
-    samples = (first - second,) if pairs else (first, second)
-    if reason := reason or no_spread(*samples):
-        return Interval(estimate, reason=reason)
-    error, df = standard_error(*samples)
-    return _around(estimate, error, df, confidence)
 
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidence: float = 0.95) -> Interval:
@@ -94,16 +47,12 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidenc
         Shapes (n_a,) and (n_b,), one unit, all positive.
     pairs
         True when the i-th values belong together.
-
-    Returns
-    -------
-    Interval
-        Without unit. Values that do not vary have an exact ratio and, for lack of spread, no interval.
     """
     first, second = sample(a), sample(b)
     if reason := no_ratio(first, second):
         return Interval(NAN, reason=reason)
-    logs = difference_interval(np.log(first), np.log(second), pairs=pairs, confidence=confidence)
+    first, second = np.log(first), np.log(second)
+    logs = mean_interval(first - second, confidence) if pairs else sum_interval(first, -second, confidence=confidence)
     estimate, low, high = (float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high))
     return Interval(estimate, low, high, logs.reason)
 
@@ -111,15 +60,8 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidenc
 def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
     """Return the sum of the samples' means and its interval, with the degrees of freedom of Welch and Satterthwaite.
 
-    Parameters
-    ----------
-    *samples
-        Shapes (n_1,), (n_2,), …, one unit, independent of each other; negated where a difference is wanted.
-
-    Returns
-    -------
-    Interval
-        In the samples' unit; without ends when one has fewer than two values or none varies.
+    The samples, of shapes (n_1,), (n_2,), …, are of one unit and independent of each other; negated where a difference
+    is wanted. There are no ends when one has fewer than two values or none varies.
     """
     arrays = [sample(one) for one in samples]
     estimate = float(sum(one.mean() for one in arrays))
@@ -153,19 +95,7 @@ def quantile(df: float, probability: float) -> float:
 
 @dataclass(frozen=True)
 class Test:
-    """What a test found.
-
-    Parameters
-    ----------
-    statistic
-        Student's t.
-    df
-        Its degrees of freedom.
-    p
-        Two-sided.
-    reason
-        Why the others are NaN; empty when they are not.
-    """
+    """What a two-sided test found: Student's t, its degrees of freedom and p; NaN when it cannot be had, and why."""
 
     __test__ = False  # no test case for pytest
 
@@ -176,21 +106,9 @@ class Test:
 
 
 def student(a: ArrayLike, b: ArrayLike) -> Test:
-    """Student's two-sided test of unpaired samples, with pooled variance.
+    """Test unpaired samples of one unit, shapes (n_a,) and (n_b,), with pooled variance: `scipy.stats.ttest_ind`.
 
-    Parameters
-    ----------
-    a, b
-        Shapes (n_a,) and (n_b,), one unit.
-
-    Returns
-    -------
-    Test
-        Positive statistic when a's mean is larger.
-
-    References
-    ----------
-    `scipy.stats.ttest_ind`.
+    The statistic is positive when a's mean is larger.
     """
     first, second = sample(a), sample(b)
     if reason := no_two_samples(first, second) or no_spread(first, second):
@@ -201,7 +119,7 @@ def student(a: ArrayLike, b: ArrayLike) -> Test:
 
 
 def welch(a: ArrayLike, b: ArrayLike) -> Test:
-    """Welch's two-sided test of unpaired samples, which does not take the variances for equal; else as `student`."""
+    """Test as `student` by Welch's test, which does not take the variances for equal."""
     first, second = sample(a), sample(b)
     if reason := no_two_samples(first, second) or no_spread(first, second):
         return Test(NAN, NAN, NAN, reason)
@@ -209,22 +127,14 @@ def welch(a: ArrayLike, b: ArrayLike) -> Test:
 
 
 def paired(a: ArrayLike, b: ArrayLike) -> Test:
-    """Student's two-sided test of the differences a - b.
+    """Test the differences a - b, shapes (n,): `scipy.stats.ttest_rel`.
 
-    Parameters
-    ----------
-    a, b
-        Shape (n,) each: the i-th values belong together (one block). Pairs take out what both sides share, such as a
-        machine's drift.
+    The i-th values belong together (one block): pairs take out what both sides share, such as a machine's drift.
 
     Raises
     ------
     ValueError
         When the samples are not of one length.
-
-    References
-    ----------
-    `scipy.stats.ttest_rel`.
     """
     first, second = sample(a), sample(b)
     if reason := no_pairs(first, second) or no_spread(first - second):
@@ -242,15 +152,7 @@ def _test(estimate: float, error: float, df: float) -> Test:
 def holm(p: ArrayLike) -> NDArray[np.float64]:
     """Return Holm's adjusted p-values: below alpha in at most a share alpha of families without any effect.
 
-    Parameters
-    ----------
-    p
-        Shape (n,); NaN for what could not be tested, which stays NaN and does not count as a test.
-
-    Returns
-    -------
-    numpy.ndarray
-        Shape (n,).
+    Of shape (n,), as `p`; NaN for what could not be tested, which stays NaN and does not count as a test.
 
     References
     ----------
@@ -263,44 +165,19 @@ def holm(p: ArrayLike) -> NDArray[np.float64]:
     return adjusted
 
 
-@dataclass(frozen=True)
-class Size:
-    """A size, or why there is none.
-
-    Parameters
-    ----------
-    size
-        NaN when it cannot be had.
-    reason
-        Why it is NaN; empty when it is not.
-    """
-
-    size: float
-    reason: str = ""
-
-
-def hedges_g(a: ArrayLike, b: ArrayLike) -> Size:
+def hedges_g(a: ArrayLike, b: ArrayLike) -> float:
     """Return the difference of the means in pooled standard deviations, corrected for small samples.
 
-    Parameters
-    ----------
-    a, b
-        Shapes (n_a,) and (n_b,), one unit.
-
-    Returns
-    -------
-    Size
-        Without unit; positive when a's mean is larger.
+    Of shapes (n_a,) and (n_b,), one unit; NaN when there are too few values or they do not vary.
 
     References
     ----------
     Hedges, Journal of Educational Statistics 6 (1981) 107-128, with the exact correction by gamma functions.
     """
     first, second = sample(a), sample(b)
-    if reason := no_two_samples(first, second) or no_spread(first, second):
-        return Size(NAN, reason)
-    d = float(first.mean() - second.mean()) / _pooled(first, second)
-    return Size(correction(first.size + second.size - 2) * d)
+    if no_two_samples(first, second) or no_spread(first, second):
+        return NAN
+    return correction(first.size + second.size - 2) * float(first.mean() - second.mean()) / _pooled(first, second)
 
 
 def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -311,7 +188,7 @@ def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
 
 def detectable_ratio(
     a: ArrayLike, b: ArrayLike, *, pairs: bool = False, power: float = 0.8, alpha: float = 0.05
-) -> Size:
+) -> float:
     """Return the smallest ratio that so many values with this spread could have shown.
 
     Parameters
@@ -327,20 +204,18 @@ def detectable_ratio(
 
     Returns
     -------
-    Size
-        At least 1 (as large downwards: its inverse): for the test behind `benchbook.stats.ratio_interval`, from the
-        noncentral t at the observed standard error of the logarithms.
+    float
+        At least 1 (as large downwards: its inverse): for the test behind `ratio_interval`, from the noncentral t at the
+        observed standard error of the logarithms. NaN where that test cannot be made.
     """
     first, second = sample(a), sample(b)
-    if reason := no_ratio(first, second):
-        return Size(NAN, reason)
-    logs = (np.log(first), np.log(second))
-    reason = no_pairs(*logs) if pairs else no_two_samples(*logs)
-    samples = (logs[0] - logs[1],) if pairs and not reason else logs
-    if reason := reason or no_spread(*samples):
-        return Size(NAN, reason)
+    if no_ratio(first, second) or (no_pairs(first, second) if pairs else no_two_samples(first, second)):
+        return NAN
+    samples = (np.log(first) - np.log(second),) if pairs else (np.log(first), np.log(second))
+    if no_spread(*samples):
+        return NAN
     error, df = standard_error(*samples)
-    return Size(float(np.exp(noncentrality(round(df, 3), power, alpha) * error)))
+    return float(np.exp(noncentrality(round(df, 3), power, alpha) * error))
 
 
 @cache
