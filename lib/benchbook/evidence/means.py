@@ -185,28 +185,14 @@ _MEANS: Final = ("value", "at_least", "value_without")
 
 @dataclass(frozen=True)
 class Derived:
-    """A quantity computed from others that were read around the same timed sections: factor * sum(of) / per.
-
-    Parameters
-    ----------
-    metric, unit
-        Its name and unit.
-    of
-        The raw metrics that are summed, of the row's role.
-    per
-        The raw metric that the sum is divided by; ``count`` are the items; None divides by nothing.
-    factor
-        From raw units to ``unit``.
-    per_role
-        The role that ``per`` is read from, when it is not the row's.
-    """
+    """A quantity computed from others that were read around the same timed sections: factor * sum(of) / per."""
 
     metric: str
     unit: str
-    of: tuple[str, ...]
-    per: str | None = None
-    factor: float = 1.0
-    per_role: str | None = None
+    of: tuple[str, ...]  # the raw metrics that are summed, of the row's role
+    per: str | None = None  # the raw metric that the sum is divided by; ``count`` are the items; None: by nothing
+    factor: float = 1.0  # from raw units to `unit`
+    per_role: str | None = None  # the role that `per` is read from, when it is not the row's
 
 
 DERIVED: Final = (

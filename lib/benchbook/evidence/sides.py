@@ -37,30 +37,14 @@ _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, 
 
 @dataclass(frozen=True)
 class Side:
-    """The block means of one side.
+    """The block means of one side, arrays of shape (n,); n may be 0."""
 
-    Parameters
-    ----------
-    settings
-        What it ran with: parameters and columns.
-    blocks
-        Shape (n,): the blocks' numbers, ascending; n may be 0.
-    values
-        Shape (n,): the means, in `unit`; of a censored one what it exceeds, NaN when nothing is known.
-    censored
-        Shape (n,): where a wait ran out.
-    stand_in
-        Whether a stand-in ran in any block.
-    unit
-        Of the values; empty without blocks.
-    """
-
-    settings: Mapping[str, Any]
-    blocks: NDArray[np.int64]
-    values: NDArray[np.float64]
-    censored: NDArray[np.bool_]
-    stand_in: bool
-    unit: str
+    settings: Mapping[str, Any]  # what it ran with: parameters and columns
+    blocks: NDArray[np.int64]  # the blocks' numbers, ascending
+    values: NDArray[np.float64]  # the means, in `unit`; of a censored one what it exceeds, NaN when nothing is known
+    censored: NDArray[np.bool_]  # where a wait ran out
+    stand_in: bool  # whether a stand-in ran in any block
+    unit: str  # empty without blocks
 
     def of(self, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the values in some of its blocks; mostly all of them, for which nothing is looked up."""
