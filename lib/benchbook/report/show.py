@@ -16,7 +16,7 @@ from benchbook.papers import exhibits, recomputed
 from benchbook.plots.names import mark
 from benchbook.plots.points import each
 from benchbook.plots.ratios import METRICS
-from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, number
+from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
 from benchbook.plots.verdicts import NOT_TESTABLE, UNTRUSTED
 from benchbook.registry import untested
 from benchbook.report import words
@@ -174,7 +174,7 @@ def _estimate(row: Any) -> str:
     if row.ratio == row.ratio:
         return number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
     if row.difference == row.difference:
-        return f"{number(row.difference)} {row.unit} [{number(row.difference_low)}, {number(row.difference_high)}]"
+        return estimate(row.difference, row.difference_low, row.difference_high, row.unit)
     return NOT_PRINTED
 
 
@@ -221,10 +221,10 @@ def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
         return row.why, []
     able, rest = (mine[(mine["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
-    told = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
-    told += f"; {len(rest)} more could not be judged" if len(rest) else ""
+    counted = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
+    counted += f"; {len(rest)} more could not be judged" if len(rest) else ""
     absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
-    return told, [
+    return counted, [
         *(f"{one.contrast}: {one.verdict}, {one.why}" for one in each(able)),
         *(f"{why}: {where}" for why, where in absent.items()),
     ]
