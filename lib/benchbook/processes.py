@@ -56,14 +56,8 @@ def environment(home: Path | None = None, **more: str) -> dict[str, str]:
     """Return the whole environment of a child: what it cannot do without, and nothing else of the user's.
 
     Language and time zone are the same on every machine; what a child inherits that could change a measured value
-    (`LIBRARIES`) belongs to the cell's identity.
-
-    Parameters
-    ----------
-    home
-        Its home, in which programs look for files that configure them: an empty folder; None: it has none.
-    more
-        Added to that.
+    (`LIBRARIES`) belongs to the cell's identity. Its home, in which programs look for files that configure them, is an
+    empty folder, or None: it has none.
     """
     own = {"LC_ALL": "C.UTF-8" if sys.platform == "linux" else "en_US.UTF-8", "TZ": "UTC"}
     return own | ({"HOME": str(home)} if home else {}) | inherited(_PASSED) | more
@@ -87,23 +81,9 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a child that ends with this process, in a session of its own (a Ctrl-C in the terminal is the owner's).
 
-    Parameters
-    ----------
-    command
-        The program and its arguments.
-    user
-        Run as this user, in its primary group only (needs root); None: as the owner.
-    env
-        Its environment; None: the least, as `environment` returns it.
-    cwd, stdin, stdout, stderr
-        As for `subprocess.Popen`.
-    death_signal
-        What the child is sent when the owner dies; it acts on it even when it was stopped (SIGSTOP).
-
-    Raises
-    ------
-    RuntimeError
-        Outside the main thread: the child would die with the thread.
+    It runs as `user`, in its primary group only (needs root), else as the owner; in the environment `env`, else in the
+    least, as `environment` returns it. When the owner dies it is sent `death_signal`, and acts on it even when it was
+    stopped (SIGSTOP). `RuntimeError` outside the main thread: the child would die with the thread.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("servers are started from the main thread only: they would die with the thread that did")
@@ -144,10 +124,7 @@ def answer(
 ) -> "subprocess.CompletedProcess[str]":
     """Run a short command, which ends with this process as what `spawn` starts does, and return what it said.
 
-    Raises
-    ------
-    subprocess.TimeoutExpired
-        When it takes longer than that; it is ended.
+    `subprocess.TimeoutExpired` when it takes longer than that; it is ended.
     """
     process = spawn(
         command, user=user, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
@@ -160,17 +137,7 @@ def answer(
 
 
 def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGTERM, patience_s: float = 5.0) -> int:
-    """End a child and reap it; return its exit status.
-
-    Parameters
-    ----------
-    process
-        The child; one that has ended already is only reaped.
-    signal_
-        The signal it stops on.
-    patience_s
-        Seconds until it is sent SIGKILL instead.
-    """
+    """End a child by the signal it stops on, after so many seconds by SIGKILL, and reap it; return its exit status."""
     if process.poll() is None:
         process.send_signal(signal_)
         process.send_signal(signal.SIGCONT)  # one that was stopped could not act on it

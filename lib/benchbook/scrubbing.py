@@ -29,15 +29,7 @@ _COMMON: Final = {"benchbook", *(parsed(product).brand for product in PRODUCTS)}
 
 
 def scrubbed(text: str, urls: Iterable[str] = ()) -> str:
-    """Return a text without passwords.
-
-    Parameters
-    ----------
-    text
-        What is to be shown or kept.
-    urls
-        Addresses whose passwords may be in it, beside those in the environment and the announced deployment.
-    """
+    """Return a text without the passwords of these addresses, the environment's and the announced deployment's."""
     known = [url for name, url in os.environ.items() if _VARIABLE.fullmatch(name)]
     pattern = _pattern(tuple(dict.fromkeys((*urls, *known, *_announced()))))
     return pattern.sub(MASK, text) if pattern else text

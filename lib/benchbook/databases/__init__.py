@@ -56,23 +56,10 @@ def open(
     constraints: bool = True,
     index: tuple[str, ...] = (),
 ) -> Engine:
-    """Return an engine that is connected to the deployment's nodes; a context manager that closes it.
+    """Return an engine that is connected to the deployment's nodes, with `Options`; a context manager that closes it.
 
-    Parameters
-    ----------
-    name, deployment
-        One of `NAMES`, and where it runs.
-    durability, constraints, index
-        As for `Options`.
-
-    Raises
-    ------
-    UnreachableError
-        When a server does not answer, or refuses the user.
-    GapError
-        When the engine cannot be had that way.
-    EngineError
-        When the deployment is another product's.
+    `UnreachableError` when a server does not answer, or refuses the user; `GapError` when the engine cannot be had that
+    way; `EngineError` when the deployment is another product's.
     """
     adapter = load(name)
     if deployment.product != adapter.product:
@@ -83,12 +70,8 @@ def open(
 def reserve(deployment: Deployment) -> None:
     """Mark the namespace on servers given by their addresses as the suite's; our own servers are ours altogether.
 
-    Raises
-    ------
-    OccupiedError
-        When something is there that the suite did not make, which is not touched.
-    EngineError
-        When the user may not.
+    `OccupiedError` when something is there that the suite did not make, which is not touched; `EngineError` when the
+    user may not.
     """
     if deployment.given:
         with _any(deployment) as engine:

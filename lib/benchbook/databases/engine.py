@@ -93,40 +93,27 @@ class Engine(ABC):
     """An adapter: opened on a deployment, emptied by `create`, closed as a context manager.
 
     Records are flat dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
-    Verbs are written as if their driver raised nothing: its exceptions are translated into ours around each.
-
-    Attributes
-    ----------
-    name, product, model
-        As registered; the product it runs on; what a record is kept as.
-    driver
-        The library and its version.
-    gaps
-        What it cannot do (a verb or a capability), and why; asked for all the same, it raises `RefusedError`
-        (data) or `GapError` (all else).
-    wait_resolution_ns
-        By how much the end of a wait may be late, in ns: what `position` and `wait_for` take when the replica has
-        caught up already, or what was measured at the last wait.
-    wait_proof_ns
-        By how much the last wait's end lies before its return, in ns: what it took to prove that all was there then.
-    lacks, stand_in_lacks, server_lacks
-        What every server of the engine lacks, what its stand-in alone lacks, and what the product itself does.
-    raises, kinds
-        The driver's exceptions that stand for a fault of server or data; and what they become, the first that fits, by
-        their classes or their codes (see `code`): the others become `EngineError`.
+    Verbs are written as if their driver raised nothing: its exceptions are translated into ours around each. What it
+    cannot do (a verb or a capability), and why, is in `gaps`; asked for all the same, it raises `RefusedError` (data)
+    or `GapError` (all else).
     """
 
-    name: ClassVar[str]
-    product: ClassVar[str]
-    model: ClassVar[str]
-    driver: ClassVar[str]
+    name: ClassVar[str]  # as registered
+    product: ClassVar[str]  # what it runs on
+    model: ClassVar[str]  # what a record is kept as
+    driver: ClassVar[str]  # the library and its version
     raises: ClassVar[tuple[type[Exception], ...]] = ()
+    """The driver's exceptions that stand for a fault of server or data."""
     kinds: ClassVar[Mapping[type[EngineError], tuple[type[Exception] | int | str, ...]]] = {}
-    lacks: ClassVar[Mapping[str, str]] = {}
-    stand_in_lacks: ClassVar[Mapping[str, str]] = {}
-    server_lacks: ClassVar[Mapping[str, str]] = {}
+    """What they become, the first that fits, by their classes or `code`; what is not here becomes `EngineError`."""
+    lacks: ClassVar[Mapping[str, str]] = {}  # the gaps of every server of the engine
+    stand_in_lacks: ClassVar[Mapping[str, str]] = {}  # those of its stand-in alone
+    server_lacks: ClassVar[Mapping[str, str]] = {}  # those of the product itself alone
     wait_resolution_ns: float = 0.0
+    """By how much the end of a wait may be late: what `position` and `wait_for` take when the replica has caught up
+    already, or what was measured at the last wait."""
     wait_proof_ns: int = 0
+    """By how much the last wait's end lies before its return: what it took to prove that all was there then."""
 
     def __init_subclass__(cls, *, has_driver: bool = True) -> None:
         """Translate the driver's exceptions around every verb that the class defines, if there is a driver."""

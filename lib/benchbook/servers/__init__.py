@@ -93,20 +93,9 @@ class Running:
 def start(product: str, topology: Topology) -> Running:
     """Start servers on 127.0.0.1, in temporary folders, with generated passwords; they end with this process.
 
-    Parameters
-    ----------
-    product
-        One of `PRODUCTS`.
-    topology
-        ``single``; ``replicated``: a primary and a replica that follows it asynchronously; or, where the product has
-        it, ``bidirectional``: both take writes and each follows the other.
-
-    Raises
-    ------
-    ServerError
-        When the product is missing, or a server does not start: with what it wrote last and what to do.
-    RuntimeError
-        Outside the main thread.
+    A ``replicated`` pair is a primary and a replica that follows it asynchronously; of a ``bidirectional`` one, where
+    the product has it, both take writes and each follows the other. `ServerError` when the product is missing, or a
+    server does not start: with what it wrote last and what to do; `RuntimeError` outside the main thread.
     """
     _check(product, topology)
     found = here(product, topology)
@@ -141,10 +130,7 @@ def up(product: str, topology: Topology) -> Running:
 def session(engine: str, topology: Topology) -> Iterator[Deployment]:
     """Yield servers for an engine: the runner's, else those at given addresses, else our own, stopped at the end.
 
-    Raises
-    ------
-    ServerError
-        When the runner's or the given servers do not fit or do not answer, or ours do not start.
+    `ServerError` when the runner's or the given servers do not fit or do not answer, or ours do not start.
     """
     product = product_of(engine)
     if product == "none":

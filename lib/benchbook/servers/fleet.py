@@ -65,28 +65,16 @@ class Server:
 
 
 class Fleet:
-    """The servers of one deployment and their folder; whoever makes one calls `stop`.
-
-    Parameters
-    ----------
-    product
-        Named in errors.
-    user
-        Who runs the servers; None: whoever runs this.
-    stop_signal, death_signal
-        What they are sent to stop, and when their owner dies.
-    waits
-        What they print when they wait, without end, for somebody to free the disk.
-    """
+    """The servers of one deployment and their folder; whoever makes one calls `stop`."""
 
     def __init__(
         self,
-        product: str,
+        product: str,  # named in errors
         *,
-        user: str | None = None,
-        stop_signal: signal.Signals = signal.SIGTERM,
-        death_signal: signal.Signals = signal.SIGKILL,
-        waits: str | None = None,
+        user: str | None = None,  # who runs the servers; None: whoever runs this
+        stop_signal: signal.Signals = signal.SIGTERM,  # what they are sent to stop, and
+        death_signal: signal.Signals = signal.SIGKILL,  # when their owner dies
+        waits: str | None = None,  # what they print when they wait, without end, for somebody to free the disk
     ) -> None:
         self.product = product
         self.user = user
