@@ -35,21 +35,9 @@ TABLES: Final[dict[str, Maker]] = {name: make for paper in _PAPERS.values() for 
 
 
 def draw_all(evidence: Evidence, folder: Path, profile: str) -> list[Path]:
-    """Make every table and figure, and write each with its data and provenance.
+    """Make every table and figure, write each with its data and provenance, and return what was written.
 
-    Parameters
-    ----------
-    evidence
-        All that the observations say; studies may be missing.
-    folder
-        Where the files go, named as in `FIGURES` and `TABLES`.
-    profile
-        Name of the selection that the observations are.
-
-    Returns
-    -------
-    list of Path
-        What was written.
+    Files are named as in `FIGURES` and `TABLES`; studies may be missing from what was observed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for part in _SHARED:

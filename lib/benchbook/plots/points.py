@@ -82,10 +82,7 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
 def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
     """Keep one level of each factor that a figure does not show: the paper's where it ran, else one that did.
 
-    Returns
-    -------
-    tuple
-        The rows kept, and a note for every factor whose level is not the paper's.
+    With a note for every factor whose level is not the paper's.
     """
     notes = []
     for factor, wanted in preferred.items():
@@ -171,12 +168,7 @@ def joined(*parts: pd.DataFrame) -> pd.DataFrame:
 def remarks(points: pd.DataFrame, levels: Mapping[str, Any]) -> list[str]:
     """Say what a figure's reader must know: blocks, missing levels, censored values, stand-ins.
 
-    Parameters
-    ----------
-    points
-        What is drawn.
-    levels
-        The paper's levels, by their names in print, each the ``panel`` or the ``level`` of its points.
+    The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.
     """
     mine = points[points["source"] == "here"]
     if mine.empty:
@@ -210,15 +202,7 @@ def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
 def settled(
     table: pd.DataFrame, way: Way, own: Mapping[str, Way] | None = None
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
-    """Keep of each stack's rows one level of each factor that is not shown, as `chosen` does.
-
-    Parameters
-    ----------
-    table
-        Rows from `wide`.
-    way, own
-        The preferred levels, and by a stack's name those which are its own.
-    """
+    """Keep of each stack's rows one level of each factor not shown (`own`: a stack's), as `chosen` does."""
     kept, notes = {}, []
     for stack, rows in ran(table).items():
         kept[stack], said = chosen(rows, {**way, **(own or {}).get(stack, {})})

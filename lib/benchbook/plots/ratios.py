@@ -53,43 +53,21 @@ def quantity(row: Any) -> str:
 
 @dataclass(frozen=True)
 class Ratios:
-    """A figure of one study's comparisons of one kind; called with the evidence it draws itself.
-
-    Parameters
-    ----------
-    study, comparison
-        As the table of comparisons names them.
-    title
-        What is over what.
-    row, panel, series
-        Where a comparison is drawn.
-    way, own
-        The levels of factors that are not shown, as `points.settled` takes them.
-    keep
-        Operations; all when empty.
-    over
-        The one side that all others are drawn over; every pair as it stands when empty.
-    panels
-        Their order; as they come when empty.
-    abreast
-        How many panels stand side by side.
-    one_n
-        Whether only the largest n is drawn that most rows have.
-    """
+    """A figure of one study's comparisons of one kind; called with the evidence it draws itself."""
 
     study: str
-    comparison: str
+    comparison: str  # as the table of comparisons names it
     title: str
-    row: Callable[[Any], str]
-    way: Way
-    own: Mapping[str, Way] = field(default_factory=dict)
+    row: Callable[[Any], str]  # where a comparison is drawn, as `panel` and `series`
+    way: Way  # levels of factors that are not shown
+    own: Mapping[str, Way] = field(default_factory=dict)  # which of them are a stack's own, by its name
     panel: Callable[[Any], str] = of_n
     series: Callable[[Any], str] = lambda row: ""
-    keep: tuple[str, ...] = ()
-    over: str = ""
-    panels: tuple[str, ...] = ()
-    abreast: int = 4
-    one_n: bool = False
+    keep: tuple[str, ...] = ()  # operations; all when empty
+    over: str = ""  # the one side that all others are drawn over; every pair as it stands when empty
+    panels: tuple[str, ...] = ()  # their order; as they come when empty
+    abreast: int = 4  # how many panels stand side by side
+    one_n: bool = False  # whether only the largest n is drawn that most rows have
 
     def __call__(self, evidence: Evidence) -> Exhibit:
         """Draw the ratios; the published ones come with the comparisons."""
@@ -207,27 +185,15 @@ def _ordered(rows: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Headline:
-    """One comparison that says what a paper is about, and how it is called.
-
-    Parameters
-    ----------
-    label
-        The sides, in print.
-    operation, metric, role, comparison
-        As the table of comparisons names them.
-    sides
-        Both sides; those of every pair when None.
-    where
-        Settings that it must have.
-    """
+    """One comparison that says what a paper is about, as the table of comparisons names it, and how it is called."""
 
     label: str
     operation: str
     metric: str
     role: str = "client"
     comparison: str = "XML against JSON"
-    sides: tuple[str, str] | None = None
-    where: Mapping[str, Any] = field(default_factory=dict)
+    sides: tuple[str, str] | None = None  # those of every pair when None
+    where: Mapping[str, Any] = field(default_factory=dict)  # settings that it must have
 
 
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:

@@ -26,19 +26,7 @@ _NOTE_CHARACTERS = 128
 
 
 def sheet(title: str, notes: Sequence[str], handles: Sequence[Artist], height: float) -> Figure:
-    """Return a figure whose middle is free for panels.
-
-    Parameters
-    ----------
-    title
-        What is shown, on which quantity.
-    notes
-        Sentences printed below.
-    handles
-        The legend's entries.
-    height
-        Inches for the panels.
-    """
+    """Return a figure whose middle, so many inches high, is free for panels; the handles are its legend's entries."""
     lines = textwrap.wrap(". ".join(note[0].upper() + note[1:] for note in notes if note) + ".", _NOTE_CHARACTERS)
     columns = _columns([len(str(handle.get_label())) for handle in handles])
     head = _TITLE_INCHES + _LEGEND_INCHES * -(-len(handles) // columns) + 0.06
@@ -73,17 +61,7 @@ def _columns(widths: Sequence[int]) -> int:
 
 
 def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) -> list[Artist]:
-    """Return the legend's entries: hollow, filled, and a shape for each series when there are several.
-
-    Parameters
-    ----------
-    points
-        What is drawn.
-    series
-        The names of its series, in order.
-    line
-        Whether marks are joined by lines.
-    """
+    """Return the legend's entries: hollow, filled, and a shape for each series when there are several."""
     published = points[points["source"] == "published"]
     mine = set(points.loc[points["source"] == "here", "series"])
     handles: list[Artist] = []

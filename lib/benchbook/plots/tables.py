@@ -23,16 +23,7 @@ def table(
 ) -> pd.DataFrame:
     """Return points as a table of text: a row a level, a column a source (published, here) of each panel.
 
-    Parameters
-    ----------
-    points
-        Columns as in `points.COLUMNS`.
-    corner
-        Name of the first column.
-    rows, columns
-        Levels and panels, in order.
-    sources
-        The paper's (``published``) and those of this machine, in order.
+    Rows are levels and columns are panels, in order; the corner is the first column's name.
     """
     cells = {(str(p.level), str(p.panel), str(p.source)): _text(p) for p in each(points)}
     body = {

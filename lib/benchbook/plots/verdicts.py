@@ -103,32 +103,16 @@ def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
 
 @dataclass(frozen=True)
 class DrawnClaim:
-    """One claim as it is drawn.
-
-    Parameters
-    ----------
-    says
-        The claim in words.
-    claimed
-        From where to where the claim says that the ratio lies; 0 and infinity where open.
-    ratio, low, high
-        Here; NaN where there is none, infinity where an end is open.
-    published
-        The paper's own ratio; NaN where it prints none.
-    verdict
-        One of `LOOKS`.
-    untrusted
-        Whether identical arms of the study differed.
-    """
+    """One claim as it is drawn; numbers are NaN where there are none."""
 
     says: str
-    claimed: tuple[float, float]
+    claimed: tuple[float, float]  # from where to where the claim says that the ratio lies; 0 and infinity where open
     ratio: float
     low: float
-    high: float
+    high: float  # infinity where open
     published: float
-    verdict: str
-    untrusted: bool
+    verdict: str  # one of `LOOKS`
+    untrusted: bool  # whether identical arms of the study differed
 
     @property
     def lines(self) -> list[str]:
@@ -149,19 +133,7 @@ def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
 
 
 def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: str) -> Figure:
-    """Return a sheet with a row a claim.
-
-    Parameters
-    ----------
-    rows
-        In the order drawn.
-    title
-        What is judged.
-    notes
-        Printed below.
-    nothing
-        What stands in the middle when there is no row.
-    """
+    """Return a sheet with a row a claim; when there is none, what is then said stands in the middle."""
     height = sum(row.height for row in rows) or 0.5
     with style.applied():
         figure = sheet(title, notes, _legend(rows), height + _AXIS_INCHES + 0.16)

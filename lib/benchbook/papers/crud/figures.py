@@ -232,25 +232,14 @@ TABLES: Final[dict[str, Maker]] = {
 }
 HEADLINES: Final = [
     *(
-        Headline(
-            f"PostgreSQL (tables) / MongoDB, {operation}",
-            operation,
-            "elapsed_time",
-            comparison="engine against engine",
-            sides=("postgresql+relational", "mongodb"),
-            where={"topology": "single"},
-        )
-        for operation in OPERATIONS["single"]
+        Headline(f"PostgreSQL (tables) / MongoDB, {one}", one, "elapsed_time", comparison="engine against engine",
+                 sides=("postgresql+relational", "mongodb"), where={"topology": "single"})
+        for one in OPERATIONS["single"]
     ),
     *(
-        Headline(
-            f"replicated / single, insert, {name}",
-            "insert",
-            "elapsed_time",
-            comparison="replicated against single",
-            where={"engine": engine},
-        )
+        Headline(f"replicated / single, insert, {name}", "insert", "elapsed_time",
+                 comparison="replicated against single", where={"engine": engine})
         for engine, name in (("mongodb", "MongoDB"), ("postgresql+relational", "PostgreSQL (tables)"))
     ),
-]
+]  # fmt: skip
 """What the paper is about, each at the largest n that ran."""

@@ -130,7 +130,9 @@ TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
 
 def timing(evidence: Evidence, *, source: str) -> Exhibit:
     """Set Table 1 or 3: number of objects, total and average time."""
-    scenario, sizes, trials = (1, (MILLION,), ("",)) if source == "Table 1" else (2, tuple(TRIALS), _named_trials())
+    scenario, sizes, trials = (
+        (1, (MILLION,), ("",)) if source == "Table 1" else (2, tuple(TRIALS), [_trial(n) for n in TRIALS])
+    )
     rows = paper(evidence, "tcp", source)
     mine, notes = _here(evidence, sizes, TIMES[1:])
     parts = {}
@@ -146,10 +148,6 @@ def timing(evidence: Evidence, *, source: str) -> Exhibit:
     frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources)
     title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
     return Exhibit(title, frame, (*_said(parts, mine, sizes, notes), *misprints(rows)))
-
-
-def _named_trials() -> tuple[str, ...]:
-    return tuple(f"Trial {trial} " for trial in TRIALS.values())
 
 
 def _trial(n: int) -> str:
@@ -168,7 +166,7 @@ def resources(evidence: Evidence, *, number: int) -> Exhibit:
         for stack, some in mine.items()
     }  # fmt: skip
     points, sources = by_source(printed(rows, unit="%", level=rows["row"], panel=rows["column"]), parts)
-    levels = [trial.strip() for trial in _named_trials()] if kind else FORMATS
+    levels = [_trial(n).strip() for n in TRIALS] if kind else FORMATS
     corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
     frame = table(points, corner=corner, rows=levels, columns=tuple(SHARES), sources=sources)
     title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
