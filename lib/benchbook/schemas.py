@@ -21,24 +21,12 @@ class Field:
 
 @dataclass(frozen=True)
 class Schema:
-    """The attributes of a set's records, in the order in which they are written.
+    """The attributes of a set's records, in the order in which they are written."""
 
-    Parameters
-    ----------
-    name
-        Of the set: a collection's or a table's name.
-    fields
-        All attributes, the key among them.
-    key
-        The attribute that identifies a record (a string).
-    parent
-        The set that one attribute refers to.
-    """
-
-    name: str
-    fields: tuple[Field, ...]
-    key: str = "_id"
-    parent: "Parent | None" = None
+    name: str  # a collection's or a table's
+    fields: tuple[Field, ...]  # the key among them
+    key: str = "_id"  # the attribute, a string, that identifies a record
+    parent: "Parent | None" = None  # the set that one attribute refers to
 
 
 @dataclass(frozen=True)

@@ -19,27 +19,13 @@ _CHUNK = 1000
 
 @dataclass(frozen=True)
 class Dataset:
-    """Records of one schema.
+    """Records of one schema."""
 
-    Parameters
-    ----------
-    name
-        Names the set and its variant, such as ``wide-89``.
-    schema
-        Of every record.
-    records
-        With every field of the schema in its order.
-    sha256
-        Of the records' content and of the parents': equal for equal sets.
-    parents
-        The sets that the records refer to.
-    """
-
-    name: str
+    name: str  # of the set and its variant, such as ``wide-89``
     schema: Schema
-    records: Sequence[Record]
-    sha256: str
-    parents: "tuple[Dataset, ...]" = ()
+    records: Sequence[Record]  # with every field of the schema in its order
+    sha256: str  # of the records' content and of the parents': equal for equal sets
+    parents: "tuple[Dataset, ...]" = ()  # the sets that the records refer to
 
     def by_key(self) -> dict[str, Record]:
         """Return the records by their key."""

@@ -34,19 +34,9 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     ``false``), date or datetime (ISO 8601; a datetime states its zone and is cut to UTC milliseconds), else string.
     A JSON string is never a number. ``_id`` is taken as text, and made up where there is none.
 
-    Parameters
-    ----------
-    path
-        UTF-8 text. Records are flat and all have the same fields, none of them null.
-    n
-        The first `n` records; beyond the file's length they repeat with new ids. None: all, once.
-    sha256
-        Of the file's bytes as they have to be, as `digest` returned it; None: whatever they are.
-
-    Raises
-    ------
-    InputError
-        When the file cannot be read as such records, or is another than it has to be; names file and line.
+    The file is UTF-8 text; its records are flat and all have the same fields, none of them null. The first `n` are
+    taken, which beyond the file's length repeat with new ids; None: all, once. Raises `InputError`, with file and line,
+    when they cannot be read as such, or `sha256` is given and is not the `digest` of the file's bytes.
     """
     file = Path(path)
     data = contents(file, LIMIT)
