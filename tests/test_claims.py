@@ -167,10 +167,10 @@ def test_a_comparison_is_read_with_its_pairs_its_quantities_and_where_its_number
     (one,) = found.comparisons
     assert (one.study, one.every_pair()) == ("crud", [("mysql+relational", "mongodb")])
     assert one.every_quantity() == [("insert", "client", "elapsed_time")]
-    (place,) = found.published
+    (place,) = one.places
     assert place.holds(("insert", "client", "elapsed_time"), {"topology": "single"})
     assert not place.holds(("insert", "client", "elapsed_time"), {"topology": "replicated"})
-    key = filled(place.key, found.called, {"engine": "mongodb", "n": 1000})
+    key = filled(place.key, one.called, {"engine": "mongodb", "n": 1000})
     assert key == ("Table II", "MongoDB", "1000")
 
 

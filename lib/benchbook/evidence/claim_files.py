@@ -3,7 +3,7 @@
 import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args
@@ -50,8 +50,6 @@ class Claims:
     sentences: tuple[Sentence, ...] = ()  # those that compare, in the paper's order
     claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
-    published: tuple[PublishedAt, ...] = ()  # where it prints what is compared
-    called: Called = field(default_factory=dict)  # and what it calls the levels there
 
 
 def claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -79,11 +77,6 @@ def sentences(study: str) -> tuple[Sentence, ...]:
 def comparisons(study: str) -> tuple[Comparison, ...]:
     """Return what one paper compares."""
     return _of(study).comparisons
-
-
-def published_at(study: str) -> tuple[tuple[PublishedAt, ...], Called]:
-    """Return where one paper prints what is compared, and what it calls the levels there."""
-    return _of(study).published, _of(study).called
 
 
 def _of(study: str) -> Claims:
@@ -122,10 +115,11 @@ def read(path: Path) -> Claims:
         found[claim.id] = claim
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [*found])
-    compared = tuple(_comparison(item, study) for item in _items(parts, "comparisons"))
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
     called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
-    return Claims(stated, tuple(found.values()), compared, printed, called)
+    whose = {"study": study, "places": printed, "called": called}
+    compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
+    return Claims(stated, tuple(found.values()), compared)
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
@@ -149,10 +143,11 @@ def _claim(item: Located, study: str, margins: dict[str, Located]) -> Claim:
     return claim
 
 
-def _comparison(item: Located, study: str) -> Comparison:
+def _comparison(item: Located, whose: Mapping[str, Any]) -> Comparison:
     values = item.mapping("a comparison")
     name = str(values["name"].plain()) if "name" in values else "a comparison without name"
-    one = _valid(Comparison, item, name).model_copy(update={"study": study})
+    one = _valid(Comparison, item, name)
+    one = one.model_copy(update={**whose, "places": whose["places"] if one.published else ()})
     try:
         check_comparison(one)
     except ValueError as error:

@@ -324,6 +324,23 @@ Pair: TypeAlias = tuple[str, str] | Literal["versions"]
 """Two levels, the first over the second; or each old version of a store over today's."""
 
 
+class PublishedAt(Strict):
+    """Where a paper prints the numbers of some quantities."""
+
+    metric: tuple[str, ...]
+    operation: tuple[str, ...] = ()  # every one when none is named
+    at: Settings = {}  # the levels that they are printed for
+    key: Key  # ``{name}`` stands for a side's level, as the paper calls it
+    note: str = ""  # what kind of number it is
+
+    def holds(self, quantity: tuple[str, str, str], settings: Mapping[str, Any]) -> bool:
+        """Return whether the numbers are of that operation, role and metric, with those settings."""
+        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
+            return False
+        levels = {name: level if isinstance(level, tuple) else (level,) for name, level in self.at.items()}
+        return all(settings.get(name) in some for name, some in levels.items())
+
+
 class Comparison(Strict):
     """What a paper compares, level by level of all else; it is tested, not judged."""
 
@@ -338,7 +355,9 @@ class Comparison(Strict):
     ] = ()  # columns and parameters that may differ with the sides; all others are the same on both
     published: bool = True  # False when the paper's ratio is of something else
     missing: bool = False  # True when a side that is missing beside the other is stated
-    study: str = ""  # whose; the file says it
+    study: str = ""  # whose, where the paper prints it and what it calls the levels there: as the file says
+    places: tuple[PublishedAt, ...] = ()
+    called: Called = {}
 
     def every_pair(self) -> list[tuple[str, str]]:
         """Return the levels of all pairs, the first over the second."""
@@ -358,23 +377,6 @@ class Comparison(Strict):
     def words(self, level: str) -> str:
         """Return a level in words."""
         return self.labels.get(level) or (title(level) if self.by == "engine" else level)
-
-
-class PublishedAt(Strict):
-    """Where a paper prints the numbers of some quantities."""
-
-    metric: tuple[str, ...]
-    operation: tuple[str, ...] = ()  # every one when none is named
-    at: Settings = {}  # the levels that they are printed for
-    key: Key  # ``{name}`` stands for a side's level, as the paper calls it
-    note: str = ""  # what kind of number it is
-
-    def holds(self, quantity: tuple[str, str, str], settings: Mapping[str, Any]) -> bool:
-        """Return whether the numbers are of that operation, role and metric, with those settings."""
-        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
-            return False
-        levels = {name: level if isinstance(level, tuple) else (level,) for name, level in self.at.items()}
-        return all(settings.get(name) in some for name, some in levels.items())
 
 
 def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:

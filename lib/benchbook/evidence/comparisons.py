@@ -179,16 +179,13 @@ def _published(
     sides: dict[str, Side],
 ) -> PublishedRatio:  # fmt: skip
     """Return the paper's own ratio, where it prints both sides' numbers."""
-    if not one.published:
-        return PublishedRatio()
-    printed, called = claim_files.published_at(one.study)
     keys, notes = {}, []
     for name, side in sides.items():
         of_quantity = dict(zip(OF_QUANTITY, quantity, strict=True))
         settings = {**side.settings, **common, **of_quantity, one.by: levels[name]}
-        for place in printed:
+        for place in one.places:
             if place.holds(quantity, settings):
-                keys[name] = filled(place.key, called, settings)
+                keys[name] = filled(place.key, one.called, settings)
                 notes += [place.note] if place.note else []
                 break
     paper = ratio_of(one.study, A_OVER_B, keys)

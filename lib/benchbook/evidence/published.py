@@ -117,7 +117,9 @@ class PublishedRatio:
 
 def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float = 1.0) -> PublishedRatio:
     """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
-    numbers = [(sign, found(study, *keys[name])) for sign, name in terms if name in keys]
+    if any(name not in keys for _, name in terms):
+        return PublishedRatio()
+    numbers = [(sign, found(study, *keys[name])) for sign, name in terms]
     values = [(sign, one.value, one.rounding) for sign, one in numbers if one and one.value == one.value]
     if len(values) < len(terms):
         return PublishedRatio()
