@@ -134,9 +134,9 @@ def _fetch(lock: Mapping[str, str], scratch: Path, into: Path) -> None:
 
 def _extension(into: Path) -> Path:
     """Compile what Maven is extended by against the very Maven that is here."""
-    told = _run("mvn", "-v").stdout
-    if (home := re.search(r"^Maven home: (.+)$", told, re.MULTILINE)) is None:
-        raise ArtefactError(f"mvn -v names no home of Maven: {_cut(told)}")
+    printed = _run("mvn", "-v").stdout
+    if (home := re.search(r"^Maven home: (.+)$", printed, re.MULTILINE)) is None:
+        raise ArtefactError(f"mvn -v names no home of Maven: {_cut(printed)}")
     source = paths.harness("maven") / "Fetch.java"
     # Maven 3.8 reads no class files newer than Java 11's
     options = ("-proc:none", "--release", "11", "-Xlint:-options", "-cp", f"{home[1]}/lib/*", "-d", str(into))

@@ -51,8 +51,8 @@ class Marker:
     @classmethod
     def from_json(cls, text: str) -> "Marker":
         """Return the marker that `to_json` wrote."""
-        told = json.loads(text)
-        return cls(told["since"], told["made"], tuple(told["stores"]), told["before"])
+        fields = json.loads(text)
+        return cls(fields["since"], fields["made"], tuple(fields["stores"]), fields["before"])
 
 
 class Namespace(ABC):
@@ -222,7 +222,7 @@ class Connected(Engine):
         self.insert_many(parent.records)
 
     def _checkpoint(self) -> None:
-        """Let the servers write to the disk what is still to be written, where they can be told to."""
+        """Let the servers write to the disk what is still to be written, where they can be fields to."""
 
     def _received(self) -> list[Counter]:
         """Return the counter of the bytes that the replica has received, if there is one."""

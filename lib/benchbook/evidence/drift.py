@@ -66,10 +66,10 @@ def in_words(table: pd.DataFrame) -> str:
 def _machine(group: pd.DataFrame) -> dict[str, Any]:
     """Return load, frequency and governor of the cells' environments."""
     cells = group.drop_duplicates(["cell_id", "block"]) if "environment" in group else group.iloc[:0]
-    told = [json.loads(text) for text in cells.get("environment", pd.Series(dtype=str)).dropna()]
-    loads = [one["load"][0] for one in told if one.get("load")]
-    clocks = [one["frequency_mhz"] for one in told if one.get("frequency_mhz")]
-    governors = sorted({str(one["governor"]) for one in told if one.get("governor")})
+    environments = [json.loads(text) for text in cells.get("environment", pd.Series(dtype=str)).dropna()]
+    loads = [one["load"][0] for one in environments if one.get("load")]
+    clocks = [one["frequency_mhz"] for one in environments if one.get("frequency_mhz")]
+    governors = sorted({str(one["governor"]) for one in environments if one.get("governor")})
     low, median, high = np.quantile(loads, (0, 0.5, 1)) if loads else (np.nan,) * 3
     ends = {"mhz_low": min(clocks, default=np.nan), "mhz_high": max(clocks, default=np.nan)}
     return {"load_low": low, "load_median": median, "load_high": high, **ends, "governor": ", ".join(governors)}

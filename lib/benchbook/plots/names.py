@@ -85,8 +85,8 @@ def caveats(rows: pd.DataFrame) -> dict[str, str]:
 def _caveat(name: str, rows: pd.DataFrame) -> str:
     if stood_in(rows).any():
         versions = {str(text).removesuffix(" (stand-in)") for text in rows["engine_version"].dropna()}
-        told = ", ".join(sorted(versions)) or "of unknown version"
-        return f"a stand-in ran, {told}, not {engine(name)} itself"
+        listed = ", ".join(sorted(versions)) or "of unknown version"
+        return f"a stand-in ran, {listed}, not {engine(name)} itself"
     if why := registry.untested(name):
         return f"{UNTESTED}, {engine(name)}: its adapter met no real server while it was written: {why}"
     return ""

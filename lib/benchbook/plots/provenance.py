@@ -118,6 +118,6 @@ def _nodes(theirs: pd.DataFrame) -> pd.DataFrame:
 
 def _list(theirs: pd.DataFrame) -> pd.DataFrame:
     """Return one column of what a section says."""
-    told = theirs["column"] + ": " + theirs["marked"]
-    texts = told.groupby(theirs["row"], sort=False).agg("; ".join)
+    marked = theirs["column"] + ": " + theirs["marked"]
+    texts = marked.groupby(theirs["row"], sort=False).agg("; ".join)
     return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})

@@ -139,7 +139,7 @@ def _listed(levels: list[Any]) -> str:
 
 
 def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
-    """Return where timed repetitions lie beyond Tukey's fences, with the block's mean with and without them, in ms."""
+    """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms."""
     means = merged.means
     found = means[(means["outliers"] > 0) & means["metric"].isin(TIMES)]
     change = (found["value_without"] / found["value"] - 1).abs().rename("change")

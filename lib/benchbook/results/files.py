@@ -127,8 +127,8 @@ def _write(file: BinaryIO, table: pa.Table, held: Facts | None) -> None:
     options: dict[str, Any] = {"use_dictionary": kept, "column_encoding": counted, "write_page_checksum": True}
     with pq.ParquetWriter(file, table.schema, **options) as writer:
         writer.write_table(table)
-        told = {_FACTS: json.dumps(asdict(held))} if held else {}
-        writer.add_key_value_metadata(told | {_CHECKSUM: _ZEROS.decode()})
+        metadata = {_FACTS: json.dumps(asdict(held))} if held else {}
+        writer.add_key_value_metadata(metadata | {_CHECKSUM: _ZEROS.decode()})
 
 
 def _seal(file: BinaryIO) -> None:
@@ -169,8 +169,8 @@ def whole(path: Path) -> Facts:
         _hold(file if start else BytesIO(tail), start, tail)  # most files are small: all of it was read
     if begin < 0:
         raise DamagedError("it says of no cell that it is its")
-    told = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
-    return Facts(**{name: told.get(name) for name in Facts.__dataclass_fields__})
+    facts = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
+    return Facts(**{name: facts.get(name) for name in Facts.__dataclass_fields__})
 
 
 def delivered(path: Path) -> pa.Table:

@@ -135,11 +135,11 @@ def session(engine: str, topology: Topology) -> Iterator[Deployment]:
     product = product_of(engine)
     if product == "none":
         yield NONE
-    elif (told := announced()) is not None:
-        if (told.product, told.topology) != (product, topology):
-            what = f"announces {told.topology} {told.product}, not {topology} {product}"
+    elif (deployment := announced()) is not None:
+        if (deployment.product, deployment.topology) != (product, topology):
+            what = f"announces {deployment.topology} {deployment.product}, not {topology} {product}"
             raise ServerError(f"{VARIABLE} ({os.environ[VARIABLE]}) {what}: unset it to start servers here")
-        yield told
+        yield deployment
     else:
         with up(product, topology) as running:
             yield running.deployment

@@ -13,17 +13,17 @@ def ask(url: str) -> Answer:
 
     `ConnectionError` when it cannot be reached, refuses the user, or is no ArangoDB.
     """
-    told = _told(url, "/_api/version")
-    if told.get("server") != "arango" or "version" not in told:
+    about = _ask(url, "/_api/version")
+    if about.get("server") != "arango" or "version" not in about:
         raise ConnectionError("no ArangoDB: it does not say so at /_api/version")
     try:
-        follows = _told(url, "/_api/replication/applier-state")["state"]["running"]
+        follows = _ask(url, "/_api/replication/applier-state")["state"]["running"]
     except LookupError:  # no applier: ArangoDB from 3.12.10 on
         follows = False
-    return Answer(told["version"], "replica" if follows else "primary", {"license": told.get("license")})
+    return Answer(about["version"], "replica" if follows else "primary", {"license": about.get("license")})
 
 
-def _told(url: str, path: str) -> dict[str, Any]:
+def _ask(url: str, path: str) -> dict[str, Any]:
     """Return an answer's JSON; empty when the server does not know the path."""
     parts = urlsplit(url)
     origin = f"http{'s' * (parts.scheme == 'arangodbs')}://{location(url, 8529)}"

@@ -38,13 +38,13 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
 def ask(url: str) -> Answer:
     """Return what the server at `url` says of itself; its role is what it is used as."""
     bucket = urlsplit(url).path.strip("/") or "benchbook"
-    version = str(_told(url, "/pools").get("implementationVersion"))
-    told = _told(url, f"/pools/default/buckets/{bucket}")
-    settings = {name: told[name] for name in _SETTINGS if name in told} | {"quota": told.get("quota")}
+    version = str(_ask(url, "/pools").get("implementationVersion"))
+    about = _ask(url, f"/pools/default/buckets/{bucket}")
+    settings = {name: about[name] for name in _SETTINGS if name in about} | {"quota": about.get("quota")}
     return Answer(version, None, settings, stand_in=version == "CouchbaseMock")
 
 
-def _told(url: str, path: str) -> dict[str, Any]:
+def _ask(url: str, path: str) -> dict[str, Any]:
     parts = urlsplit(url)
     secure = parts.scheme == "couchbases"
     (port,) = parse_qs(parts.query).get("management", ["18091" if secure else "8091"])

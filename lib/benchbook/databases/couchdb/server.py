@@ -43,16 +43,16 @@ def ask(url: str) -> Answer:
     """Return what the server at `url` says of itself."""
     try:
         with closing(HTTPNode(url)) as node:
-            told = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
+            welcome = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
     except AnswerError as error:
         refused = error.status in (401, 403)
         why = f"Authentication failed: {error.reason}" if refused else f"no CouchDB: it answers {error.status}"
         raise ConnectionError(why) from None
     except (HTTPError, ValueError, TypeError) as error:
         raise ConnectionError(f"no CouchDB: {error}") from None
-    if "couchdb" not in told and not told.get("stand_in"):
+    if "couchdb" not in welcome and not welcome.get("stand_in"):
         raise ConnectionError("no CouchDB: it does not say that it is")
-    return _answer(told)
+    return _answer(welcome)
 
 
 def _command(fleet: Fleet, found: Found, role: Role, secret: Path) -> Command:
@@ -60,17 +60,17 @@ def _command(fleet: Fleet, found: Found, role: Role, secret: Path) -> Command:
     return lambda port: [found.programs["node"], found.programs["launcher"], str(port), data, secret]
 
 
-def _answer(told: dict[str, Any]) -> Answer:
+def _answer(welcome: dict[str, Any]) -> Answer:
     """Return version and durability; a node has no role but what replication gives it."""
-    if told.get("stand_in"):
+    if welcome.get("stand_in"):
         fsync = "never: writes are left to the operating system"
-        settings = {"storage": "LevelDB", "fsync": fsync, "node": told["node"]}
-        return Answer(f"{told['vendor']['name']} {told['version']} (stand-in)", None, settings, stand_in=True)
-    major = int(told["version"].partition(".")[0])
+        settings = {"storage": "LevelDB", "fsync": fsync, "node": welcome["node"]}
+        return Answer(f"{welcome['vendor']['name']} {welcome['version']} (stand-in)", None, settings, stand_in=True)
+    major = int(welcome["version"].partition(".")[0])
     if major < _OLDEST:
-        raise ConnectionError(f"CouchDB {told['version']} has no Mango: {_OLDEST} or newer is needed")
+        raise ConnectionError(f"CouchDB {welcome['version']} has no Mango: {_OLDEST} or newer is needed")
     fsync = "every commit" if major > _OLDEST else "as delayed_commits says"
-    return Answer(told["version"], None, {"vendor": told.get("vendor", {}).get("name"), "fsync": fsync})
+    return Answer(welcome["version"], None, {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync})
 
 
 def _url(server: Server, password: str) -> str:

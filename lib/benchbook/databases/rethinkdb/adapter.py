@@ -206,8 +206,8 @@ class RethinkDB(Compared):
 
     @override
     def text(self, error: Exception) -> str:
-        told = str(getattr(error, "message", "") or error)
-        return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{told}".split())
+        message = str(getattr(error, "message", "") or error)
+        return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{message}".split())
 
     def _connect(self) -> None:
         super()._connect()
@@ -245,7 +245,7 @@ class RethinkDB(Compared):
         """Run a write and return what it counted."""
         counted: dict[str, Any] = query.run(self._link)
         if counted["errors"]:
-            told = " ".join(counted["first_error"].split())
-            kind = DuplicateKeyError if told.startswith("Duplicate primary key") else RefusedError
-            raise kind(f"{self.where}: {told}")
+            message = " ".join(counted["first_error"].split())
+            kind = DuplicateKeyError if message.startswith("Duplicate primary key") else RefusedError
+            raise kind(f"{self.where}: {message}")
         return counted

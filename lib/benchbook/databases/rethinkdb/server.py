@@ -50,10 +50,10 @@ def ask(url: str) -> Answer:
     try:
         with connected(url) as connection:
             identity = connection.server()["id"]
-            told = {row["id"]: row for row in r.db("rethinkdb").table("server_status").run(connection)}
+            servers = {row["id"]: row for row in r.db("rethinkdb").table("server_status").run(connection)}
     except (ReqlError, OSError) as error:
         raise ConnectionError(" ".join(str(error).split())) from None
-    if identity not in told:  # RethinkDB lists itself
+    if identity not in servers:  # RethinkDB lists itself
         return Answer("reqlite", None, {}, stand_in=True)
-    process = told[identity]["process"]
+    process = servers[identity]["process"]
     return Answer(process["version"].split()[1], None, {"cache_size_mb": process["cache_size_mb"]})
