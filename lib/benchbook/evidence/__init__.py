@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Final, Self
+from typing import Self
 
 import pandas as pd
 
@@ -34,8 +34,6 @@ __all__ = [
     "verdicts",
 ]
 
-_ORDER: Final = ("study", "cell_id", "block", "repetition", "operation", "role", "metric", "format", "codec")
-
 
 @dataclass(frozen=True)
 class Evidence:
@@ -52,8 +50,7 @@ class Evidence:
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
-        order = [name for name in _ORDER if name in observations]  # so that equal data gives equal bytes
-        return cls(measures(observations.sort_values(order, ignore_index=True)))
+        return cls(measures(observations))
 
     @cached_property
     def published(self) -> pd.DataFrame:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -123,7 +124,7 @@ def _tested(every: Iterable[Comparison], means: pd.DataFrame, family: str) -> pd
     """Return all rows of some comparisons, corrected over each `family` and in words."""
     measured = by_study(ended(means))
     tested = ((one, measured[one.study]) for one in every if one.study in measured)
-    rows = [_row(one, *pair) for one, found in tested for pair in pairs(one, found)]
+    rows = [_row(pair) for one, found in tested for pair in pairs(one, found)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby(family)["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
@@ -132,81 +133,84 @@ def _tested(every: Iterable[Comparison], means: pd.DataFrame, family: str) -> pd
     return table[COLUMNS]
 
 
-def pairs(
-    comparison: Comparison, measured: Measured
-) -> Iterator[tuple[tuple[str, str, str], str, dict[str, Any], dict[str, str], dict[str, Side]]]:
-    """Yield every pair of sides that were measured alike but for what is compared, in the order of the quantities.
+@dataclass(frozen=True)
+class Pair:
+    """Two sides, ``a`` and ``b``, that were measured alike but for what is compared."""
 
-    Yields
-    ------
-    tuple
-        The quantity (operation, role, metric), the host, the settings that both sides have in common, their levels and
-        the sides, each by ``a`` and ``b``; one may be `ABSENT`.
-    """
+    comparison: Comparison
+    quantity: tuple[str, str, str]  # operation, role and metric
+    host: str
+    common: dict[str, Any]  # the settings that both have
+    levels: dict[str, str]
+    sides: dict[str, Side]  # one may be `ABSENT`
+
+    @property
+    def factors(self) -> str:
+        """The common settings that are shown beside the comparison, in words."""
+        known = ((name, self.common[name]) for name in self.comparison.shown if self.common.get(name) is not None)
+        return ", ".join(
+            f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known
+        )
+
+    def words(self, side: str) -> str:
+        """Return a side in words."""
+        return self.comparison.words(self.levels[side])
+
+
+def pairs(comparison: Comparison, measured: Measured) -> Iterator[Pair]:
+    """Yield every pair of sides of a comparison, in the order of its quantities."""
     levels = comparison.every_pair()
     for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, comparison.every_quantity()):
         for a, b in levels:
             if (a in sides and b in sides) or (comparison.missing and (a in sides or b in sides)):
                 both = {"a": sides.get(a, ABSENT), "b": sides.get(b, ABSENT)}
-                yield quantity, host, common, {"a": a, "b": b}, both
+                yield Pair(comparison, quantity, host, common, {"a": a, "b": b}, both)
 
 
-def factors(comparison: Comparison, common: Mapping[str, Any]) -> str:
-    """Return the common settings that are shown beside a comparison, in words."""
-    known = ((name, common[name]) for name in comparison.shown if common.get(name) is not None)
-    return ", ".join(f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known)
-
-
-def _row(
-    one: Comparison, quantity: tuple[str, str, str], host: str, common: dict[str, Any], levels: dict[str, str],
-    sides: dict[str, Side],
-) -> dict[str, Any]:  # fmt: skip
+def _row(pair: Pair) -> dict[str, Any]:
     """Return one comparison, not yet corrected."""
-    operation, role, metric = quantity
-    paper = _published(one, quantity, common, levels, sides)
+    one, sides = pair.comparison, pair.sides
+    paper = _published(pair)
     return {
-        "study": one.study, "comparison": one.name, "host": host, "operation": operation, "role": role,
-        "metric": metric, "unit": sides["a"].unit or sides["b"].unit, "factors": factors(one, common),
-        "settings": common, "n": common.get("n"), "a": one.words(levels["a"]), "b": one.words(levels["b"]),
-        "side_a": levels["a"], "side_b": levels["b"], "stand_in": any(side.stand_in for side in sides.values()),
+        **dict(zip(OF_QUANTITY, pair.quantity, strict=True)),
+        "study": one.study, "comparison": one.name, "host": pair.host,
+        "unit": sides["a"].unit or sides["b"].unit, "factors": pair.factors, "settings": pair.common,
+        "n": pair.common.get("n"), "a": pair.words("a"), "b": pair.words("b"),
+        "side_a": pair.levels["a"], "side_b": pair.levels["b"],
+        "stand_in": any(side.stand_in for side in sides.values()),
         "censored": any(side.censored.any() for side in sides.values()),
-        "published_ratio": paper.ratio, "published_source": paper.source, **_found(one, levels, sides),
+        "published_ratio": paper.ratio, "published_source": paper.source, **_found(pair),
     }  # fmt: skip
 
 
-def _published(
-    one: Comparison, quantity: tuple[str, str, str], common: dict[str, Any], levels: dict[str, str],
-    sides: dict[str, Side],
-) -> PublishedRatio:  # fmt: skip
+def _published(pair: Pair) -> PublishedRatio:
     """Return the paper's own ratio, where it prints both sides' numbers."""
-    keys, notes = {}, []
-    for name, side in sides.items():
-        of_quantity = dict(zip(OF_QUANTITY, quantity, strict=True))
-        settings = {**side.settings, **common, **of_quantity, one.by: levels[name]}
-        for place in one.places:
-            if place.holds(quantity, settings):
-                keys[name] = filled(place.key, one.called, settings)
-                notes += [place.note] if place.note else []
-                break
+    one, keys, notes = pair.comparison, {}, []
+    of_quantity = dict(zip(OF_QUANTITY, pair.quantity, strict=True))
+    for name, side in pair.sides.items():
+        settings = {**side.settings, **pair.common, **of_quantity, one.by: pair.levels[name]}
+        if place := next((place for place in one.places if place.holds(pair.quantity, settings)), None):
+            keys[name] = filled(place.key, one.called, settings)
+            notes += [place.note] if place.note else []
     paper = ratio_of(one.study, A_OVER_B, keys)
     where = ", ".join(dict.fromkeys([paper.source, *notes])) if paper.source else ""
-    return PublishedRatio(paper.ratio, paper.low, paper.high, where)
+    return replace(paper, source=where)
 
 
-def _missing(one: Comparison, levels: Mapping[str, str], sides: Mapping[str, Side]) -> str:
+def _missing(pair: Pair) -> str:
     """Return why two sides cannot be compared; empty when they can."""
-    for name, side in sides.items():
+    for name, side in pair.sides.items():
         if not len(side.blocks):
-            return f"{one.words(levels[name])} did not run here"
+            return f"{pair.words(name)} did not run here"
         if ran_out := int(side.censored.sum()):
-            blocks = f"{ran_out} of {len(side.blocks)} blocks of {one.words(levels[name])}"
+            blocks = f"{ran_out} of {len(side.blocks)} blocks of {pair.words(name)}"
             return f"a wait for the replica ran out in {blocks}"
     return ""
 
 
-def _found(one: Comparison, levels: Mapping[str, str], sides: Mapping[str, Side]) -> dict[str, Any]:
+def _found(pair: Pair) -> dict[str, Any]:
     """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
-    reason = _missing(one, levels, sides)
+    sides, reason = pair.sides, _missing(pair)
     (a, b), paired = samples(sides.values())
     if reason:
         a, b, paired = sides["a"].values, sides["b"].values, False

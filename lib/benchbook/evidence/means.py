@@ -98,6 +98,7 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     if "measured" in observations:
         return observations
     rows = observations.reindex(columns=results.OBSERVATIONS.names)
+    rows = rows.sort_values("repetition", kind="stable")  # so that equal data gives equal sums, to the last digit
     return _sorted([_means(_units(pa.Table.from_pandas(rows, results.OBSERVATIONS, preserve_index=False)))])
 
 

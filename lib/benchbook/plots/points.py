@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchbook import stats, studies
 from benchbook.evidence import Evidence
+from benchbook.evidence.comparisons import first_arms
 from benchbook.plots.names import STACKS, caveats, stood_in
 
 COLUMNS: Final = (
@@ -63,8 +64,7 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     always known; the second arms of A/A pairs are left out, being controls. A censored wait stands at the time waited,
     and is marked.
     """
-    means = where(evidence.means, study=study)
-    means = means[means["arm"].fillna("a") == "a"].fillna({"format": "", "codec": ""})
+    means = first_arms(where(evidence.means, study=study)).fillna({"format": "", "codec": ""})
     if means.empty:
         return pd.DataFrame(columns=[*{**dict.fromkeys(means), **studies.load(study).Parameters.model_fields}])
     marks = means.groupby(_MARK)

@@ -16,6 +16,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from benchbook.evidence import Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
+from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
@@ -32,7 +33,6 @@ LOOKS: Final = {
 }
 """How each verdict is marked: colour and shape, either of which tells it apart."""
 
-NOT_TESTABLE: Final = "not testable here"
 UNTRUSTED: Final = " †"
 CLAIMED: Final = "#e9eef3"
 """The tint of where a claim says that its ratio lies."""

@@ -12,12 +12,13 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots.names import mark
 from benchbook.plots.points import each
 from benchbook.plots.ratios import METRICS
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
-from benchbook.plots.verdicts import NOT_TESTABLE, UNTRUSTED
+from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.registry import untested
 from benchbook.report import words
 from benchbook.report.merge import Merged

@@ -6,11 +6,11 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from benchbook import grid, studies
-from benchbook.evidence.judge import ALPHA
+from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.provenance import environments
 from benchbook.plots.tables import number
-from benchbook.plots.verdicts import NOT_TESTABLE, first_judged
+from benchbook.plots.verdicts import first_judged
 from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 

@@ -6,7 +6,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.evidence import claim_files
-from benchbook.evidence.comparisons import A_OVER_B, factors, first_arms, pairs
+from benchbook.evidence.comparisons import A_OVER_B, first_arms, pairs
 from benchbook.evidence.judge import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.sides import Measured
@@ -34,11 +34,12 @@ def shares(means: pd.DataFrame) -> pd.DataFrame:
     cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
     crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
     rows = []
-    for (operation, *_), host, common, levels, sides in pairs(cost, crud):
-        found = effect(A_OVER_B, sides)
+    for pair in pairs(cost, crud):
+        found = effect(A_OVER_B, pair.sides)
         if found.ratio == found.ratio:
-            about = {"host": host, "engine": levels["b"], "operation": operation, "factors": factors(cost, common)}
-            rows.append({**about, "n": common.get("n"), "share": found.ratio, "blocks": found.blocks})
+            about: dict[str, Any] = {"host": pair.host, "engine": pair.levels["b"], "operation": pair.quantity[0]}
+            about |= {"n": pair.common.get("n"), "factors": pair.factors}
+            rows.append({**about, "share": found.ratio, "blocks": found.blocks})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 

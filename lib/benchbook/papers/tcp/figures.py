@@ -7,9 +7,8 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence import Evidence, comparisons
-from benchbook.evidence import number as published_number
-from benchbook.evidence.claims import Comparison, Quantities
+from benchbook.evidence import Evidence, claim_files, comparisons
+from benchbook.evidence.claims import Quantities
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names
@@ -309,32 +308,19 @@ def decoders(evidence: Evidence) -> Exhibit:
 def _over_json(evidence: Evidence, mine: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
     """Return one stack's ratios, one an n and codec; none where its own JSON codec did not run."""
     base = STACKS[stack]["json"]
-    wanted = Comparison(
-        name="decoders",
-        by="codec",
-        pairs=tuple((codec, base) for codec in DECODERS[stack] if codec != base),
-        quantities=(Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),),
-        shown=(),
-        loose=("format",),
-        published=False,
-        study="tcp",
-    )
+    (compared,) = claim_files.comparisons("tcp")
+    pairs = tuple((codec, base) for codec in DECODERS[stack] if codec != base)
+    times = (Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),)
+    wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "missing": False})
     kinds = dict(zip(mine["codec"], mine["format"], strict=True))
     return [
         {
             **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
             **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
-            "published": _published_ratio(row.n) if kinds[row.side_a] == "xml" else math.nan,
+            "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
         }
         for row in each(comparisons(where(evidence.means, cell_id=[*mine["cell_id"]]), [wanted]))
     ]
-
-
-def _published_ratio(n: int) -> float:
-    """Return the paper's ratio of total times at that number of objects; NaN when it has none."""
-    source, trial = ("Table 1", "") if n == MILLION else ("Table 7", f" {TRIALS.get(n, 0)}")
-    xml, json = (published_number("tcp", source, "Total Time", kind + trial) for kind in ("XML", "JSON"))
-    return xml / json
 
 
 def _set(rows: list[dict[str, Any]]) -> pd.DataFrame:
