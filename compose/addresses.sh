@@ -34,8 +34,8 @@ address() { # which node: 0 the single one, 1 the primary, 2 the replica
 name=BENCHBOOK_${product^^}
 case $topology in
 single)
-    primary=$(address 0)
-    echo "export ${name}_URL='$primary'; unset ${name}_REPLICA_URL"
+    single=$(address 0)
+    echo "export ${name}_SINGLE_URL='$single'"
     ;;
 replicated)
     primary=$(address 1)

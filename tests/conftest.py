@@ -13,8 +13,8 @@ import pytest
 
 from benchbook import databases, servers
 from benchbook.databases import Engine
-from benchbook.deployment import NONE, VARIABLE, Deployment, Role, Topology
-from benchbook.servers.address import variable
+from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
+from benchbook.servers.address import single_variable, variable
 from cases import Case, Deployed, Opened
 from standing import LOCAL, here, needed
 
@@ -59,9 +59,10 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) 
 
 @pytest.fixture
 def no_given_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    roles: tuple[Role, ...] = ("primary", "replica")
-    for name in (VARIABLE, *(variable(product, role) for product in servers.PRODUCTS for role in roles)):
-        monkeypatch.delenv(name, raising=False)
+    monkeypatch.delenv(VARIABLE, raising=False)
+    for product in servers.PRODUCTS:
+        for name in (variable(product), variable(product, "replica"), single_variable(product)):
+            monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture

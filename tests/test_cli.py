@@ -96,7 +96,9 @@ def test_doctor_names_every_engine_and_why_not(capfd: pytest.CaptureFixture[str]
     rows = json.loads(capfd.readouterr().out)
     assert [row["engine"] for row in rows] == list(databases.NAMES)
     assert {"engine", "available", "stand_in", "version", "why"} <= set(rows[0])
-    monkeypatch.setattr(servers, "find", lambda product: servers.Missing(product, f"no {product} here"))
+    monkeypatch.setattr(
+        servers, "find", lambda product, topology="single": servers.Missing(product, f"no {product} here")
+    )
     assert cli.main(["doctor"]) == 0
     printed = capfd.readouterr().out
     assert "no mongodb here" in printed and re.search(r"^java +(yes|no)", printed, re.MULTILINE)

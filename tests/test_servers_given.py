@@ -10,14 +10,21 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psutil
+import psycopg
+import pymongo
+import pymysql
 import pytest
 
 from benchbook import databases, servers
+from benchbook.cli import main
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
-from benchbook.servers.address import Answer, variable
+from benchbook.grid import planning
+from benchbook.runner.visit import Visit
+from benchbook.servers.address import Answer, login, single_variable, variable
 from standing import PASSWORDS, needed
 
 pytestmark = pytest.mark.usefixtures("no_given_addresses")
@@ -30,24 +37,144 @@ def give(monkeypatch: pytest.MonkeyPatch, deployment: Deployment, **roles: str) 
         monkeypatch.setenv(variable(deployment.product, "replica" if role == "replica" else "primary"), url)
 
 
+def give_all(monkeypatch: pytest.MonkeyPatch, deployment: Deployment) -> None:
+    give(monkeypatch, deployment, **{node.role: node.url for node in deployment.nodes})
+
+
+@pytest.fixture(scope="module")
+def lone(pair: servers.Running) -> Iterator[servers.Running]:
+    """Yield a server that nobody follows, of the pair's product."""
+    with servers.start(pair.deployment.product, "single") as running:
+        yield running
+
+
 @pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("beside", [False, True], ids=["alone", "beside the other"])
 def test_given_addresses_start_and_stop_nothing(
-    topology: Topology, pair: servers.Running, monkeypatch: pytest.MonkeyPatch, temporary: Path
+    topology: Topology,
+    beside: bool,
+    pair: servers.Running,
+    lone: servers.Running,
+    monkeypatch: pytest.MonkeyPatch,
+    temporary: Path,
 ) -> None:
-    nodes = {node.role: node for node in pair.deployment.nodes}
-    give(monkeypatch, pair.deployment, **{role: node.url for role, node in nodes.items()})
-    product = pair.deployment.product
+    given, product = (lone if topology == "single" else pair).deployment, pair.deployment.product
+    give_all(monkeypatch, given)
+    if beside:
+        give_all(monkeypatch, pair.deployment)
+        monkeypatch.setenv(single_variable(product), lone.deployment.node().url)
     monkeypatch.setattr(importlib.metadata, "files", lambda wheel: None)
     monkeypatch.setenv("PATH", "")
     found = servers.find(product, topology)
-    assert found == servers.Found(product, nodes["primary"].version, "address", {}, nodes["primary"].stand_in)
+    assert found == servers.Found(product, given.node().version, "address", {}, given.node().stand_in)
     before = set(psutil.Process().children())
     with servers.session(product, topology) as deployment:
         assert set(psutil.Process().children()) == before
         assert list(temporary.iterdir()) == []
-        assert deployment.nodes == (pair.deployment.nodes if topology == "replicated" else (nodes["primary"],))
+        assert deployment.nodes == given.nodes
         assert deployment.settings["source"] == "address"
-    assert pair.alive() is None
+        shown = servers.describe(deployment)
+    assert (single_variable(product) in shown[0]) == (beside and topology == "single")
+    assert pair.alive() is None and lone.alive() is None
+
+
+def test_a_pairs_primary_is_no_single_server(
+    pair: servers.Running,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    product = pair.deployment.product
+    if product == "couchdb":  # its nodes replicate when an engine has told them to
+        return
+    give_all(monkeypatch, pair.deployment)
+    with pytest.raises(servers.ServerError, match=rf"{variable(product)} \(.* is replicated to ") as error:
+        servers.up(product, "single")
+    why = str(error.value)
+    assert single_variable(product) in why and "\n" not in why
+    (port,) = re.findall(r" is replicated to .*127\.0\.0\.1:(\d+), so it is no single server", why)
+    replica = psutil.Process(pair.deployment.node("replica").pid)
+    theirs = [one.net_connections("tcp") for one in (replica, *replica.children(recursive=True))]
+    assert int(port) in [one.laddr.port for connections in theirs for one in connections]
+    missing = servers.find(product)
+    assert isinstance(missing, servers.Missing)
+    assert missing.why == why
+    assert servers.up(product, "replicated").alive() is None
+    planning._server.cache_clear()
+    request.addfinalizer(planning._server.cache_clear)
+    assert planning._server(product, "single").missing == why and not planning._server(product, "replicated").missing
+    main(["doctor", "--json"])
+    rows = [row for row in json.loads(capsys.readouterr().out) if servers.product_of(row["engine"]) == product]
+    assert rows and all(row["available"] and row["from"] == "address" and row["why"] == why for row in rows)
+
+
+def test_a_replica_that_comes_later_is_noticed_before_the_next_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("mongodb", "replicated") as running, Visit("mongodb", "single", ()) as visit:
+        primary, replica = running.deployment.nodes
+        give(monkeypatch, running.deployment, primary=primary.url)
+        with pymongo.MongoClient[Any](primary.url) as client:
+            config = client.admin.command("replSetGetConfig")["config"]
+
+            def reconfigure(*members: dict[str, Any]) -> None:
+                config["version"] += 1
+                client.admin.command("replSetReconfig", {**config, "members": members})
+
+            both = config["members"]
+            reconfigure(both[0])
+            visit.ready()
+            reconfigure(*both)
+        follower = rf"is replicated to 127\.0\.0\.1:{urlsplit(replica.url).port}, "
+        assert re.search(follower, visit.broken() or "")
+        with pytest.raises(servers.ServerError, match=follower):
+            visit.ready()
+
+
+def test_a_user_who_may_not_see_hidden_replicas_is_told_what_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("mongodb", "replicated") as running:
+        url = running.deployment.node().url
+        with pymongo.MongoClient[Any](url) as client:
+            client.admin.command("createUser", "lea", pwd="s3cret", roles=[{"role": "dbOwner", "db": "benchbook"}])
+            give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
+            visible = servers.find("mongodb")
+            config = client.admin.command("replSetGetConfig")["config"]
+            config["members"][1]["hidden"] = True
+            client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
+            hidden = servers.find("mongodb")
+            client.admin.command("grantRolesToUser", "lea", roles=["clusterMonitor"])
+            seen = servers.find("mongodb")
+    assert isinstance(visible, servers.Missing) and isinstance(hidden, servers.Missing)
+    assert " is replicated to 127.0.0.1:" in visible.why
+    assert "may have replicas that its user may not see: grant it the role clusterMonitor, or give a" in hidden.why
+    assert isinstance(seen, servers.Missing) and " is replicated to 127.0.0.1:" in seen.why
+
+
+def test_every_user_of_postgresql_sees_that_there_is_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("postgresql", "replicated") as running:
+        url = running.deployment.node().url
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
+        give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
+        missing = servers.find("postgresql")
+    assert isinstance(missing, servers.Missing)
+    assert " is replicated to replica, so it is no single server" in missing.why
+
+
+@pytest.mark.parametrize("product", ["mysql@5.5", "mysql", "mariadb"])
+def test_a_user_of_mysql_sees_replicas_by_the_right_to_see_processes(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed(product, "replicated")
+    with servers.start(product, "replicated") as running:
+        url = running.deployment.node().url
+        give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
+        with pymysql.connect(**login(url, 3306)) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE USER lea@'127.0.0.1' IDENTIFIED BY 's3cret'")
+            hidden = servers.find(product)
+            cursor.execute("GRANT PROCESS ON *.* TO lea@'127.0.0.1'")
+            seen = servers.find(product)
+    assert isinstance(hidden, servers.Missing) and isinstance(seen, servers.Missing)
+    assert "may have replicas that its user may not see: GRANT PROCESS ON *.* TO it, or give a" in hidden.why
+    assert " is replicated to 127.0.0.1:" in seen.why
 
 
 def test_a_pair_by_address_needs_both_addresses(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -116,13 +243,13 @@ def reached_by_ipv6(port: int) -> Iterator[int]:
         loop.close()
 
 
-def test_a_server_is_reached_at_an_ipv6_address(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
-    node = pair.deployment.node()
+def test_a_server_is_reached_at_an_ipv6_address(lone: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
+    node = lone.deployment.node()
     with reached_by_ipv6(urlsplit(node.url).port or 0) as port:
         url = node.url.replace(f"127.0.0.1:{urlsplit(node.url).port}", f"[::1]:{port}")
-        monkeypatch.setenv(variable(pair.deployment.product), url)
-        with servers.session(pair.deployment.product, "single") as deployment:
-            name = next(name for name in databases.NAMES if servers.product_of(name) == pair.deployment.product)
+        monkeypatch.setenv(variable(lone.deployment.product), url)
+        with servers.session(lone.deployment.product, "single") as deployment:
+            name = next(name for name in databases.NAMES if servers.product_of(name) == lone.deployment.product)
             with databases.open(name, deployment) as engine:
                 assert engine.where == f"{name} at [::1]:{port}"
                 engine.reserve()

@@ -27,7 +27,7 @@ def main(asked: argparse.Namespace) -> int:
 
 
 def _engine(name: str) -> dict[str, Any]:
-    """Return whether an engine can run: its driver imports, and its server is found."""
+    """Return whether an engine can run: its driver imports, and its server is found, or a pair of them if no single."""
     row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
     try:
         databases.load(name)
@@ -36,11 +36,12 @@ def _engine(name: str) -> dict[str, Any]:
     product = servers.product_of(name)
     if product == "none":
         return {**row, "available": True, "why": None}
-    server = servers.find(product)
-    if isinstance(server, servers.Missing):
-        return {**row, "why": "; ".join(filter(None, (_unproven(name), server.why)))}
-    found = {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
-    return {**row, **found, "why": _unproven(name) or None}
+    single = servers.find(product)
+    server = servers.find(product, "replicated") if isinstance(single, servers.Missing) else single
+    if isinstance(server, servers.Found):
+        row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
+    why = single.why if isinstance(single, servers.Missing) else ""
+    return {**row, "why": "; ".join(filter(None, (_unproven(name), why))) or None}
 
 
 def _unproven(engine: str) -> str:

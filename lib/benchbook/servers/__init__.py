@@ -3,7 +3,7 @@
 import importlib
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from functools import cache
@@ -14,7 +14,7 @@ from benchbook import registry
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
-from benchbook.servers.address import Answer, given, listener, variable
+from benchbook.servers.address import Answer, given, listener, others, single_variable, variable, variables
 from benchbook.servers.errors import ServerError as ServerError
 from benchbook.servers.errors import advised, remedy
 from benchbook.servers.fleet import Fleet
@@ -26,10 +26,14 @@ _LAST_WORDS_S = 2.0
 
 
 class Servers(Protocol):
-    """What a product's module ``server`` offers; by address alone, nothing but `ask`."""
+    """What a product's module ``server`` offers; by address alone, nothing but `ask`.
+
+    Where a server does not know who replicates from it, the module offers ``followers(url, others)`` too: it returns
+    who does, as ``Answer.followers``, by what the servers at the other given addresses say.
+    """
 
     def ask(self, url: str) -> Answer:
-        """Return what the server at `url` says of itself; `ConnectionError` when it does not."""
+        """Return what the server at `url` says of itself, its followers too; `ConnectionError` when it does not."""
 
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers."""
@@ -69,7 +73,7 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         urls = given(product, topology)
         if urls is None:
             return here(product, topology)
-        answers = [_answer(product, role, url) for role, url in urls.items()]
+        answers = [_answer(product, topology, role, url) for role, url in urls.items()]
         return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
     except ServerError as error:
         return Missing(product, str(error))
@@ -115,12 +119,15 @@ def start(product: str, topology: Topology) -> Running:
 
 
 def up(product: str, topology: Topology) -> Running:
-    """Return the servers at given addresses, else start some: what `start` raises, and errors about addresses."""
+    """Return the servers at given addresses, else start some: what `start` raises, and errors about addresses.
+
+    A server that others replicate from is refused as ``single``: that would be in its times.
+    """
     _check(product, topology)
     urls = given(product, topology)
     if urls is None:
         return start(product, topology)
-    answers = {role: _ask(product, role, url) for role, url in urls.items()}
+    answers = {role: _ask(product, topology, role, url) for role, url in urls.items()}
     pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
     deployment = _deployment(product, topology, urls, answers, pids, {"source": "address"})
     return Running(deployment, lambda: _silent(deployment), lambda: None)
@@ -147,8 +154,9 @@ def session(engine: str, topology: Topology) -> Iterator[Deployment]:
 
 def describe(deployment: Deployment) -> list[str]:
     """Return a line a node, which a shell takes as it is: the variable that attaches to it, and what it is."""
+    names = variables(deployment.product, deployment.topology)
     return [
-        f"export {variable(deployment.product, node.role)}='{node.url}'"
+        f"export {names[node.role]}='{node.url}'"
         f"  # {node.version}, {node.role}, {f'process {node.pid}' if node.pid else 'process unknown'}"
         for node in deployment.nodes
     ]
@@ -174,12 +182,12 @@ def _check(product: str, topology: Topology) -> None:
         raise ServerError(f"{product} runs {' or '.join(ways)} here, not {topology!r}")
 
 
-def _ask(product: str, role: Role, url: str) -> Answer:
+def _ask(product: str, topology: Topology, role: Role, url: str) -> Answer:
     """Return what the server at a given address says of itself.
 
-    `ServerError` when it does not answer, refuses the user, or is not what the role says.
+    `ServerError` when it does not answer, refuses the user, or is not what the role or the topology says.
     """
-    where = f"{variable(product, role)} ({shown(url)})"
+    where = f"{variables(product, topology)[role]} ({shown(url)})"
     try:
         answer = servers_of(product).ask(url)
     except (OSError, ValueError) as error:  # what a driver says of an address that it cannot read is a ValueError
@@ -188,7 +196,21 @@ def _ask(product: str, role: Role, url: str) -> Answer:
         raise ServerError(f"{where} is {answer.version}: {why}")
     if answer.role not in (role, None):
         raise ServerError(f"{where} is a {answer.role}, not a {role}")
+    if topology == "single" and (why := _followed(product, url, answer)):
+        raise ServerError(f"{where} {why}, or give a server without replicas as {single_variable(product)}")
     return answer
+
+
+def _followed(product: str, url: str, answer: Answer) -> str | None:
+    """Return who replicates from a given server, or why that cannot be seen, and what to do; None when nobody does."""
+    ask: Callable[[str, Sequence[str]], tuple[str, ...]] | None = getattr(servers_of(product), "followers", None)
+    try:
+        followers = answer.followers + (ask(url, others(product, url)) if ask else ())
+    except (OSError, ValueError) as error:
+        return f"may have replicas, for its replica's address does not say ({error}): correct that"
+    if followers:
+        return f"is replicated to {' and '.join(followers)}, so it is no single server: end that replication"
+    return f"may have replicas that its user may not see: {answer.unseen}" if answer.unseen else None
 
 
 _answer = cache(_ask)  # answers only: what was raised is asked again
@@ -228,7 +250,7 @@ def _silent(deployment: Deployment) -> str | None:
     complaints = []
     for node in deployment.nodes:
         try:
-            _ask(deployment.product, node.role, node.url)
+            _ask(deployment.product, deployment.topology, node.role, node.url)
         except ServerError as error:
             complaints.append(str(error))
     return "\n".join(complaints) or None

@@ -31,12 +31,26 @@ class Answer:
     role: Role | None
     settings: dict[str, Any]
     stand_in: bool = False
+    followers: tuple[str, ...] = ()  # who replicates from it, by the names that it has for them
+    unseen: str = ""  # why its user may not see all of them, and what to do
 
 
 def variable(product: str, role: Role = "primary") -> str:
     """Return the environment variable for the address of a product's primary or replica."""
-    name = product.upper().replace("@", "_").replace(".", "_")
-    return f"BENCHBOOK_{name}_{'REPLICA_' if role == 'replica' else ''}URL"
+    return f"BENCHBOOK_{_upper(product)}_{'REPLICA_' if role == 'replica' else ''}URL"
+
+
+def single_variable(product: str) -> str:
+    """Return the environment variable for the address of a single server, beside a pair's: it goes before theirs."""
+    return f"BENCHBOOK_{_upper(product)}_SINGLE_URL"
+
+
+def variables(product: str, topology: Topology) -> dict[Role, str]:
+    """Return the environment variables that the addresses of a topology's servers are taken from."""
+    if topology == "single":
+        alone = single_variable(product)
+        return {"primary": alone if os.environ.get(alone) else variable(product)}
+    return {"primary": variable(product), "replica": variable(product, "replica")}
 
 
 def given(product: str, topology: Topology) -> dict[Role, str] | None:
@@ -44,23 +58,32 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
 
     `ServerError` when one is given and the other is not, or one is no address of that product.
     """
-    roles: tuple[Role, ...] = ("primary", "replica")
-    urls = {role: url for role in roles if (url := os.environ.get(variable(product, role)))}
-    wanted: tuple[Role, ...] = ("primary",) if topology == "single" else roles
-    if not urls:
+    names = variables(product, topology)
+    urls = {role: url for role, name in names.items() if (url := os.environ.get(name))}
+    present = [name for name in variables(product, "replicated").values() if os.environ.get(name)]
+    if not urls and not present:
         return None
-    if absent := [variable(product, role) for role in wanted if role not in urls]:
-        present = " and ".join(variable(product, role) for role in urls)
+    if absent := [name for role, name in names.items() if role not in urls]:
         raise ServerError(
-            f"{present} is set: a {topology} {product} also needs {' and '.join(absent)} (or set neither)"
+            f"{' and '.join(present)} is set: a {topology} {product} also needs {' and '.join(absent)} (or set neither)"
         )
     schemes = registry.product(product).schemes
-    for role in wanted:
-        if urls[role].partition("://")[0] not in schemes:  # not shown: it may hold a password
-            raise ServerError(f"{variable(product, role)} must start with {schemes[0]}://")
-        if fault := _fault(product, urls[role]):
-            raise ServerError(f"{variable(product, role)} {fault}")
-    return {role: urls[role] for role in wanted}
+    for role, url in urls.items():
+        if url.partition("://")[0] not in schemes:  # not shown: it may hold a password
+            raise ServerError(f"{names[role]} must start with {schemes[0]}://")
+        if fault := _fault(product, url):
+            raise ServerError(f"{names[role]} {fault}")
+    return urls
+
+
+def others(product: str, url: str) -> list[str]:
+    """Return the addresses given for the product's servers, but this one."""
+    names = (single_variable(product), *variables(product, "replicated").values())
+    return [other for name in names if (other := os.environ.get(name)) and other != url]
+
+
+def _upper(product: str) -> str:
+    return product.upper().replace("@", "_").replace(".", "_")
 
 
 def _fault(product: str, url: str) -> str | None:
@@ -133,19 +156,20 @@ def basic_authorization(url: str, user: str = "") -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login != ":" else {}
 
 
-def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = ()) -> dict[str, Any]:
+def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = ()) -> Any:
     """Return the JSON that a server answers to HTTP's GET; empty when the answer's status is one of `unknown`.
 
-    `ConnectionError` when there is no answer, or another one.
+    `PermissionError` when the user may not ask that, `ConnectionError` when there is no answer, or another one.
     """
     try:
         with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=_ANSWER_S) as answer:
-            return dict(json.load(answer))
+            return json.load(answer)
     except urllib.error.HTTPError as error:
         if error.code in unknown:
             return {}
         why = "authentication failed" if error.code in (401, 403) else error.reason
-        raise ConnectionError(f"{path}: {why} ({error.code})") from None
+        kind = PermissionError if error.code == 403 else ConnectionError
+        raise kind(f"{path}: {why} ({error.code})") from None
     except (OSError, ValueError, HTTPException) as error:
         raise ConnectionError(f"{path}: {error}") from None
 

@@ -6,6 +6,7 @@ REST interface's, 8091 unless said.
 
 import re
 import secrets
+from collections.abc import Container
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
@@ -16,6 +17,7 @@ from benchbook.servers.fleet import Fleet
 from benchbook.servers.programs import Found
 
 _READY = "ready, data on port "
+_NO_XDCR = (400, 404)  # the Community Edition's answers
 _SETTINGS = ("bucketType", "storageBackend", "evictionPolicy", "durabilityMinLevel", "replicaNumber")
 
 
@@ -41,12 +43,32 @@ def ask(url: str) -> Answer:
     version = str(_ask(url, "/pools").get("implementationVersion"))
     about = _ask(url, f"/pools/default/buckets/{bucket}")
     settings = {name: about[name] for name in _SETTINGS if name in about} | {"quota": about.get("quota")}
-    return Answer(version, None, settings, stand_in=version == "CouchbaseMock")
+    stand_in = version == "CouchbaseMock"
+    followers, unseen = ((), "") if stand_in else _followers(url, bucket, about)
+    return Answer(version, None, settings, stand_in, followers, unseen)
 
 
-def _ask(url: str, path: str) -> dict[str, Any]:
+def _followers(url: str, bucket: str, about: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Return where the bucket is replicated to, and why its user may not see all of that.
+
+    To the other nodes of its cluster, which keep its replicas, and by XDCR to other clusters. Written after the manual:
+    no server has been met.
+    """
+    nodes = tuple(one["hostname"] for one in about.get("nodes", ()) if not one.get("thisNode"))
+    replicas = nodes if about.get("replicaNumber") else ()
+    try:
+        clusters = {one["uuid"]: one["hostname"] for one in _ask(url, "/pools/default/remoteClusters", _NO_XDCR)}
+        tasks = _ask(url, "/pools/default/tasks") if clusters else ()
+    except PermissionError:
+        return replicas, "give it the role Read-Only Admin"
+    streams = [one for one in tasks if one["type"] == "xdcr" and one["source"] == bucket and one["status"] != "paused"]
+    remote = (one["id"].partition("/")[0] for one in streams)
+    return replicas + tuple(clusters.get(uuid, uuid) for uuid in remote), ""
+
+
+def _ask(url: str, path: str, unknown: Container[int] = ()) -> Any:
     parts = urlsplit(url)
     secure = parts.scheme == "couchbases"
     (port,) = parse_qs(parts.query).get("management", ["18091" if secure else "8091"])
     host = location(url, 0).rpartition(":")[0]
-    return got(f"http{'s' * secure}://{host}:{port}", path, basic_authorization(url))
+    return got(f"http{'s' * secure}://{host}:{port}", path, basic_authorization(url), unknown)

@@ -33,6 +33,7 @@ _MEMBER_FLAGS: Final = (
 _USER = "benchbook"
 _READY = "Waiting for connections"
 _ANSWER_MS = 5000
+_UNAUTHORIZED = 13
 
 
 def fleet() -> Fleet:
@@ -64,7 +65,9 @@ def ask(url: str) -> Answer:
         with closing(_client(url)) as client:
             hello = client.admin.command("hello")
             version = str(client.admin.command("buildInfo")["version"])
-            return Answer(version, "replica" if hello.get("secondary") else "primary", _settings(client, hello))
+            followers, unseen = _followers(client, hello)
+            role: Role = "replica" if hello.get("secondary") else "primary"
+            return Answer(version, role, _settings(client, hello), followers=followers, unseen=unseen)
     except PyMongoError as error:
         raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
 
@@ -112,6 +115,25 @@ def _client(url: str) -> Client:
     return MongoClient(
         url, serverSelectionTimeoutMS=_ANSWER_MS, connectTimeoutMS=_ANSWER_MS, socketTimeoutMS=_ANSWER_MS
     )
+
+
+def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+    """Return the other members of its replica set that keep data, and why its user may not see all of them.
+
+    Everybody may see those that are not hidden.
+    """
+    if hello.get("msg") == "isdbgrid":  # as the manual says of a mongos: none has been met
+        return (), "it is a mongos, which is not told its shards' members: give a mongod's address"
+    if "setName" not in hello:
+        return (), ""
+    try:
+        members = client.admin.command("replSetGetStatus")["members"]
+    except OperationFailure as error:
+        if error.code != _UNAUTHORIZED:
+            raise
+        seen = (*hello.get("hosts", ()), *hello.get("passives", ()))
+        return tuple(name for name in seen if name != hello.get("me")), "grant it the role clusterMonitor"
+    return tuple(one["name"] for one in members if not one.get("self") and one["stateStr"] != "ARBITER"), ""
 
 
 def _settings(client: Client, hello: dict[str, Any]) -> dict[str, Any]:

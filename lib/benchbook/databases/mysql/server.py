@@ -25,6 +25,7 @@ _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"
 _ANSWER_S: Final = 5
+_ACCESS_DENIED: Final = 1227
 _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
 _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
     "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, PROCESS, REPLICATION CLIENT"
@@ -95,12 +96,14 @@ class MySQL:
             with closing(_connect(url)) as connection, connection.cursor() as cursor:
                 cursor.execute(query, (("version", "read_only", *_SETTINGS),))
                 settings: dict[str, Any] = dict(cursor.fetchall())
+                followers, unseen = _followers(cursor) if settings["log_bin"] == "ON" else ((), "")
         except pymysql.Error as error:
             raise ConnectionError(" ".join(str(part) for part in reversed(error.args))) from None
         version, read_only = settings.pop("version"), settings.pop("read_only") != "OFF"
         if ("MariaDB" in version) != (self.product == "mariadb"):
             raise ConnectionError(f"it is {'MariaDB' if 'MariaDB' in version else 'MySQL'} {version}")
-        return Answer(version.partition("-")[0], "replica" if read_only else "primary", settings)
+        role: Role = "replica" if read_only else "primary"
+        return Answer(version.partition("-")[0], role, settings, followers=followers, unseen=unseen)
 
     def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
         """Fill an empty data folder, in haste: what a crash of the system would lose is made anew."""
@@ -209,6 +212,22 @@ class OldMySQL(MySQL):
 def _connect(url: str) -> "pymysql.Connection[Any]":
     options: dict[str, Any] = {"connect_timeout": _ANSWER_S, "read_timeout": _ANSWER_S, "ssl_disabled": True}
     return pymysql.connect(**login(url, 3306), charset="utf8mb4", **options)
+
+
+def _followers(cursor: "pymysql.cursors.Cursor") -> tuple[tuple[str, ...], str]:
+    """Return from where the binary log is read, and why the user may not see all of that: others' threads are hidden.
+
+    The members of a Galera cluster or of Group Replication read no binary log: they are not seen.
+    """
+    cursor.execute("SHOW PROCESSLIST")
+    followers = tuple(str(row[2]) for row in cursor.fetchall() if str(row[4]).startswith("Binlog Dump"))
+    try:
+        sees_all = cursor.execute("SELECT 1 FROM information_schema.INNODB_CMP LIMIT 1")  # empty, or refused, without
+    except pymysql.OperationalError as error:
+        if error.args[0] != _ACCESS_DENIED:
+            raise
+        sees_all = 0
+    return followers, "" if sees_all else "GRANT PROCESS ON *.* TO it"
 
 
 def _home(programs: dict[str, Path]) -> Path:

@@ -26,6 +26,12 @@ _SETTINGS: Final = (
     *("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method"),
     *("max_wal_size", "checkpoint_timeout", "data_checksums", "io_method", "server_encoding", "lc_collate"),
 )
+_FOLLOWERS: Final = """
+SELECT coalesce(nullif(application_name, ''), 'process ' || pid)
+       || coalesce(' at ' || host(client_addr) || ':' || client_port, '')
+FROM pg_stat_replication
+"""
+"""Standbys, subscribers, backups: every user may see that they are there and their names, few where they come from."""
 _PAIR_OF_9_6: Final = "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nhot_standby = on\n"
 """The defaults of later versions."""
 
@@ -60,9 +66,11 @@ class PostgreSQL:
             with closing(_connect(url)) as connection:
                 settings: dict[str, Any] = dict(connection.execute(query, [list(_SETTINGS)]).fetchall())
                 replays = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
+                followers = tuple(name for (name,) in connection.execute(_FOLLOWERS))
         except psycopg.Error as error:
             raise ConnectionError(" ".join(str(error).split())) from None
-        return Answer(settings.pop("server_version").split()[0], "replica" if replays else "primary", settings)
+        role: Role = "replica" if replays else "primary"
+        return Answer(settings.pop("server_version").split()[0], role, settings, followers=followers)
 
     def _initialised(self, fleet: Fleet, programs: dict[str, Path], password: str) -> Path:
         """Return the primary's new data folder; its superuser has that password."""

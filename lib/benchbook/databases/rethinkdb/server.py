@@ -46,7 +46,11 @@ def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
 
 
 def ask(url: str) -> Answer:
-    """Return what the server at `url` says of itself; its role is what it is used as."""
+    """Return what the server at `url` says of itself; its role is what it is used as.
+
+    A table that says nothing of its replicas has one, on whichever server its cluster chooses: so every other server
+    counts as a follower. No real cluster has been met.
+    """
     try:
         with connected(url) as connection:
             identity = connection.server()["id"]
@@ -56,4 +60,6 @@ def ask(url: str) -> Answer:
     if identity not in servers:  # RethinkDB lists itself
         return Answer("reqlite", None, {}, stand_in=True)
     process = servers[identity]["process"]
-    return Answer(process["version"].split()[1], None, {"cache_size_mb": process["cache_size_mb"]})
+    others = tuple(sorted(row["name"] for row in servers.values() if row["id"] != identity))
+    settings = {"cache_size_mb": process["cache_size_mb"]}
+    return Answer(process["version"].split()[1], None, settings, followers=others)

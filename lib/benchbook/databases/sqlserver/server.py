@@ -16,6 +16,16 @@ SELECT CAST(SERVERPROPERTY('ProductVersion') AS nvarchar(128)), CAST(SERVERPROPE
 """
 """Version, edition, when a commit is done, and the role in an availability group: NULL outside one."""
 
+FOLLOWERS: Final = """
+SELECT COALESCE(replicas.replica_server_name, CAST(states.replica_id AS nvarchar(36)))
+FROM sys.dm_hadr_database_replica_states AS states
+LEFT JOIN sys.availability_replicas AS replicas ON replicas.replica_id = states.replica_id
+WHERE states.is_local = 0 AND states.database_id = DB_ID()
+"""
+"""The other members of the availability group that the address's database is in, as its primary knows them: by their
+names, where the user may see definitions. Written after the manual: no group has been met. Who subscribes to a
+publication is not seen."""
+
 
 def connect(url: str, *, read_only: bool, **options: Any) -> Any:
     """Return a connection to the address's database; a secondary takes only those that intend to read."""
@@ -39,10 +49,12 @@ def ask(url: str) -> Answer:
             cursor = connection.cursor()
             cursor.execute(QUERY)
             version, edition, durability, role = cursor.fetchone() or (None,) * 4
+            cursor.execute(FOLLOWERS)
+            followers = tuple(name for (name,) in cursor.fetchall())
     except pymssql.Error as error:
         raise ConnectionError(_text(error)) from None
     settings = {"edition": edition, "delayed_durability": durability}
-    return Answer(str(version), "replica" if role == "SECONDARY" else "primary", settings)
+    return Answer(str(version), "replica" if role == "SECONDARY" else "primary", settings, followers=followers)
 
 
 def numbered(error: Exception) -> tuple[int, str]:
