@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import UTC, date, datetime
-from typing import Any
+from typing import Any, Protocol
 
 import pytest
 
@@ -12,10 +12,16 @@ from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.schemas import Field, Record, Schema
-from standing import here
+from standing import here, is_given
 from waiting import PATIENCE_S
 
-Deployed = Callable[[str, Topology], Deployment]
+
+class Deployed(Protocol):
+    """Returns a deployment for an engine or a product: on given servers, unless our ``own`` are asked for."""
+
+    def __call__(self, engine: str, topology: Topology, *, own: bool = False) -> Deployment: ...
+
+
 Opened = Callable[..., Engine]
 
 STOOD_IN_FOR = ["rethinkdb", "couchbase"]
@@ -24,29 +30,30 @@ ELSEWHERE = ["sqlserver+relational", "arangodb"]
 
 Case = tuple[str, Topology]
 
-_REAL = [name for name in databases.NAMES if name not in ("noop", *STOOD_IN_FOR, *ELSEWHERE)]
+_STORES = [name for name in databases.NAMES if name != "noop"]
+_REAL = [name for name in _STORES if name not in (*STOOD_IN_FOR, *ELSEWHERE)]
 
 
-def is_here(name: str) -> bool:
-    return here(servers.product_of(name))
+def runs(name: str, topology: Topology) -> bool:
+    """Return whether tests ask for an engine in a topology: at an address that was given, or on servers of our own."""
+    product = servers.product_of(name)
+    return is_given(product) or here(product, topology)
 
 
 def singles(names: Sequence[str]) -> pytest.MarkDecorator:
     """Parametrize a test by those engines that are here, alone; where none is, it is skipped once."""
-    some: list[Any] = [(name, "single") for name in names if is_here(name)]
+    some: list[Any] = [(name, "single") for name in names if runs(name, "single")]
     why = pytest.mark.skip(reason=f"each of {', '.join(names)} is not installed with the suite")
     return pytest.mark.parametrize("case", some or [pytest.param((names[0], "single"), marks=why)], ids="-".join)
 
 
-REAL = [name for name in _REAL if is_here(name)]
+REAL = [name for name in _REAL if here(servers.product_of(name))]
 """Engines on real servers (CouchDB's on a stand-in that replicates) that are here: each absent product is one skip."""
 ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
 ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
 TABLES = [name for name in _REAL if name.endswith("+relational")]
 CASES: list[Case] = [
-    *((name, topology) for name in REAL for topology in ("single", "replicated")),
-    *([("couchdb", "bidirectional")] if is_here("couchdb") else []),
-    *((name, "single") for name in STOOD_IN_FOR if is_here(name)),
+    *((one, each) for one in _STORES for each in servers.topologies(servers.product_of(one)) if runs(one, each)),
     ("noop", "none"),
 ]
 PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]

@@ -11,12 +11,13 @@ from pathlib import Path
 
 import pytest
 
+import servers_used
+import standing
 from benchbook import databases, servers
 from benchbook.databases import Engine
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
-from benchbook.servers.address import single_variable, variable
 from cases import Case, Deployed, Opened
-from standing import LOCAL, here, needed
+from standing import LOCAL, here, is_given, needed
 
 ROOT = Path(__file__).parents[1]
 SIZE_MB = 64
@@ -29,10 +30,37 @@ MAY_LACK = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed wit
 """Reasons that a machine of CI may give for skipping a test: a missing server, browser or package is none of them."""
 
 
+TURN = standing.Turn()
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Refuse addresses at which no test can run; count what tests run on."""
+    standing.check()
+    config.pluginmanager.register(servers_used.Counts())
+
+
+def pytest_report_header() -> list[str]:
+    """Say which products the tests that share servers run on, and where those are."""
+    return servers_used.header()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
+    """Let no other process use the given servers from the first test of a file that does to the file's last."""
+    standing.USED.clear()
+    if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
+        TURN.take()
+    done = yield
+    if nextitem is None or nextitem.path != item.path:
+        TURN.end()
+    return done
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """In CI no skip hides what is missing: it is a failure there."""
+    """Report what the test ran on. In CI no skip hides what is missing: it is a failure there."""
     report = yield
+    report.user_properties += [(servers_used.PROPERTY, tuple(one)) for one in sorted(standing.USED)]
     if report.skipped and os.environ.get("CI") and not any(reason in str(report.longrepr) for reason in MAY_LACK):
         report.outcome = "failed"
         report.longrepr = f"skipped, which CI does not allow: {report.longrepr}"
@@ -57,12 +85,11 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) 
     return folder
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def no_given_addresses(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(VARIABLE, raising=False)
-    for product in servers.PRODUCTS:
-        for name in (variable(product), variable(product, "replica"), single_variable(product)):
-            monkeypatch.delenv(name, raising=False)
+    """Let a test see no address but its own: what it starts would run on servers that another process uses."""
+    for name in (VARIABLE, *standing.GIVEN):
+        monkeypatch.delenv(name, raising=False)
 
 
 @pytest.fixture
@@ -108,18 +135,48 @@ def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
 
 @pytest.fixture(scope="module")
 def deployed() -> Iterator[Deployed]:
-    """Yield what returns a deployment; each pair of product and topology is started once, when first asked for."""
+    """Yield what returns a deployment: on given servers, else on our own, started once, when first asked for."""
     running: dict[tuple[str, Topology], Deployment] = {}
+    given = standing.Given()
     with ExitStack() as stack:
+        stack.callback(given.end)
 
-        def deployment(engine: str, topology: Topology) -> Deployment:
-            key = (servers.product_of(engine), topology)
-            if key not in running:
-                needed(key[0])
-                running[key] = NONE if topology == "none" else stack.enter_context(servers.start(*key)).deployment
-            return running[key]
+        def deployment(engine: str, topology: Topology, *, own: bool = False) -> Deployment:
+            product = servers.product_of(engine)
+            if product == "none":
+                return NONE
+            if is_given(product) and not own:
+                now = given.deployment(product, topology)
+            else:
+                if (product, topology) not in running:
+                    needed(product, topology)
+                    running[product, topology] = stack.enter_context(servers.start(product, topology)).deployment
+                now = running[product, topology]
+            standing.use(now)
+            return now
 
         yield deployment
+
+
+@pytest.fixture
+def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> standing.Announce:
+    """Return what lets the next study find its servers as a runner does; our own ones are shared by all studies."""
+
+    def announced(product: str, topology: Topology, *, own: bool = False) -> Deployment:
+        if product == "none":
+            return NONE
+        if is_given(product) and not own:
+            now = deployed(product, topology)
+        else:
+            needed(product, topology)
+            now = standing.own(product, topology)
+            standing.use(now)
+        path = tmp_path / "deployment.json"
+        path.write_text(now.to_json())
+        monkeypatch.setenv(VARIABLE, str(path))
+        return now
+
+    return announced
 
 
 @pytest.fixture

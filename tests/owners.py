@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
-from typing import Any
+from typing import Any, Final
 
 import psycopg
 import pymongo
@@ -102,16 +102,16 @@ class OfPostgreSQL(Owner):
         ]
 
     def depend(self, *, collation: str = "") -> None:
-        """Make a table elsewhere that refers to our comments."""
-        self._ask("CREATE TABLE public.mine (comment text REFERENCES benchbook.comments (_id))")
+        """Make a table that refers to our comments."""
+        self._ask("CREATE TABLE benchbook.mine (comment text REFERENCES benchbook.comments (_id))")
 
     def depends(self) -> bool:
         """Return whether it still does."""
-        return self._ask("SELECT count(*) FROM pg_constraint WHERE conrelid = 'public.mine'::regclass") == [(1,)]
+        return self._ask("SELECT count(*) FROM pg_constraint WHERE conrelid = 'benchbook.mine'::regclass") == [(1,)]
 
     def part(self) -> None:
         """Drop that table."""
-        self._ask("DROP TABLE public.mine")
+        self._ask("DROP TABLE benchbook.mine")
 
 
 class OfMySQL(Owner):
@@ -148,20 +148,19 @@ class OfMySQL(Owner):
         ]
 
     def depend(self, *, collation: str = "") -> None:
-        """Make a table elsewhere that refers to our comments."""
+        """Make a table that refers to our comments."""
         self._ask(
-            "CREATE DATABASE mine",
-            f"CREATE TABLE mine.mine (comment varchar(191) CHARACTER SET utf8mb4 COLLATE {collation},"
+            f"CREATE TABLE benchbook.mine (comment varchar(191) CHARACTER SET utf8mb4 COLLATE {collation},"
             " FOREIGN KEY (comment) REFERENCES benchbook.comments (_id)) ENGINE = InnoDB",
         )
 
     def depends(self) -> bool:
         """Return whether it still does."""
-        return "REFERENCES `benchbook`.`comments`" in str(self._ask("SHOW CREATE TABLE mine.mine"))
+        return "REFERENCES `benchbook`.`comments`" in str(self._ask("SHOW CREATE TABLE benchbook.mine"))
 
     def part(self) -> None:
         """Drop that table."""
-        self._ask("DROP DATABASE mine")
+        self._ask("DROP TABLE benchbook.mine")
 
 
 class OfCouchDB(Owner):
@@ -239,9 +238,12 @@ class OfCouchbase(Owner):
             return keys
 
 
+OWNERS: Final[dict[str, type[Owner]]] = {
+    **{"mongodb": OfMongoDB, "postgresql": OfPostgreSQL, "mysql": OfMySQL, "mariadb": OfMySQL},
+    **{"couchdb": OfCouchDB, "rethinkdb": OfRethinkDB, "couchbase": OfCouchbase},
+}
+"""Each brand's."""
+
+
 def owner(product: str, node: Node) -> Owner:
-    kinds = {
-        **{"mongodb": OfMongoDB, "postgresql": OfPostgreSQL, "mysql": OfMySQL, "mariadb": OfMySQL},
-        **{"couchdb": OfCouchDB, "rethinkdb": OfRethinkDB, "couchbase": OfCouchbase},
-    }
-    return kinds[product.partition("@")[0]](node)
+    return OWNERS[product.partition("@")[0]](node)

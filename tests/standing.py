@@ -1,20 +1,23 @@
-"""Servers that stand for a whole test run, announced as a runner does; and engines that are tampered with."""
+"""Servers that many tests share: those at the addresses that the run was given, else our own; and tampered engines."""
 
 import atexit
+import fcntl
+import os
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import IO, Any, Final, NamedTuple
 
 import pandas as pd
 import pytest
 
-from benchbook import lanes, registry, servers
+from benchbook import databases, lanes, registry, servers
 from benchbook.databases import Engine
-from benchbook.deployment import VARIABLE, Topology
+from benchbook.deployment import Deployment, Topology
+from benchbook.servers.address import single_variable, variable
 from benchbook.studies import store
 
 WHEELS = ("mongodb", "postgresql")
@@ -33,16 +36,133 @@ PASSWORDS = ("p%ss", "p@ss:w/rd", "p%41ss", "pässwörd 漢", "with  two blanks"
 Outputs = set[tuple[str, str, str]]
 
 
+ADDRESSES: Final = {
+    product: (variable(product), variable(product, "replica"), single_variable(product))
+    for product in registry.PRODUCTS
+}
+"""The variables with the addresses of each product's servers."""
+
+GIVEN: Final = {name: os.environ[name] for names in ADDRESSES.values() for name in names if os.environ.get(name)}
+"""The addresses that the test run was given; tests find none in their environment."""
+
+Announce = Callable[..., Deployment]
+"""Lets the next study find a product's servers of a topology (our own ones, with ``own=True``)."""
+
+
+def is_given(product: str) -> bool:
+    """Return whether the test run was given an address of a product: then the tests that share servers use no other."""
+    return any(name in GIVEN for name in ADDRESSES.get(product, ()))
+
+
+@contextmanager
+def addresses() -> Iterator[None]:
+    """Let the library see the addresses that the test run was given."""
+    with pytest.MonkeyPatch.context() as patch:
+        for name, url in GIVEN.items():
+            patch.setenv(name, url)
+        yield
+
+
 @cache
-def here(product: str) -> bool:
+def found(product: str, topology: Topology) -> servers.Found | servers.Missing:
+    """Return where a product's servers come from in this test run: its addresses, else what can be started here."""
+    with addresses():
+        one = servers.find(product, topology)
+    if is_given(product) and isinstance(one, servers.Found) and one.source != "address":
+        return servers.Missing(product, f"{variable(product)} is not set")
+    return one
+
+
+def check() -> None:
+    """Refuse addresses at which no test could run: a server that does not answer is not taken for one to skip."""
+    for product in filter(is_given, registry.PRODUCTS):
+        sought = [found(product, topology) for topology in servers.topologies(product)]
+        if not any(isinstance(one, servers.Found) for one in sought):
+            raise pytest.UsageError("; ".join(dict.fromkeys(one.why for one in sought)))
+
+
+@cache
+def here(product: str, topology: Topology = "single") -> bool:
     """Return whether a product runs here, or must: one that is installed with the suite is never left out."""
-    return product in ("none", *WHEELS) or isinstance(servers.find(product), servers.Found)
+    return product in ("none", *WHEELS) or isinstance(servers.here(product, topology), servers.Found)
 
 
 def needed(product: str, topology: Topology = "single") -> None:
-    """Skip the test when the product is not here; never for one that is installed with the suite."""
-    if product not in ("none", *WHEELS) and isinstance(missing := servers.find(product, topology), servers.Missing):
+    """Skip a test with servers of its own where there are none; never for what is installed with the suite."""
+    if product not in ("none", *WHEELS) and isinstance(missing := servers.here(product, topology), servers.Missing):
         pytest.skip(f"{product} is not installed with the suite: {missing.why}")
+
+
+class Given:
+    """Deployments on the servers that the test run was given: of a product one at a time, for topologies share servers.
+
+    The suite keeps to its namespace there, which is released when a deployment ends. One process at a time has them.
+    """
+
+    def __init__(self) -> None:
+        self._deployments: dict[str, Deployment] = {}
+
+    def deployment(self, product: str, topology: Topology) -> Deployment:
+        """Return the deployment in that topology; the test is skipped where no address fits it."""
+        if isinstance(missing := found(product, topology), servers.Missing):
+            USED.add(Used(product, topology, "", stand_in=False, given=True))
+            pytest.skip(f"no address that was given fits a {topology} {product}: {missing.why}")
+        if (now := self._deployments.get(product)) is None or now.topology != topology:
+            self.release(product)
+            with addresses():
+                now = servers.up(product, topology).deployment
+            databases.reserve(now)
+            self._deployments[product] = now
+        return now
+
+    def release(self, *products: str) -> None:
+        """End these products' deployments."""
+        for product in products:
+            if now := self._deployments.pop(product, None):
+                databases.release(now)
+
+    def end(self) -> None:
+        """End every deployment."""
+        self.release(*self._deployments)
+
+
+class Turn:
+    """One process's turn with the servers that the test run was given, which all processes of a machine share."""
+
+    def __init__(self) -> None:
+        self._file: IO[str] | None = None
+
+    def take(self) -> None:
+        """Wait until no other process has them."""
+        if self._file is None:
+            self._file = (Path(tempfile.gettempdir()) / f"benchbook-given-servers-{os.getuid()}.lock").open("w")
+            fcntl.flock(self._file, fcntl.LOCK_EX)
+
+    def end(self) -> None:
+        """Let another process have them."""
+        if self._file is not None:
+            self._file.close()
+            self._file = None
+
+
+class Used(NamedTuple):
+    """What a test ran on, or would have, had an address fitted: then there is no version."""
+
+    product: str
+    topology: Topology
+    version: str
+    stand_in: bool
+    given: bool
+
+
+USED: Final[set[Used]] = set()
+"""What the present test ran on."""
+
+
+def use(deployment: Deployment) -> None:
+    """Note what the present test runs on."""
+    node = deployment.node()
+    USED.add(Used(deployment.product, deployment.topology, node.version, node.stand_in, deployment.given))
 
 
 def lane_needed(lane: str, *tools: str) -> lanes.Found:
@@ -55,19 +175,11 @@ def lane_needed(lane: str, *tools: str) -> lanes.Found:
 
 
 @cache
-def deployment_file(product: str, topology: Topology) -> Path:
+def own(product: str, topology: Topology) -> Deployment:
+    """Return a deployment on servers of our own, which run until this process ends."""
     running = servers.start(product, topology)
     atexit.register(running.stop)
-    path = Path(tempfile.mkdtemp()) / "deployment.json"
-    path.write_text(running.deployment.to_json())
-    return path
-
-
-def announce(monkeypatch: pytest.MonkeyPatch, product: str, topology: Topology) -> None:
-    """Let the next study find these servers."""
-    if product != "none":
-        needed(product, topology)
-        monkeypatch.setenv(VARIABLE, str(deployment_file(product, topology)))
+    return running.deployment
 
 
 def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:

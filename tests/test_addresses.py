@@ -14,9 +14,6 @@ from benchbook.scrubbing import scrubbed, shown
 from benchbook.servers.address import location, login, variable
 from standing import PASSWORDS
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
-
-
 ESCAPES = "holds signs that user and password must escape: write % as %25, @ as %40"
 
 WRONG = {

@@ -22,8 +22,6 @@ from owners import MINE, Owner, owner
 from standing import tamper
 from waiting import comes_true
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
-
 PASSWORD = "p%ss \"w/rd@'漢\\n"
 ROLES = ["clusterMonitor", "hostManager", {"role": "dbOwner", "db": "benchbook"}]
 

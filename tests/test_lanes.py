@@ -12,7 +12,7 @@ from benchbook import formats, grid, lanes
 from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
 from benchbook.studies import bookstore, crud, drivers, tcp
-from standing import announce, lane_needed, outputs
+from standing import Announce, lane_needed, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
 SECTION = {
@@ -224,9 +224,9 @@ def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_p
 @pytest.mark.parametrize("driver", drivers.NODE)
 @pytest.mark.parametrize(("calls", "attributes"), [("bulk", 89), ("single", 6)])
 def test_a_cell_on_node_delivers_what_the_study_promises(
-    driver: str, calls: str, attributes: int, monkeypatch: pytest.MonkeyPatch
+    driver: str, calls: str, attributes: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    announce(monkeypatch, "mongodb", "single")
+    announce("mongodb", "single")
     monkeypatch.setenv("NODE_OPTIONS", "--require /nowhere/of-the-users.js")
     parameters = drivers.Parameters(
         lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
@@ -239,8 +239,10 @@ def test_a_cell_on_node_delivers_what_the_study_promises(
 
 
 @pytest.mark.usefixtures("node")
-def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    announce(monkeypatch, "mongodb", "single")
+def test_a_record_that_the_mapper_refuses_fails_the_node_cell(
+    announce: Announce, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    announce("mongodb", "single")
     data = players.wide(3, 7, attributes=6)
     data.records[1]["Age"] = None
     monkeypatch.setattr(players, "wide", lambda *_, **__: data)
@@ -251,10 +253,8 @@ def test_a_record_that_the_mapper_refuses_fails_the_node_cell(monkeypatch: pytes
 
 @pytest.mark.usefixtures("node")
 @pytest.mark.parametrize(("topology", "calls"), [("single", "single"), ("single", "bulk"), ("replicated", "single")])
-def test_crud_on_node_delivers_what_the_study_promises(
-    topology: Topology, calls: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    announce(monkeypatch, "mongodb", topology)
+def test_crud_on_node_delivers_what_the_study_promises(topology: Topology, calls: str, announce: Announce) -> None:
+    announce("mongodb", topology)
     parameters = crud.Parameters(lane="node", topology=topology, calls=calls, n=30, repetitions=2, article_index=True)
     rows = crud.run(parameters)
     for repetition in range(2):
@@ -266,8 +266,8 @@ def test_crud_on_node_delivers_what_the_study_promises(
 
 
 @pytest.mark.usefixtures("node")
-def test_a_wait_on_node_that_runs_out_is_censored_and_what_is_owed_then_is_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    announce(monkeypatch, "mongodb", "replicated")
+def test_a_wait_on_node_that_runs_out_is_censored_and_what_is_owed_then_is_too(announce: Announce) -> None:
+    announce("mongodb", "replicated")
     parameters = crud.Parameters(lane="node", topology="replicated", n=10, repetitions=2, timeout_s=1e-9)
     rows = crud.run(parameters)
     for repetition in range(2):
@@ -280,8 +280,8 @@ def test_a_wait_on_node_that_runs_out_is_censored_and_what_is_owed_then_is_too(m
 
 
 @pytest.mark.usefixtures("node")
-def test_a_record_that_mongodb_refuses_fails_the_node_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    announce(monkeypatch, "mongodb", "single")
+def test_a_record_that_mongodb_refuses_fails_the_node_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch) -> None:
+    announce("mongodb", "single")
     data = blog.comments(3, 7)
     data.records[2]["_id"] = data.records[0]["_id"]
     monkeypatch.setattr(blog, "comments", lambda *_, **__: data)

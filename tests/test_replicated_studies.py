@@ -9,7 +9,7 @@ from benchbook import registry
 from benchbook.databases import Engine
 from benchbook.studies import crud, replication
 from cases import PAIRED, Case, by_key
-from standing import announce, outputs, tamper
+from standing import Announce, outputs, tamper
 
 Contents = dict[str, dict[str, Any]]
 
@@ -44,9 +44,11 @@ def hold_a_stored_resolution(frame: Any) -> None:
 
 
 @pytest.mark.parametrize("case", [case for case in PAIRED if case[1] == "replicated"], ids="-".join)
-def test_crud_ends_each_operation_with_equal_nodes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_crud_ends_each_operation_with_equal_nodes(
+    case: Case, announce: Announce, monkeypatch: pytest.MonkeyPatch
+) -> None:
     parameters = crud.Parameters(engine=case[0], topology="replicated", n=20, repetitions=1)
-    announce(monkeypatch, *crud.deployment(parameters))
+    announce(*crud.deployment(parameters))
     states: list[tuple[Contents, Contents]] = []
     tamper(monkeypatch, watching(states))
     frame = crud.run(parameters)
@@ -59,10 +61,10 @@ def test_crud_ends_each_operation_with_equal_nodes(case: Case, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("case", [case for case in PAIRED if case[0] in registry.STORES], ids="-".join)
-def test_replication_ends_with_equal_nodes(case: Case, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_replication_ends_with_equal_nodes(case: Case, announce: Announce, monkeypatch: pytest.MonkeyPatch) -> None:
     model = "xml_text" if case[0].endswith("+relational") else "document"
     parameters = replication.Parameters(engine=case[0], topology=case[1], model=model, n=20)
-    announce(monkeypatch, *replication.deployment(parameters))
+    announce(*replication.deployment(parameters))
     states: list[tuple[Contents, Contents]] = []
     tamper(monkeypatch, watching(states))
     frame = replication.run(parameters)

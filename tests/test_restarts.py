@@ -13,8 +13,6 @@ from benchbook.deployment import Deployment
 from cases import COMMENTS, REAL, by_key, changed, filled
 from waiting import comes_true
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
-
 ENGINES = list({servers.product_of(name): name for name in reversed(REAL)}.values())
 """One for each product that is here."""
 

@@ -24,7 +24,6 @@ from benchbook.servers import fleet
 from benchbook.servers.address import login
 from waiting import PATIENCE_S, comes_true
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
 T = TypeVar("T")
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
 

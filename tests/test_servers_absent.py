@@ -15,7 +15,6 @@ from benchbook.registry import untested
 from benchbook.servers import programs
 from standing import LOCAL, needed
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "benchbook.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)

@@ -17,8 +17,6 @@ from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
-
 
 def no_wheel(name: str) -> None:
     raise importlib.metadata.PackageNotFoundError(name)

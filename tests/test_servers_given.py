@@ -27,8 +27,6 @@ from benchbook.runner.visit import Visit
 from benchbook.servers.address import Answer, login, single_variable, variable
 from standing import PASSWORDS, needed
 
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
-
 DUMP = "import os, json; print(json.dumps(dict(os.environ)))"
 
 

@@ -3,6 +3,7 @@
 import json
 import os
 import signal
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.store import WrongContentsError
 from cases import PAIRED
-from standing import announce, outputs, tamper
+from standing import Announce, needed, outputs, tamper
 from waiting import PATIENCE_S
 
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
@@ -24,10 +25,10 @@ STORES = ("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json"
 OTHERS = ("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational")
 
 
-def ran(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Any:
+def ran(announce: Announce, **fields: Any) -> Any:
     """Run a small cell, hold it against what it declares, and return its rows."""
     parameters = crud.Parameters(**(SMALL | fields))
-    announce(monkeypatch, *crud.deployment(parameters))
+    announce(*crud.deployment(parameters))
     frame = crud.run(parameters)
     for repetition in range(parameters.repetitions):
         assert outputs(frame, repetition) == crud.expected(parameters)
@@ -36,8 +37,8 @@ def ran(monkeypatch: pytest.MonkeyPatch, **fields: Any) -> Any:
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
 @pytest.mark.parametrize("engine", STORES + OTHERS)
-def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, monkeypatch: pytest.MonkeyPatch):
-    frame = ran(monkeypatch, engine=engine, topology=topology)
+def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, announce: Announce):
+    frame = ran(announce, engine=engine, topology=topology)
     assert set(frame["count"]) == {30}
     assert (frame["value"] > 0).all()
     assert not frame["censored"].any()
@@ -47,8 +48,8 @@ def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, 
 
 
 @pytest.mark.parametrize("engine", STORES)
-def test_elapsed_time_is_the_clients_time_and_the_catching_up(engine: Any, monkeypatch: pytest.MonkeyPatch):
-    frame = ran(monkeypatch, engine=engine, topology="replicated")
+def test_elapsed_time_is_the_clients_time_and_the_catching_up(engine: Any, announce: Announce):
+    frame = ran(announce, engine=engine, topology="replicated")
     times = frame.pivot(index=["repetition", "operation"], columns="metric", values="value")
     assert (times["wall_time"] + times["catch_up_time"] == times["elapsed_time"]).all()
 
@@ -73,22 +74,22 @@ VARIANTS: list[dict[str, Any]] = [
         if engine != "couchdb" or "durability" not in variant  # CouchDB has none to choose
     ],
 )
-def test_variants_hold_the_same_contents(engine: Any, variant: dict[str, Any], monkeypatch: pytest.MonkeyPatch):
-    ran(monkeypatch, engine=engine, repetitions=1, **variant)
+def test_variants_hold_the_same_contents(engine: Any, variant: dict[str, Any], announce: Announce):
+    ran(announce, engine=engine, repetitions=1, **variant)
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
 @pytest.mark.parametrize("engine", ["postgresql+relational", "mariadb+relational"])
-def test_relational_tables_do_without_constraints(engine: Any, topology: Any, monkeypatch: pytest.MonkeyPatch):
-    ran(monkeypatch, engine=engine, topology=topology, constraints="off", repetitions=1)
+def test_relational_tables_do_without_constraints(engine: Any, topology: Any, announce: Announce):
+    ran(announce, engine=engine, topology=topology, constraints="off", repetitions=1)
 
 
-def test_the_mapper_does_the_same(monkeypatch: pytest.MonkeyPatch):
-    ran(monkeypatch, engine="mongodb+mongoengine", repetitions=1)
+def test_the_mapper_does_the_same(announce: Announce):
+    ran(announce, engine="mongodb+mongoengine", repetitions=1)
 
 
-def test_the_loop_alone_needs_no_server(monkeypatch: pytest.MonkeyPatch):
-    frame = ran(monkeypatch, engine="noop")
+def test_the_loop_alone_needs_no_server(announce: Announce):
+    frame = ran(announce, engine="noop")
     assert crud.deployment(crud.Parameters(engine="noop")) == ("none", "none")
     assert set(frame["topology"]) == {"single"}
 
@@ -140,11 +141,11 @@ def says_that_a_replica_follows_which_does_not(engine: Engine) -> None:
 )
 @pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational", "couchdb"])
 def test_an_engine_that_lies_fails_the_cell(
-    engine: Any, topology: Any, lie: Any, error: str, monkeypatch: pytest.MonkeyPatch
+    engine: Any, topology: Any, lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ):
     tamper(monkeypatch, lie)
     with pytest.raises(WrongContentsError, match=error):
-        ran(monkeypatch, engine=engine, topology=topology)
+        ran(announce, engine=engine, topology=topology)
 
 
 def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
@@ -196,6 +197,7 @@ def test_a_replica_that_is_cut_off_is_censored(
     engine: Any, for_good: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     parameters = crud.Parameters(engine=engine, topology="replicated", n=20, repetitions=2, timeout_s=1.0)
+    needed(*crud.deployment(parameters))
     with servers.start(*crud.deployment(parameters)) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
@@ -216,9 +218,9 @@ def test_a_replica_that_is_cut_off_is_censored(
 
 @pytest.mark.parametrize(("engine", "searches"), [("rethinkdb", True), ("couchbase", False)])
 def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
-    engine: Any, searches: bool, monkeypatch: pytest.MonkeyPatch
+    engine: Any, searches: bool, announce: Announce
 ):
-    frame = ran(monkeypatch, engine=engine)
+    frame = ran(partial(announce, own=True), engine=engine)
     assert frame["stand_in"].all()
     select = frame["operation"] == "select"
     assert (frame[~select | searches]["value"] > 0).all()
@@ -226,12 +228,12 @@ def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
     assert searches or frame[select]["source"].str.startswith("not measured: CouchbaseMock knows no").all()
 
 
-def test_own_records_take_the_place_of_the_comments(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+@pytest.mark.parametrize("engine", STORES)
+def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path, announce: Announce):
     own = tmp_path / "towns.jsonl"
     own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
-    for engine in STORES:
-        frame = ran(monkeypatch, engine=engine, dataset_file=str(own), n=5, repetitions=1)
-        assert set(frame["dataset"]) == {"own-towns"}
+    frame = ran(announce, engine=engine, dataset_file=str(own), n=5, repetitions=1)
+    assert set(frame["dataset"]) == {"own-towns"}
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from benchbook.databases import Engine
 from benchbook.studies import drivers
 from benchbook.studies.store import WrongContentsError
-from standing import announce, outputs, tamper
+from standing import Announce, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 
@@ -18,10 +18,8 @@ SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 @pytest.mark.parametrize("calls", ["bulk", "single"])
 @pytest.mark.parametrize("attributes", [89, 6])
 @pytest.mark.parametrize("driver", drivers.ENGINES)
-def test_every_repetition_delivers_what_is_declared(
-    driver: Any, attributes: Any, calls: Any, monkeypatch: pytest.MonkeyPatch
-):
-    announce(monkeypatch, "mongodb", "single")
+def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any, calls: Any, announce: Announce):
+    announce("mongodb", "single")
     parameters = drivers.Parameters(driver=driver, attributes=attributes, calls=calls, **SMALL)
     frame = drivers.run(parameters)
     for repetition in range(2):
@@ -62,16 +60,16 @@ def deletes_nothing(engine: Engine) -> None:
         (deletes_nothing, "mongodb, primary after delete: record '.*' is there, and should not be"),
     ],
 )
-def test_an_engine_that_lies_fails_the_cell(lie: Any, error: str, monkeypatch: pytest.MonkeyPatch):
-    announce(monkeypatch, "mongodb", "single")
+def test_an_engine_that_lies_fails_the_cell(lie: Any, error: str, announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    announce("mongodb", "single")
     tamper(monkeypatch, lie)
     with pytest.raises(WrongContentsError, match=error):
         drivers.run(drivers.Parameters(**SMALL))
 
 
 @pytest.mark.parametrize("driver", drivers.ENGINES)
-def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    announce(monkeypatch, "mongodb", "single")
+def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path: Path, announce: Announce):
+    announce("mongodb", "single")
     own = tmp_path / "towns.jsonl"
     own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
     parameters = drivers.Parameters(driver=driver, dataset_file=str(own), n=5, repetitions=1)

@@ -14,7 +14,7 @@ from benchbook.datasets import phones
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
 from benchbook.studies.store import WrongContentsError
-from standing import announce, needed, outputs, tamper
+from standing import Announce, needed, outputs, tamper
 
 MODELS = ("document", "json_text", "xml_text", "xml_fields")
 PAIRS = [
@@ -27,9 +27,9 @@ OPTIONAL = {("insert", "primary", "memory_pss"), ("insert", "replica", "memory_p
 
 
 @pytest.mark.parametrize(("engine", "model"), PAIRS)
-def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, monkeypatch: pytest.MonkeyPatch):
+def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, announce: Announce):
     parameters = replication.Parameters(engine=engine, model=model, n=300, repetitions=2)
-    announce(monkeypatch, *replication.deployment(parameters))
+    announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
     for repetition in range(2):
         assert outputs(frame, repetition) - OPTIONAL == replication.expected(parameters)
@@ -42,21 +42,21 @@ def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, mon
         assert values[role, "memory_rss"] > 1e6
 
 
-def test_both_ways_everything_declared_is_delivered(monkeypatch: pytest.MonkeyPatch):
+def test_both_ways_everything_declared_is_delivered(announce: Announce):
     parameters = replication.Parameters(engine="couchdb", topology="bidirectional", n=50)
-    announce(monkeypatch, *replication.deployment(parameters))
+    deployment = announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
     assert outputs(frame, 0) - OPTIONAL == replication.expected(parameters)
     assert set(frame["topology"]) == {"bidirectional"}
-    assert frame["stand_in"].all()
+    assert (frame["stand_in"] == deployment.node().stand_in).all()
 
 
 @pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
-def test_the_replica_receives_what_was_written(engine: Any, monkeypatch: pytest.MonkeyPatch):
+def test_the_replica_receives_what_was_written(engine: Any, announce: Announce):
     received, n = {}, 200 if engine == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
     for model in MODELS:
         parameters = replication.Parameters(engine=engine, model=model, n=n)
-        announce(monkeypatch, *replication.deployment(parameters))
+        announce(*replication.deployment(parameters))
         frame = replication.run(parameters).set_index("metric")
         received[model] = frame.loc["bytes_received", "value"]
     written = n * sum(len(value) for value in phones.smartphones(1, 20150501).records[0].values())
@@ -77,12 +77,12 @@ def test_nodes_whose_processes_are_unknown_have_no_process_metrics(tmp_path: Pat
         assert outputs(replication.run(parameters), 0) == owed
 
 
-def test_a_replica_that_lacks_a_record_fails_the_cell(monkeypatch: pytest.MonkeyPatch):
+def test_a_replica_that_lacks_a_record_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
     def lacking(engine: Engine) -> None:
         read_all = engine.read_all
         engine.read_all = lambda role="primary": read_all(role)[role == "replica" :]  # type: ignore[method-assign]
 
-    announce(monkeypatch, "mongodb", "replicated")
+    announce("mongodb", "replicated")
     tamper(monkeypatch, lacking)
     with pytest.raises(WrongContentsError, match="mongodb, replica after insert: 1 of 20 records are missing"):
         replication.run(replication.Parameters(n=20))
