@@ -10,21 +10,16 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psutil
-import psycopg
-import pymongo
-import pymysql
 import pytest
 
 from benchbook import databases, servers
 from benchbook.cli import main
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import planning
-from benchbook.runner.visit import Visit
-from benchbook.servers.address import Answer, login, single_variable, variable
+from benchbook.servers.address import Answer, single_variable, variable
 from standing import PASSWORDS, needed
 
 DUMP = "import os, json; print(json.dumps(dict(os.environ)))"
@@ -104,75 +99,6 @@ def test_a_pairs_primary_is_no_single_server(
     main(["doctor", "--json"])
     rows = [row for row in json.loads(capsys.readouterr().out) if servers.product_of(row["engine"]) == product]
     assert rows and all(row["available"] and row["from"] == "address" and row["why"] == why for row in rows)
-
-
-def test_a_replica_that_comes_later_is_noticed_before_the_next_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("mongodb", "replicated") as running, Visit("mongodb", "single", ()) as visit:
-        primary, replica = running.deployment.nodes
-        give(monkeypatch, running.deployment, primary=primary.url)
-        with pymongo.MongoClient[Any](primary.url) as client:
-            config = client.admin.command("replSetGetConfig")["config"]
-
-            def reconfigure(*members: dict[str, Any]) -> None:
-                config["version"] += 1
-                client.admin.command("replSetReconfig", {**config, "members": members})
-
-            both = config["members"]
-            reconfigure(both[0])
-            visit.ready()
-            reconfigure(*both)
-        follower = rf"is replicated to 127\.0\.0\.1:{urlsplit(replica.url).port}, "
-        assert re.search(follower, visit.broken() or "")
-        with pytest.raises(servers.ServerError, match=follower):
-            visit.ready()
-
-
-def test_a_user_who_may_not_see_hidden_replicas_is_told_what_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("mongodb", "replicated") as running:
-        url = running.deployment.node().url
-        with pymongo.MongoClient[Any](url) as client:
-            client.admin.command("createUser", "lea", pwd="s3cret", roles=[{"role": "dbOwner", "db": "benchbook"}])
-            give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
-            visible = servers.find("mongodb")
-            config = client.admin.command("replSetGetConfig")["config"]
-            config["members"][1]["hidden"] = True
-            client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
-            hidden = servers.find("mongodb")
-            client.admin.command("grantRolesToUser", "lea", roles=["clusterMonitor"])
-            seen = servers.find("mongodb")
-    assert isinstance(visible, servers.Missing) and isinstance(hidden, servers.Missing)
-    assert " is replicated to 127.0.0.1:" in visible.why
-    assert "may have replicas that its user may not see: grant it the role clusterMonitor, or give a" in hidden.why
-    assert isinstance(seen, servers.Missing) and " is replicated to 127.0.0.1:" in seen.why
-
-
-def test_every_user_of_postgresql_sees_that_there_is_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("postgresql", "replicated") as running:
-        url = running.deployment.node().url
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
-        give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
-        missing = servers.find("postgresql")
-    assert isinstance(missing, servers.Missing)
-    assert " is replicated to replica, so it is no single server" in missing.why
-
-
-@pytest.mark.parametrize("product", ["mysql@5.5", "mysql", "mariadb"])
-def test_a_user_of_mysql_sees_replicas_by_the_right_to_see_processes(
-    product: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    needed(product, "replicated")
-    with servers.start(product, "replicated") as running:
-        url = running.deployment.node().url
-        give(monkeypatch, running.deployment, primary=re.sub("//.*@", "//lea:s3cret@", url))
-        with pymysql.connect(**login(url, 3306)) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE USER lea@'127.0.0.1' IDENTIFIED BY 's3cret'")
-            hidden = servers.find(product)
-            cursor.execute("GRANT PROCESS ON *.* TO lea@'127.0.0.1'")
-            seen = servers.find(product)
-    assert isinstance(hidden, servers.Missing) and isinstance(seen, servers.Missing)
-    assert "may have replicas that its user may not see: GRANT PROCESS ON *.* TO it, or give a" in hidden.why
-    assert " is replicated to 127.0.0.1:" in seen.why
 
 
 def test_a_pair_by_address_needs_both_addresses(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,0 +1,164 @@
+"""Who replicates from a given server: as each product says it, to those who may see it, and when it changes."""
+
+import json
+import re
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import urlsplit
+
+import psycopg
+import pymongo
+import pymysql
+import pytest
+
+from benchbook import servers
+from benchbook.runner.visit import Visit
+from benchbook.servers.address import login, variable
+from standing import needed
+
+pytestmark = pytest.mark.usefixtures("no_given_addresses")
+
+
+def test_a_replica_that_comes_later_is_noticed_before_the_next_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("mongodb", "replicated") as running, Visit("mongodb", "single", ()) as visit:
+        primary, replica = running.deployment.nodes
+        monkeypatch.setenv(variable(running.deployment.product), primary.url)
+        with pymongo.MongoClient[Any](primary.url) as client:
+            config = client.admin.command("replSetGetConfig")["config"]
+
+            def reconfigure(*members: dict[str, Any]) -> None:
+                config["version"] += 1
+                client.admin.command("replSetReconfig", {**config, "members": members})
+
+            both = config["members"]
+            reconfigure(both[0])
+            visit.ready()
+            reconfigure(*both)
+        follower = rf"is replicated to 127\.0\.0\.1:{urlsplit(replica.url).port}, "
+        assert re.search(follower, visit.broken() or "")
+        with pytest.raises(servers.ServerError, match=follower):
+            visit.ready()
+
+
+def test_a_user_who_may_not_see_hidden_replicas_is_told_what_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("mongodb", "replicated") as running:
+        url = running.deployment.node().url
+        with pymongo.MongoClient[Any](url) as client:
+            client.admin.command("createUser", "lea", pwd="s3cret", roles=[{"role": "dbOwner", "db": "benchbook"}])
+            monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", url))
+            visible = servers.find("mongodb")
+            config = client.admin.command("replSetGetConfig")["config"]
+            config["members"][1]["hidden"] = True
+            client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
+            hidden = servers.find("mongodb")
+            client.admin.command("grantRolesToUser", "lea", roles=["clusterMonitor"])
+            seen = servers.find("mongodb")
+    assert isinstance(visible, servers.Missing) and isinstance(hidden, servers.Missing)
+    assert " is replicated to 127.0.0.1:" in visible.why
+    assert "may have replicas that its user may not see: grant it the role clusterMonitor, or give a" in hidden.why
+    assert isinstance(seen, servers.Missing) and " is replicated to 127.0.0.1:" in seen.why
+
+
+def test_every_user_of_postgresql_sees_that_there_is_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
+    with servers.start("postgresql", "replicated") as running:
+        url = running.deployment.node().url
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
+        monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", url))
+        missing = servers.find("postgresql")
+    assert isinstance(missing, servers.Missing)
+    assert " is replicated to replica, so it is no single server" in missing.why
+
+
+@pytest.mark.parametrize("product", ["mysql@5.5", "mysql", "mariadb"])
+def test_a_user_of_mysql_sees_replicas_by_the_right_to_see_processes(
+    product: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    needed(product, "replicated")
+    with servers.start(product, "replicated") as running:
+        primary, replica = running.deployment.nodes
+        monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", primary.url))
+        with pymysql.connect(**login(primary.url, 3306)) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE USER lea@'127.0.0.1' IDENTIFIED BY 's3cret'")
+        missing = servers.find(product)
+        with_the_right = servers.servers_of(product).ask(replica.url)  # where our account has PROCESS, and little more
+    assert isinstance(missing, servers.Missing)
+    assert "may have replicas that its user may not see: GRANT PROCESS ON *.* TO it, or give a" in missing.why
+    assert with_the_right.followers == () and not with_the_right.unseen
+
+
+@contextmanager
+def answering(answers: Mapping[str, Any]) -> Iterator[int]:
+    """Yield the port of a server of HTTP that answers with JSON, or with a status, by the end of the path."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            (said,) = [answer for path, answer in answers.items() if self.path.endswith(path)] or [404]
+            self.send_response(said if isinstance(said, int) else 200)
+            self.end_headers()
+            self.wfile.write(json.dumps(said).encode())
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield server.server_port
+        finally:
+            server.shutdown()
+
+
+ARANGODB = {"/version": {"server": "arango", "version": "3.11.14"}, "/applier-state": {"state": {"running": False}}}
+
+
+@pytest.mark.parametrize(
+    ("clients", "followers"),
+    [
+        ([], ()),
+        ([{"syncerId": "158", "serverId": "161206521540", "clientInfo": "", "lastServedTick": "3"}], ("161206521540",)),
+    ],
+)
+def test_arangodb_names_who_fetches_its_log_as_its_manual_says(clients: Any, followers: tuple[str, ...]) -> None:
+    logger = {"state": {"running": True}, "server": {"serverId": "1"}, "clients": clients}
+    with answering({**ARANGODB, "/logger-state": logger}) as port:
+        answer = servers.servers_of("arangodb").ask(f"arangodb://root:x@127.0.0.1:{port}/mine")
+    assert answer.followers == tuple(f"server {name}" for name in followers)
+
+
+def test_arangodb_without_replication_has_no_followers() -> None:
+    with answering(ARANGODB) as port:
+        assert servers.servers_of("arangodb").ask(f"arangodb://root:x@127.0.0.1:{port}/mine").followers == ()
+
+
+HERE, OTHER = {"hostname": "n1:8091", "thisNode": True}, {"hostname": "n2:8091"}
+XDCR = {"type": "xdcr", "status": "running", "id": "f00/mine/theirs", "source": "mine"}
+REMOTE = [{"name": "remote", "uuid": "f00", "hostname": "10.4.2.6:8091", "deleted": False}]
+
+
+@pytest.mark.parametrize(
+    ("nodes", "replicas", "remote", "tasks", "followers", "unseen"),
+    [
+        ([HERE], 1, [], 403, (), ""),
+        ([HERE], 0, 400, 403, (), ""),  # the Community Edition
+        ([HERE, OTHER], 1, [], [], ("n2:8091",), ""),
+        ([HERE, OTHER], 0, [], [], (), ""),
+        ([HERE], 0, REMOTE, [{"type": "rebalance", "status": "notRunning"}, XDCR], ("10.4.2.6:8091",), ""),
+        ([HERE], 0, REMOTE, [{**XDCR, "status": "paused"}, {**XDCR, "source": "another"}], (), ""),
+        ([HERE], 0, 403, [], (), "give it the role Read-Only Admin"),
+    ],
+)
+def test_couchbase_names_where_a_bucket_goes_as_its_manual_says(
+    nodes: Any, replicas: int, remote: Any, tasks: Any, followers: tuple[str, ...], unseen: str
+) -> None:
+    answers = {
+        "/pools": {"implementationVersion": "8.0.2-1234-enterprise"},
+        "/buckets/mine": {"bucketType": "membase", "replicaNumber": replicas, "nodes": nodes},
+        **{"/remoteClusters": remote, "/tasks": tasks},
+    }
+    with answering(answers) as port:
+        answer = servers.servers_of("couchbase").ask(f"couchbase://me:x@127.0.0.1:11210/mine?management={port}")
+    assert (answer.followers, answer.unseen) == (followers, unseen)
