@@ -7,87 +7,64 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
-from urllib.parse import urlsplit
 
-import psycopg
 import pymongo
-import pymysql
 import pytest
 
 from benchbook import servers
+from benchbook.deployment import Deployment
 from benchbook.runner.visit import Visit
-from benchbook.servers.address import login, variable
-from standing import needed
-
-pytestmark = pytest.mark.usefixtures("no_given_addresses")
+from benchbook.servers.address import location, variable
 
 
-def test_a_replica_that_comes_later_is_noticed_before_the_next_cell(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("mongodb", "replicated") as running, Visit("mongodb", "single", ()) as visit:
-        primary, replica = running.deployment.nodes
-        monkeypatch.setenv(variable(running.deployment.product), primary.url)
-        with pymongo.MongoClient[Any](primary.url) as client:
-            config = client.admin.command("replSetGetConfig")["config"]
+@pytest.fixture(scope="module")
+def members() -> Iterator[Deployment]:
+    """Yield a replica set of two."""
+    with servers.start("mongodb", "replicated") as running:
+        yield running.deployment
 
-            def reconfigure(*members: dict[str, Any]) -> None:
-                config["version"] += 1
-                client.admin.command("replSetReconfig", {**config, "members": members})
 
-            both = config["members"]
-            reconfigure(both[0])
-            visit.ready()
-            reconfigure(*both)
-        follower = rf"is replicated to 127\.0\.0\.1:{urlsplit(replica.url).port}, "
+def reconfigure(members: Deployment, *settings: dict[str, Any]) -> None:
+    """Let the replica set have as many members, with these settings."""
+    with pymongo.MongoClient[Any](members.node().url) as client:
+        config = client.admin.command("replSetGetConfig")["config"]
+        hosts = [location(node.url, 0) for node in members.nodes]
+        kept = [{"_id": number, "host": hosts[number], **one} for number, one in enumerate(settings)]
+        client.admin.command("replSetReconfig", {**config, "version": config["version"] + 1, "members": kept})
+
+
+FIRST: dict[str, Any] = {}
+SECOND = {"priority": 0, "votes": 0}
+
+
+def test_a_replica_that_comes_later_is_noticed_before_the_next_cell(
+    members: Deployment, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(variable("mongodb"), members.node().url)
+    follower = f" is replicated to {re.escape(location(members.node('replica').url, 0))}, "
+    reconfigure(members, FIRST)
+    with Visit("mongodb", "single", ()) as visit:
+        visit.ready()
+        reconfigure(members, FIRST, SECOND)
         assert re.search(follower, visit.broken() or "")
         with pytest.raises(servers.ServerError, match=follower):
             visit.ready()
 
 
-def test_a_user_who_may_not_see_hidden_replicas_is_told_what_that_takes(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("mongodb", "replicated") as running:
-        url = running.deployment.node().url
-        with pymongo.MongoClient[Any](url) as client:
-            client.admin.command("createUser", "lea", pwd="s3cret", roles=[{"role": "dbOwner", "db": "benchbook"}])
-            monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", url))
-            visible = servers.find("mongodb")
-            config = client.admin.command("replSetGetConfig")["config"]
-            config["members"][1]["hidden"] = True
-            client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
-            hidden = servers.find("mongodb")
-            client.admin.command("grantRolesToUser", "lea", roles=["clusterMonitor"])
-            seen = servers.find("mongodb")
-    assert isinstance(visible, servers.Missing) and isinstance(hidden, servers.Missing)
-    assert " is replicated to 127.0.0.1:" in visible.why
-    assert "may have replicas that its user may not see: grant it the role clusterMonitor, or give a" in hidden.why
-    assert isinstance(seen, servers.Missing) and " is replicated to 127.0.0.1:" in seen.why
-
-
-def test_every_user_of_postgresql_sees_that_there_is_a_replica(monkeypatch: pytest.MonkeyPatch) -> None:
-    with servers.start("postgresql", "replicated") as running:
-        url = running.deployment.node().url
-        with psycopg.connect(url, autocommit=True) as connection:
-            connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
-        monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", url))
-        missing = servers.find("postgresql")
-    assert isinstance(missing, servers.Missing)
-    assert " is replicated to replica, so it is no single server" in missing.why
-
-
-@pytest.mark.parametrize("product", ["mysql@5.5", "mysql", "mariadb"])
-def test_a_user_of_mysql_sees_replicas_by_the_right_to_see_processes(
-    product: str, monkeypatch: pytest.MonkeyPatch
+def test_a_user_who_may_not_see_a_hidden_replica_is_told_what_that_takes(
+    members: Deployment, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    needed(product, "replicated")
-    with servers.start(product, "replicated") as running:
-        primary, replica = running.deployment.nodes
-        monkeypatch.setenv(variable(running.deployment.product), re.sub("//.*@", "//lea:s3cret@", primary.url))
-        with pymysql.connect(**login(primary.url, 3306)) as connection, connection.cursor() as cursor:
-            cursor.execute("CREATE USER lea@'127.0.0.1' IDENTIFIED BY 's3cret'")
-        missing = servers.find(product)
-        with_the_right = servers.servers_of(product).ask(replica.url)  # where our account has PROCESS, and little more
-    assert isinstance(missing, servers.Missing)
-    assert "may have replicas that its user may not see: GRANT PROCESS ON *.* TO it, or give a" in missing.why
-    assert with_the_right.followers == () and not with_the_right.unseen
+    url = members.node().url
+    monkeypatch.setenv(variable("mongodb"), re.sub("//.*@", "//lea:s3cret@", url))
+    reconfigure(members, FIRST, {**SECOND, "hidden": True})
+    with pymongo.MongoClient[Any](url) as client:
+        client.admin.command("createUser", "lea", pwd="s3cret", roles=[{"role": "dbOwner", "db": "benchbook"}])
+        unseen = servers.find("mongodb")
+        client.admin.command("grantRolesToUser", "lea", roles=["clusterMonitor"])
+        seen = servers.find("mongodb")
+    assert isinstance(unseen, servers.Missing) and isinstance(seen, servers.Missing)
+    assert " may have replicas that its user may not see: grant it the role clusterMonitor, or give a" in unseen.why
+    assert f" is replicated to {location(members.node('replica').url, 0)}, " in seen.why
 
 
 @contextmanager
@@ -105,7 +82,7 @@ def answering(answers: Mapping[str, Any]) -> Iterator[int]:
             pass
 
     with ThreadingHTTPServer(("127.0.0.1", 0), Handler) as server:
-        threading.Thread(target=server.serve_forever, daemon=True).start()
+        threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True).start()
         try:
             yield server.server_port
         finally:

@@ -10,16 +10,20 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, urlsplit
 
 import psutil
+import psycopg
+import pymongo
+import pymysql
 import pytest
 
 from benchbook import databases, servers
 from benchbook.cli import main
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import planning
-from benchbook.servers.address import Answer, single_variable, variable
+from benchbook.servers.address import Answer, login, single_variable, variable
 from standing import PASSWORDS, needed
 
 DUMP = "import os, json; print(json.dumps(dict(os.environ)))"
@@ -99,6 +103,43 @@ def test_a_pairs_primary_is_no_single_server(
     main(["doctor", "--json"])
     rows = [row for row in json.loads(capsys.readouterr().out) if servers.product_of(row["engine"]) == product]
     assert rows and all(row["available"] and row["from"] == "address" and row["why"] == why for row in rows)
+
+
+PROCESS = "may have replicas that its user may not see: GRANT PROCESS ON *.* TO it, or give a server without replicas"
+WITHOUT_RIGHTS = {
+    "mongodb": "is replicated to 127.0.0.1:",
+    "postgresql": "is replicated to replica, so",
+    "postgresql@9.6": "is replicated to walreceiver, so",
+    **dict.fromkeys(("mysql", "mysql@5.5", "mariadb"), PROCESS),
+}
+
+
+def make_user(url: str) -> None:
+    """Make an account that may do nothing."""
+    if url.startswith("mongodb"):
+        with pymongo.MongoClient[Any](url) as client:
+            client.admin.command("createUser", "lea", pwd="s3cret", roles=[])
+    elif url.startswith("postgresql"):
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
+    else:
+        with pymysql.connect(**login(url, 3306)) as connection, connection.cursor() as cursor:
+            cursor.execute("CREATE USER lea@'127.0.0.1' IDENTIFIED BY 's3cret'")
+
+
+def test_a_user_without_rights_sees_a_replica_or_is_told_what_that_takes(
+    pair: servers.Running, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if (product := pair.deployment.product) == "couchdb":
+        return
+    url = pair.deployment.node().url
+    make_user(url)
+    monkeypatch.setenv(variable(product), re.sub("//.*@", "//lea:s3cret@", url))
+    missing = servers.find(product)
+    assert isinstance(missing, servers.Missing)
+    assert WITHOUT_RIGHTS[product] in missing.why
+    if WITHOUT_RIGHTS[product] == PROCESS:  # which our account has on the replica, and little more
+        assert not servers.servers_of(product).ask(pair.deployment.node("replica").url).unseen
 
 
 def test_a_pair_by_address_needs_both_addresses(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
