@@ -156,7 +156,7 @@ class OfMySQL(Owner):
 
     def depends(self) -> bool:
         """Return whether it still does."""
-        return "REFERENCES `benchbook`.`comments`" in str(self._ask("SHOW CREATE TABLE benchbook.mine"))
+        return "REFERENCES `comments`" in str(self._ask("SHOW CREATE TABLE benchbook.mine"))
 
     def part(self) -> None:
         """Drop that table."""

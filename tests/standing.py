@@ -127,15 +127,17 @@ class Given:
 
 
 class Turn:
-    """One process's turn with the servers that the test run was given, which all processes of a machine share."""
+    """One process's turn with the servers that the test run was given, which all its processes share."""
 
     def __init__(self) -> None:
         self._file: IO[str] | None = None
 
     def take(self) -> None:
-        """Wait until no other process has them."""
+        """Wait until no other process of this checkout has them."""
         if self._file is None:
-            self._file = (Path(tempfile.gettempdir()) / f"benchbook-given-servers-{os.getuid()}.lock").open("w")
+            lock = Path(__file__).parents[1] / ".cache" / "given-servers.lock"
+            lock.parent.mkdir(exist_ok=True)
+            self._file = lock.open("w")
             fcntl.flock(self._file, fcntl.LOCK_EX)
 
     def end(self) -> None:

@@ -419,11 +419,13 @@ def test_what_a_user_built_on_our_tables_is_not_dropped_with_them(engine: Engine
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     (user,) = owners
     user.depend(collation=getattr(engine, "collation", ""))
-    for action in (partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents), engine.release):
-        with pytest.raises(databases.EngineError, match=r"(?i)mine|foreign key"):
-            action()
-    assert user.depends()
-    user.part()
+    try:
+        for action in (partial(engine.create, COMMENTS.schema, parents=COMMENTS.parents), engine.release):
+            with pytest.raises(databases.EngineError, match=r"(?i)mine|foreign key"):
+                action()
+        assert user.depends()
+    finally:
+        user.part()
 
 
 # replication
