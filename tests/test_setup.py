@@ -17,7 +17,7 @@ OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BENCHBOOK_TESTS", "CONDA_DEFAULT
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """Return one that is not set up: few packages, lanes as if they were built."""
+    """Return one that is not set up: few packages, lanes and MySQL as if they were there."""
     folder = tmp_path / "first"
     folder.mkdir()
     for name in FILES:
@@ -35,6 +35,7 @@ def checkout(tmp_path: Path) -> Path:
     shutil.copy(ROOT / "harness/node/package-lock.json", folder / "harness/node/node_modules/.installed-lock")
     (folder / "harness" / "java" / "target").mkdir()
     (folder / "harness" / "java" / "target" / "benchbook.jar").touch()
+    (folder / ".cache" / "servers" / "mysql").mkdir(parents=True)
     return folder
 
 

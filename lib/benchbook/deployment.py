@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -54,6 +55,16 @@ class Deployment:
         fields = json.loads(text)
         nodes = tuple(Node(**node) for node in fields.pop("nodes"))
         return cls(nodes=nodes, **fields)
+
+
+def numbers(text: object) -> list[int]:
+    """Return the numbers in a text: a version's, or a path's."""
+    return [int(digits) for digits in re.findall(r"\d+", str(text))]
+
+
+def older(version: str, than: str) -> bool:
+    """Return whether a version comes before another, by their numbers: ``8.0.15`` before ``8.0.23`` before ``10.2``."""
+    return numbers(version) < numbers(than)
 
 
 NONE = Deployment(product="none", topology="none")

@@ -79,9 +79,9 @@ def artefacts() -> Path:
     return root() / ".cache" / "maven"
 
 
-def old_servers() -> Path:
-    """Return the folder of the old servers that were asked for (`make old-servers`); not in git."""
-    return root() / ".cache" / "old-servers"
+def servers() -> Path:
+    """Return the folder of the servers that were fetched (`make servers`); not in git."""
+    return root() / ".cache" / "servers"
 
 
 def figures(profile: str) -> Path:

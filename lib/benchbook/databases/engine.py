@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
 
 from benchbook.datasets import Dataset
-from benchbook.deployment import Deployment, Role
+from benchbook.deployment import Deployment, Role, older
 from benchbook.schemas import Record, Schema
 from benchbook.scrubbing import scrubbed, shown
 
@@ -109,6 +109,7 @@ class Engine(ABC):
     lacks: ClassVar[Mapping[str, str]] = {}  # the gaps of every server of the engine
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}  # those of its stand-in alone
     server_lacks: ClassVar[Mapping[str, str]] = {}  # those of the product itself alone
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
     wait_resolution_ns: float = 0.0
     """By how much the end of a wait may be late: what `position` and `wait_for` take when the replica has caught up
     already, or what was measured at the last wait."""
@@ -128,7 +129,9 @@ class Engine(ABC):
         self.replicated = any(node.role == "replica" for node in deployment.nodes)
         alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
         stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else self.server_lacks
-        self.gaps: Mapping[str, str] = {**self.lacks, **alone, **stood_in}
+        versions = [node.version for node in deployment.nodes]
+        old = {gap: why for gap, (end, why) in self.since.items() if any(older(version, end) for version in versions)}
+        self.gaps: Mapping[str, str] = {**old, **self.lacks, **alone, **stood_in}
         if not options.constraints:
             self._has("constraints")
         if options.durability != "default":

@@ -230,7 +230,7 @@ class SQL(Connected):
     A product adds its sessions and its log, a model of it the table.
     """
 
-    table: ClassVar[type[RowTable] | type[DocumentTable]]  # what a schema is made into
+    table: type[RowTable] | type[DocumentTable]  # what a schema is made into
 
     _cursors: Mapping[Role, Any]
     _cursor: Any  # the primary's

@@ -2,7 +2,6 @@
 
 import importlib
 import os
-import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -14,13 +13,14 @@ from benchbook import registry
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
-from benchbook.servers.address import Answer, given, listener, others, single_variable, variable, variables
+from benchbook.servers.address import Answer, given, listener, others, single_variable, variables
 from benchbook.servers.errors import ServerError as ServerError
 from benchbook.servers.errors import advised, remedy
 from benchbook.servers.fleet import Fleet
 from benchbook.servers.programs import Found as Found
 from benchbook.servers.programs import Missing as Missing
 from benchbook.servers.programs import here as here
+from benchbook.servers.programs import misfit
 
 _LAST_WORDS_S = 2.0
 
@@ -192,7 +192,7 @@ def _ask(product: str, topology: Topology, role: Role, url: str) -> Answer:
         answer = servers_of(product).ask(url)
     except (OSError, ValueError) as error:  # what a driver says of an address that it cannot read is a ValueError
         raise ServerError(f"{where} does not answer: {error}") from None
-    if why := _misfit(product, answer):
+    if not answer.stand_in and (why := misfit(product, answer.version)):
         raise ServerError(f"{where} is {answer.version}: {why}")
     if answer.role not in (role, None):
         raise ServerError(f"{where} is a {answer.role}, not a {role}")
@@ -214,21 +214,6 @@ def _followed(product: str, url: str, answer: Answer) -> str | None:
 
 
 _answer = cache(_ask)  # answers only: what was raised is asked again
-
-
-def _misfit(product: str, answer: Answer) -> str | None:
-    """Return why a server's version is not one that the product's engines can use; a stand-in counts its own."""
-    if version := registry.parsed(product).version:
-        return None if f"{answer.version}.".startswith(f"{version}.") else f"{product} is {version}"
-    oldest = registry.product(product).oldest
-    if not oldest or answer.stand_in or _numbers(answer.version) >= _numbers(oldest):
-        return None
-    old = [known for known in PRODUCTS if known.startswith(f"{product}@")]
-    return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", version)]
 
 
 def _deployment(

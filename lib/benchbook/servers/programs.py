@@ -1,6 +1,7 @@
 """The programs of servers that can run here: a product's own, or those of what stands in for it; and who runs them.
 
-A product's own come from its wheel, else from PATH; old ones from the folder they were fetched into.
+A product's own come from its wheel, else from PATH, else from the folder they were fetched into: old ones from there
+alone. What does not fit (its version, what must lie beside it) is passed over, and named where nothing fits.
 """
 
 import hashlib
@@ -17,7 +18,7 @@ from pathlib import Path
 from typing import Final, Literal
 
 from benchbook import paths, processes, registry
-from benchbook.deployment import Topology
+from benchbook.deployment import Topology, numbers, older
 from benchbook.folders import Folder
 from benchbook.registry import Package, StandIn
 from benchbook.servers.address import variable
@@ -64,37 +65,54 @@ def here(product: str, topology: Topology = "single") -> Found | Missing:
 def _installed(product: str, package: Package) -> Found | Missing:
     """Return the first server of `product` whose programs are all there and run."""
     refusals: list[str] = []
-    tried: set[Path] = set()
+    tried: set[tuple[Path, ...]] = set()
     for source, folder in _candidates(product, package):
         programs = {name: _beside(folder, name) for name in package.programs}
-        if (server := programs[package.programs[0]].resolve()) in tried:
+        if (files := tuple(path.resolve() for path in programs.values())) in tried:
             continue
-        tried.add(server)
+        tried.add(files)
+        server = programs[package.programs[0]]
         if absent := [name for name, path in programs.items() if not path.is_file()]:
             refusals.append(f"{folder} has no {' nor '.join(absent)}")
             continue
         try:
-            return Found(product, _version(programs[package.programs[0]], package.excludes), source, programs)
+            version = _version(server, package.excludes)
         except OSError as error:
             refusals.append(str(error))
+            continue
+        if why := misfit(product, version):
+            refusals.append(f"{server} is {version}: {why}")
+            continue
+        return Found(product, version, source, programs)
     return Missing(product, "; ".join([*refusals, f"no {product} here that runs: {package.get}"]))
 
 
 def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
     """Yield every folder that may hold the programs, the preferred first."""
-    if package.artefact:
-        if (fetched := paths.old_servers() / product / "bin").is_dir():
-            yield "fetched", fetched
-        return
-    if folder := _wheel(package):
-        yield "wheel", folder
-    for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
-        if shutil.which(package.programs[0], path=name):
-            yield "path", Path(name)
-    for pattern in package.places:
-        for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=_numbers, reverse=True):
-            if (folder / package.programs[0]).is_file():
-                yield "path", folder
+    if not registry.parsed(product).version:
+        if folder := _wheel(package):
+            yield "wheel", folder
+        for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
+            if server := shutil.which(package.programs[0], path=name):
+                yield "path", Path(name)
+                yield "path", Path(server).resolve().parent  # where a link leads, what belongs to the server may lie
+        for pattern in package.places:
+            for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=numbers, reverse=True):
+                if (folder / package.programs[0]).is_file():
+                    yield "path", folder
+    if package.artefact and (fetched := paths.servers() / product / "bin").is_dir():
+        yield "fetched", fetched
+
+
+def misfit(product: str, version: str) -> str | None:
+    """Return why a server's version is not one that the product's engines can use."""
+    if wanted := registry.parsed(product).version:
+        return None if f"{version}.".startswith(f"{wanted}.") else f"{product} is {wanted}"
+    oldest = registry.product(product).oldest
+    if not oldest or not older(version, oldest):
+        return None
+    old = [known for known in registry.PRODUCTS if known.startswith(f"{product}@")]
+    return f"{product} is {oldest} or newer" + "".join(f" ({known}: {variable(known)})" for known in old)
 
 
 def _beside(folder: Path, name: str) -> Path:
@@ -132,10 +150,6 @@ def _version(program: Path, excludes: str = "") -> str:
     raise OSError(
         f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({said[-1] if said else 'silent'})"
     )
-
-
-def _numbers(path: Path) -> list[int]:
-    return [int(digits) for digits in re.findall(r"\d+", str(path))]
 
 
 def _stood_in(product: str, stand_in: StandIn | None, topology: Topology) -> Found | Missing:

@@ -6,8 +6,8 @@ commit; the binary log too since MySQL 5.7, not in 5.5 and MariaDB), ``relaxed``
 flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
 when the engine is closed. The user needs the right to set that, and to read the replication's status.
 
-Texts compare by code point, blanks at the end included. A key has 191 characters at most, the most that every version
-indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
+Texts compare by code point, blanks at the end included (before MySQL 8.0.17: without them). A key has 191 characters at
+most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
 """
 
 from collections.abc import Mapping, Sequence
@@ -37,6 +37,8 @@ from benchbook.databases.mysql.log import (
     MARIADB,
     MYSQL,
     MYSQL_5_5,
+    MYSQL_8_0,
+    NEW_WORDS,
     Connection,
     Log,
     Position,
@@ -49,7 +51,7 @@ from benchbook.databases.mysql.log import (
     transaction,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
-from benchbook.deployment import Node
+from benchbook.deployment import Node, older
 from benchbook.schemas import Field, Schema
 
 _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
@@ -72,6 +74,9 @@ def _flush(connection: Connection, redo: Any, binary: Any) -> None:
     """Set when the server flushes them."""
     connection.query(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
 
+
+PADDING: Final = "utf8mb4_bin"
+"""The collation that compares by code point in every version, and does not see the blanks at a text's end."""
 
 _ABSENT: Final = (1044, 1049, 1142, 1146)
 """No such database, no such table; or none for us."""
@@ -143,8 +148,11 @@ class MySQL(SQL):
         ),
     }
     wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
-    collation: ClassVar[str] = "utf8mb4_0900_bin"
-    log: ClassVar[Log] = MYSQL
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {
+        "trailing_blanks": ("8.0.17", "MySQL's collations pad: a text equals itself with blanks at its end")
+    }
+    collation: str = "utf8mb4_0900_bin"
+    log: Log = MYSQL
 
     @property
     def ending(self) -> str:
@@ -170,7 +178,11 @@ class MySQL(SQL):
         return self._replay.reaches(position, deadline_s)
 
     def _connect(self) -> None:
+        if "trailing_blanks" in self.gaps:
+            self.collation = PADDING
         if self.replicated:
+            if self.log is MYSQL and older(self.deployment.node("replica").version, NEW_WORDS):
+                self.log = MYSQL_8_0
             replica = partial(connect, self.deployment.node("replica").url)
             self._replay = self._kept(Replay(self.log, replica))
         super()._connect()
@@ -236,6 +248,12 @@ class _JSONTable(DocumentTable):
         return f"ALTER TABLE {self.name} ADD {quoted(field)} {generated}, ADD INDEX ({quoted(field)})"
 
 
+class _PaddingJSONTable(_JSONTable):
+    """A table of JSON documents before MySQL 8.0.17."""
+
+    collation = PADDING
+
+
 class MySQLDocuments(MySQL):
     """A record is a document."""
 
@@ -243,6 +261,18 @@ class MySQLDocuments(MySQL):
     model = "document"
     table = _JSONTable
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {
+        **MySQL.since,
+        "doubles": (
+            "9.7",
+            "MySQL reads some floating-point numbers in JSON as their neighbours",
+        ),
+    }
+
+    def _connect(self) -> None:
+        super()._connect()
+        if self.collation == PADDING:
+            self.table = _PaddingJSONTable
 
 
 class _RowTable(RowTable):
@@ -286,6 +316,7 @@ class MariaDBTables(MySQLTables):
 
     name = "mariadb+relational"
     product = "mariadb"
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
     collation = _NO_PADDING
     log = MARIADB
     lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_PACKET}
@@ -302,6 +333,7 @@ class MariaDBDocuments(MySQLDocuments):
 
     name = "mariadb+json"
     product = "mariadb"
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
     collation = _NO_PADDING
     log = MARIADB
     table = _MariaDBTable
@@ -330,7 +362,7 @@ class OldMySQLTables(MySQLTables):
 
     name = "mysql@5.5+relational"
     product = "mysql@5.5"
-    collation = "utf8mb4_bin"
+    collation = PADDING
     log = MYSQL_5_5
     table = _OldRowTable
     lacks: ClassVar[Mapping[str, str]] = {

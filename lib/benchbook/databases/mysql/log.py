@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import pymysql
@@ -111,10 +111,11 @@ class Log:
     offset: str = "Read_Master_Log_Pos"
 
 
-MYSQL: Final = Log(
-    "SELECT @@GLOBAL.gtid_executed", 1, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0",
-    "SHOW REPLICA STATUS", "Source_Log_File", "Read_Source_Log_Pos",
-)  # fmt: skip
+NEW_WORDS: Final = "8.0.23"
+"""The MySQL from which on a master is a source and a slave a replica; from 8.4 on the old words are gone."""
+
+MYSQL_8_0: Final = Log("SELECT @@GLOBAL.gtid_executed", 1, "SELECT WAIT_FOR_EXECUTED_GTID_SET(%s, %s) = 0")
+MYSQL: Final = replace(MYSQL_8_0, status="SHOW REPLICA STATUS", file="Source_Log_File", offset="Read_Source_Log_Pos")
 MARIADB: Final = Log("SELECT @@GLOBAL.gtid_binlog_pos", 1, "SELECT MASTER_GTID_WAIT(%s, %s) = 0")
 MYSQL_5_5: Final = Log("SHOW MASTER STATUS", 2, "SELECT MASTER_POS_WAIT(%s, %s, %s) >= 0")
 

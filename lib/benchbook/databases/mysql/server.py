@@ -15,7 +15,8 @@ import pymysql
 from pymysql.cursors import DictCursor
 from typing_extensions import override
 
-from benchbook.deployment import Role, Topology
+from benchbook.databases.mysql.log import NEW_WORDS
+from benchbook.deployment import Role, Topology, older
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import Fleet, Server, await_true
@@ -30,6 +31,16 @@ _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'maria
 _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
     "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, PROCESS, REPLICATION CLIENT"
 )
+_CHANGE_MASTER: Final = (
+    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', MASTER_PASSWORD='{password}',"
+    " MASTER_CONNECT_RETRY=1"
+)
+_NEW_WORDS: Final = {
+    "CHANGE MASTER": "CHANGE REPLICATION SOURCE",
+    "MASTER": "SOURCE",
+    "SLAVE": "REPLICA",
+    "Slave": "Replica",
+}
 _SETTINGS: Final = (
     *("innodb_buffer_pool_size", "innodb_flush_log_at_trx_commit", "sync_binlog", "innodb_flush_method"),
     *("innodb_log_file_size", "innodb_redo_log_capacity", "innodb_doublewrite", "innodb_file_per_table"),
@@ -39,23 +50,18 @@ _SETTINGS: Final = (
 
 
 class MySQL:
-    """Starts servers of MySQL from 8.0.23 on, which replicate by GTID."""
+    """Starts servers of MySQL from 8.0.15 on, which replicate by GTID."""
 
     product: ClassVar[str] = "mysql"
     server: ClassVar[str] = "mysqld"
     accounts: ClassVar[str] = "mysql.user"
     monitor: ClassVar[str] = ""  # what else a user needs to read the replication's status
-    status: ClassVar[str] = "SHOW REPLICA STATUS"
-    runs: ClassVar[tuple[str, str]] = ("Replica_IO_Running", "Replica_SQL_Running")
     flags: ClassVar[tuple[str, ...]] = (
         *("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL"),
     )
     pair_flags: ClassVar[tuple[str, ...]] = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
-    follow: ClassVar[tuple[str, ...]] = (
-        "CHANGE REPLICATION SOURCE TO SOURCE_HOST='127.0.0.1', SOURCE_PORT={port}, SOURCE_USER='{user}', "
-        "SOURCE_PASSWORD='{password}', SOURCE_CONNECT_RETRY=1, SOURCE_AUTO_POSITION=1, SOURCE_SSL=0, "
-        "GET_SOURCE_PUBLIC_KEY=1",
-        "START REPLICA",
+    origin: ClassVar[str] = (
+        "MASTER_AUTO_POSITION=1, MASTER_SSL=0, GET_MASTER_PUBLIC_KEY=1"  # from where a replica reads
     )
 
     def fleet(self) -> Fleet:
@@ -68,7 +74,7 @@ class MySQL:
         programs = reachable(found, fleet.user)
         password = secrets.token_urlsafe(24)
         roles: tuple[Role, ...] = ("primary", "replica") if topology == "replicated" else ("primary",)
-        folders = self._folders(fleet, programs, roles)
+        folders = self._folders(fleet, programs, roles, made=found.source == "fetched")
         logs = ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
         flags = logs if topology == "replicated" else ()
         make = [f"GRANT ALL ON *.* TO '{_USER}'@'127.0.0.1'"]
@@ -80,10 +86,13 @@ class MySQL:
             server = self._serve(fleet, programs, role, folders[role], identity)
             urls[role] = f"{parsed(self.product).brand}://{_USER}:{password}@127.0.0.1:{server.port}/"
             rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO '{_USER}'@'127.0.0.1'"
-            follow = [text.format(port=server.port, user=_USER, password=password) for text in self.follow]
+            follow = [
+                self._spoken(words, found.version).format(port=server.port, user=_USER, password=password)
+                for words in (f"{_CHANGE_MASTER}, {self.origin}", "START SLAVE")
+            ]
             make = [rights, *follow]
         if topology == "replicated":
-            self._await_following(urls["replica"])
+            self._await_following(urls["replica"], found.version)
         return urls
 
     def ask(self, url: str) -> Answer:
@@ -113,11 +122,19 @@ class MySQL:
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         return self.flags
 
-    def _folders(self, fleet: Fleet, programs: dict[str, Path], roles: Sequence[Role]) -> dict[Role, Path]:
-        """Return a data folder for each role, all copies of the first (which their server's own id is not part of)."""
+    def _folders(
+        self, fleet: Fleet, programs: dict[str, Path], roles: Sequence[Role], *, made: bool
+    ) -> dict[Role, Path]:
+        """Return a data folder for each role, all copies of the first (which their server's own id is not part of).
+
+        The first is a copy of the one that came with the programs, if one was `made` when they were fetched.
+        """
         first, *others = roles
-        folders = {first: fleet.subfolder(first)}
-        self._initialise(fleet, programs, folders[first], fleet.subfolder("scratch"))
+        folders, scratch = {first: fleet.subfolder(first)}, fleet.subfolder("scratch")
+        if made:
+            fleet.run(["cp", "-R", f"{_home(programs)}/data/.", folders[first]])
+        else:
+            self._initialise(fleet, programs, folders[first], scratch)
         for role in others:
             folders[role] = fleet.subfolder(role)
             fleet.run(["cp", "-R", f"{folders[first]}/.", folders[role]])
@@ -145,13 +162,23 @@ class MySQL:
         )
         return fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in statements))
 
-    def _await_following(self, url: str) -> None:
+    def _spoken(self, words: str, version: str) -> str:
+        """Return words on replication as the version has them."""
+        if self.product == "mysql" and not older(version, NEW_WORDS):
+            for old, new in _NEW_WORDS.items():
+                words = words.replace(old, new)
+        return words
+
+    def _await_following(self, url: str, version: str) -> None:
         status: dict[str, Any] = {}
+        query, io, sql = (
+            self._spoken(words, version) for words in ("SHOW SLAVE STATUS", "Slave_IO_Running", "Slave_SQL_Running")
+        )
 
         def follows() -> bool:
-            cursor.execute(self.status)
+            cursor.execute(query)
             status.update(cursor.fetchone() or {})
-            return all(status.get(thread) == "Yes" for thread in self.runs)
+            return all(status.get(thread) == "Yes" for thread in (io, sql))
 
         def failure() -> str:
             why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
@@ -168,15 +195,9 @@ class MariaDB(MySQL):
     server = "mariadbd"
     accounts = "mysql.global_priv"
     monitor = ", SLAVE MONITOR"
-    status = "SHOW SLAVE STATUS"
-    runs = ("Slave_IO_Running", "Slave_SQL_Running")
     flags = ("--skip-ssl",)
     pair_flags = ("--binlog-annotate-row-events=OFF",)
-    follow = (
-        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
-        "MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1, MASTER_SSL=0, MASTER_USE_GTID=slave_pos",
-        "START SLAVE",
-    )
+    origin = "MASTER_USE_GTID=slave_pos, MASTER_SSL=0"
 
     @override
     def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
@@ -189,19 +210,9 @@ class OldMySQL(MySQL):
     """MySQL 5.5, the crud paper's: its data folder comes with it; a replica reads the first log file from its start."""
 
     product = "mysql@5.5"
-    status = "SHOW SLAVE STATUS"
-    runs = ("Slave_IO_Running", "Slave_SQL_Running")
     flags = ()  # built without TLS
     pair_flags = ()
-    follow = (
-        "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', "
-        "MASTER_PASSWORD='{password}', MASTER_CONNECT_RETRY=1, MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4",
-        "START SLAVE",
-    )
-
-    @override
-    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
-        fleet.run(["cp", "-R", f"{_home(programs)}/data/.", data])
+    origin = "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
 
     @override
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:

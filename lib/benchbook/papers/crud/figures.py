@@ -107,7 +107,7 @@ def versions_table(evidence: Evidence) -> Exhibit:
 
 
 PROGRESS: Final = "crud: ten years of progress"
-GET: Final = "not run: `make old-servers` fetches MySQL 5.5 and PostgreSQL 9.6; then run the profile again"
+GET: Final = "not run: `make servers` fetches MySQL 5.5 and PostgreSQL 9.6; then run the profile again"
 OLD: Final = "old version against today's"
 RIVALS: Final = (
     ("mysql@5.5+relational", "postgresql@9.6+relational"),
