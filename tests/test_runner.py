@@ -12,11 +12,13 @@ import sys
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Any
 from urllib.parse import quote, unquote
 
 import nbformat
 import pandas as pd
 import psutil
+import pymongo
 import pytest
 
 from benchbook import grid, processes, results, servers
@@ -418,6 +420,34 @@ def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: 
     status, printed = suite.run(engine="noop,mongodb")
     assert status == 0 and states() == ["done", "skipped"], printed
     assert "BENCHBOOK_MONGODB_URL" in reasons()[0] and reasons()[0] in printed
+
+
+REPLICATE = """\
+import json, pymongo
+(trap.parent / "begun").open("a").write("x")
+with pymongo.MongoClient(json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0]["url"]) as client:
+    config = client.admin.command("replSetGetConfig")["config"]
+    config["members"].append({"_id": 1, "host": "{host}", "priority": 0, "votes": 0})
+    client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
+"""
+
+
+def test_a_single_server_that_gets_a_replica_meanwhile_fails_the_cell_and_the_next(
+    suite: Suite, monkeypatch: pytest.MonkeyPatch
+):
+    with servers.start("mongodb", "replicated") as running:
+        url = running.deployment.node().url
+        with pymongo.MongoClient[Any](url) as client:
+            config = client.admin.command("replSetGetConfig")["config"]
+            replica = config["members"].pop()["host"]
+            client.admin.command("replSetReconfig", config | {"version": config["version"] + 1})
+        for n in (50, 60):
+            suite.lay(n, REPLICATE.replace("{host}", replica))
+        monkeypatch.setenv("BENCHBOOK_MONGODB_URL", url)
+        status, printed = suite.run(engine="mongodb", n="50,60")
+    assert status == 1 and states() == ["failed", "failed"], printed
+    assert all(f"is replicated to {replica}, so it is no single server" in why for why in reasons()), printed
+    assert (suite.traps / "begun").read_text() == "x"
 
 
 def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_path: Path):

@@ -92,8 +92,9 @@ class Batch:
         table, lacking = _delivered(cell, target)
         watch.stop()
         known = _measured_on(visit, watch)
-        if table is None or lacking or other:
-            dead = visit.broken()
+        failed = table is None or lacking or other
+        dead = visit.broken() if failed or visit.deployment.given else None  # it may have got a replica meanwhile
+        if table is None or failed or dead:
             self._fail(
                 cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
             )
