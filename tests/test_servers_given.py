@@ -254,7 +254,7 @@ def test_an_old_version_is_that_version(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("product", "version", "says"),
     [
-        ("mysql", "5.5.9", r"is 5\.5\.9: mysql is 8\.0\.23 or newer \(mysql@5\.5: BENCHBOOK_MYSQL_5_5_URL\)"),
+        ("mysql", "5.5.9", r"is 5\.5\.9: mysql is 8\.0\.15 or newer \(mysql@5\.5: BENCHBOOK_MYSQL_5_5_URL\)"),
         ("postgresql", "9.6.24", r"is 9\.6\.24: postgresql is 10 or newer \(postgresql@9\.6: BENCHBOOK_POSTGRESQL_9"),
         ("mariadb", "10.4.34", r"is 10\.4\.34: mariadb is 10\.5 or newer"),
         ("mongodb", "4.2.25", r"is 4\.2\.25: mongodb is 4\.4 or newer"),
