@@ -1,8 +1,8 @@
 """``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it.
 
-A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks`` and
-``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every capability: what is not
-declared must work, and what is declared must fail as is said here.
+A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
+``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
+capability: what is not declared must work, and what is declared must fail as is said here.
 """
 
 import sys
@@ -44,7 +44,7 @@ class Capability:
 
 CAPABILITIES: Final = {
     "wait_for": Capability("replica", "a second node follows, and a wait ends when it has caught up", GapError),
-    "bytes_received": Capability("bytes", "the replica counts the bytes that replication brought it", None),
+    "bytes_received": Capability("bytes", "the bytes that replication brings a replica are counted", None),
     "read_only_replica": Capability("read-only", "a replica refuses writes", None),
     "durability": Capability("durability", "`relaxed` and `strict` can be chosen", GapError),
     "constraints": Capability("constraints", "foreign key and NOT NULL hold, and can be left out", GapError),
@@ -103,7 +103,7 @@ def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
 
 
 def _cell(engine: type[Engine], capability: str, note: Note) -> str:
-    if why := engine.lacks.get(capability):
+    if why := engine.lacks.get(capability) or engine.server_lacks.get(capability):
         return _GAP + note(why)
     if why := engine.stand_in_lacks.get(capability):
         return _UNTESTED + note(why)
