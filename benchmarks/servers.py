@@ -1,6 +1,7 @@
 """Print how long servers take to be ready and to be gone: ``python benchmarks/servers.py [REPEATS]``.
 
-The target is a pair ready within 3 s.
+Those at given addresses are ready when a cell's store has been made, and followed, on them, and gone when nothing of
+the suite's is left there. The target is a pair ready within 3 s.
 """
 
 import itertools
@@ -8,16 +9,25 @@ import statistics
 import sys
 import time
 
-from benchbook import servers
+from benchbook import databases, servers
+from benchbook.datasets import phones
 from benchbook.deployment import Topology
+
+STORE = phones.smartphones(1, 1).schema
 
 
 def measure(product: str, topology: Topology) -> tuple[float, float]:
     """Return the seconds to start, ready and the replica following, and to stop."""
     started = time.perf_counter()
-    running = servers.start(product, topology)
-    ready = time.perf_counter()
-    running.stop()
+    with servers.up(product, topology) as running:
+        deployment = running.deployment
+        databases.reserve(deployment)
+        if deployment.given:
+            name = next(name for name in databases.NAMES if servers.product_of(name) == product)
+            with databases.open(name, deployment) as engine:
+                engine.create(STORE)
+        ready = time.perf_counter()
+        databases.release(deployment)
     return ready - started, time.perf_counter() - ready
 
 
