@@ -126,7 +126,7 @@ class ArangoDB(Polled):
     }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "ArangoDB knows no foreign key, and NOT NULL only as a collection's schema",
-        "bytes_received": "the applier's state counts requests and documents, not bytes",
+        "bytes_received": "the applier counts no bytes, and follows whom its server is set to: no proxy can count",
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
 

@@ -267,7 +267,7 @@ class Couchbase(Compared):
     }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "Couchbase knows neither foreign key nor NOT NULL",
-        "bytes_received": "XDCR's statistics are sampled: no counter of its bytes is exact",
+        "bytes_received": "XDCR's statistics are sampled, and it goes where its target's nodes say: no proxy can count",
         "read_only_replica": "the target of one-way XDCR takes writes of its own",
     }
     stand_in_lacks: ClassVar[Mapping[str, str]] = {

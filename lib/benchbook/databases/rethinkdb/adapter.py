@@ -150,7 +150,7 @@ class RethinkDB(Compared):
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "RethinkDB knows neither foreign keys nor NOT NULL",
         "large_integers": "its numbers are doubles: integers beyond 2^53, which they would round, are refused",
-        "bytes_received": "its statistics count documents, not the bytes between its servers",
+        "bytes_received": "its statistics count no bytes, and servers are joined when they start: no proxy can count",
     }
     stand_in_lacks: ClassVar[Mapping[str, str]] = {
         "wait_for": "reqlite replicates nothing: a real cluster by its addresses does",
