@@ -180,8 +180,9 @@ class OfCouchDB(Owner):
         self._ask("DELETE", f"/benchbook-{name}")
 
     def all(self) -> list[Any]:
-        pulls = [self._ask("GET", f"/_replicator/benchbook-{name}", none=(404,)) for name in ("articles", "comments")]
-        return [sorted(self._ask("GET", "/_all_dbs")), pulls]
+        pulls = self._ask("GET", "/_replicator/_all_docs", none=(404,))
+        settings = self._ask("GET", "/_node/_local/_config/replicator", none=(404,))
+        return [sorted(self._ask("GET", "/_all_dbs")), [row["id"] for row in pulls["rows"]], settings]
 
 
 class OfRethinkDB(Owner):

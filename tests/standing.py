@@ -110,7 +110,7 @@ class Given:
             self.release(product)
             with addresses():
                 now = servers.up(product, topology).deployment
-            databases.reserve(now)
+                databases.reserve(now)
             self._deployments[product] = now
         return now
 

@@ -258,8 +258,9 @@ def uses_of_index(deployment: Deployment) -> dict[str, int]:
             plan = dict(zip([column[0] for column in cursor.description], cursor.fetchall()[0], strict=True))
             return {plan["key"]: 1} if plan["key"] else {}
     if deployment.product == "couchdb":  # it counts no uses, and says which index it would take
-        ask = partial(HTTPNode(deployment.node().url).ask, "POST", "/benchbook-comments/_explain")
-        index = ask({"selector": {"article_id": {"$eq": "any"}}})["index"]
+        ask = HTTPNode(deployment.node().url).ask
+        (name,) = [name for name in ask("GET", "/_all_dbs") if name.startswith("benchbook-comments-")]
+        index = ask("POST", f"/{name}/_explain", {"selector": {"article_id": {"$eq": "any"}}})["index"]
         return {index["name"]: 1} if index["type"] == "json" else {}
     query = (
         "SELECT indexrelname, idx_scan FROM pg_stat_user_indexes WHERE relname = 'comments' AND indexrelname !~ 'pkey'"
@@ -442,7 +443,8 @@ def test_a_replica_refuses_writes(opened: Opened, deployed: Deployed, case: Case
 
 
 @EACH_PAIR
-def test_the_replica_counts_the_bytes_that_it_receives(engine: Engine) -> None:
+def test_the_replica_counts_the_bytes_that_it_receives(opened: Opened) -> None:
+    engine = opened(counted=True)
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     (counter,) = engine.counters("replica")
     assert counter.metric == "bytes_received"

@@ -1,9 +1,8 @@
 // CouchDB's stand-in: PouchDB's server on 127.0.0.1, its LevelDB in FOLDER, for the one user in SECRET ("name:password").
 //   node couchdb.js PORT FOLDER SECRET      (port 0: any); prints {"port": ...} when it listens
-// Of `_replicator` it has what starts and stops continuous pulls: PUT, GET and DELETE of a document.
+// Of `_replicator` it has what starts, lists and stops continuous pulls; its user is an administrator, with nothing to set.
 'use strict'
 const { createHash, timingSafeEqual } = require('node:crypto')
-const { subscribe } = require('node:diagnostics_channel')
 const { readFileSync } = require('node:fs')
 const { basename, join } = require('node:path')
 const express = require('express')
@@ -15,13 +14,7 @@ const Local = pouchdb.defaults({ prefix: join(folder, '/') })
 const digest = text => createHash('sha256').update(text).digest()
 const known = digest(`Basic ${readFileSync(secret).toString('base64')}`)
 
-const sockets = new Set() // only the pulls open connections: what those receive is what replication receives
-let received = 0
-subscribe('net.client.socket', ({ socket }) => {
-  sockets.add(socket)
-  socket.once('close', () => sockets.delete(socket) && (received += socket.bytesRead))
-})
-const pulls = new Map()
+const pulls = new Map() // by the document's id: the document, and what it started
 process.on('unhandledRejection', error => console.error(error.message)) // of a feed whose database was dropped: it must not end the server
 
 const app = express()
@@ -30,20 +23,25 @@ app.use((request, response, next) => timingSafeEqual(digest(request.get('Authori
   : response.status(401).json({ error: 'unauthorized', reason: 'Name or password is incorrect.' }))
 app.get('/', (_, response) => response.json(
   { vendor: { name: 'PouchDB' }, version: pouchdb.version, node: process.version, stand_in: true }))
-app.get('/_received', (_, response) =>
-  response.json({ bytes: [...sockets].reduce((sum, socket) => sum + socket.bytesRead, received) }))
-app.put('/_replicator', (_, response) => response.status(412).json({ error: 'file_exists' }))
+app.get('/_session', (_, response) => response.json({ ok: true, userCtx: { name: 'benchbook', roles: ['_admin'] } }))
+app.use(['/_node', '/_scheduler'], (_, response) => response.status(404).json({ error: 'not_found', reason: 'missing' }))
+app.route('/_replicator')
+  .get((_, response) => response.json({ db_name: '_replicator' }))
+  .put((_, response) => response.status(412).json({ error: 'file_exists' }))
+app.get('/_replicator/_all_docs', (_, response) =>
+  response.json({ rows: [...pulls.values()].map(({ doc }) => ({ id: doc._id, doc })) }))
 app.route('/_replicator/:id')
   .get(({ params: { id } }, response) => pulls.has(id)
-    ? response.json({ _id: id, _rev: '1-0' })
+    ? response.json(pulls.get(id).doc)
     : response.status(404).json({ error: 'not_found', reason: 'missing' }))
-  .put(express.json(), ({ params: { id }, body: { source, target } }, response) => {
+  .put(express.json(), ({ params: { id }, body }, response) => {
     const options = { live: true, retry: true, back_off_function: () => 500, batch_size: 50 } // requests wait for a batch
-    pulls.set(id, new Local(basename(target)).replicate.from(source, options).on('error', console.error))
+    const pull = new Local(basename(body.target)).replicate.from(body.source, options).on('error', console.error)
+    pulls.set(id, { doc: { ...body, _id: id, _rev: '1-0' }, pull })
     response.status(201).json({ ok: true })
   })
   .delete(({ params: { id } }, response) => {
-    const pull = pulls.get(id)
+    const { pull } = pulls.get(id) ?? {}
     if (!pulls.delete(id)) return response.status(404).json({ error: 'not_found', reason: 'missing' })
     const ended = () => response.json({ ok: true }) // at once, where its database was dropped or refused it before
     pull.cancel()

@@ -55,6 +55,7 @@ def open(
     durability: Durability = "default",
     constraints: bool = True,
     index: tuple[str, ...] = (),
+    counted: bool = False,
 ) -> Engine:
     """Return an engine that is connected to the deployment's nodes, with `Options`; a context manager that closes it.
 
@@ -64,7 +65,7 @@ def open(
     adapter = load(name)
     if deployment.product != adapter.product:
         raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
-    return adapter(deployment, Options(durability, constraints, index))
+    return adapter(deployment, Options(durability, constraints, index, counted))
 
 
 def reserve(deployment: Deployment) -> None:

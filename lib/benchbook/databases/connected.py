@@ -95,6 +95,10 @@ class Namespace(ABC):
         """Set the server to what `before` returned."""
         assert not before
 
+    def store(self, name: str) -> str:
+        """Return the store that something of that name in it belongs to."""
+        return name
+
     def check(self, where: str) -> None:
         """Raise `OccupiedError` where something is there and no marker."""
         if self.marker() is None and (found := sorted(self.contents())):
@@ -114,8 +118,8 @@ class Namespace(ABC):
             marker = Marker(now, made=not self.exists(), before=self.before())
             self.mark(marker)
         if new := tuple(store for store in stores if store not in marker.stores):
-            there = {name.casefold() for name in (MARKER, *self.contents())}
-            if foreign := [store for store in new if store.casefold() in there]:
+            there = {self.store(name).casefold(): name for name in (MARKER, *self.contents())}
+            if foreign := [there[store.casefold()] for store in new if store.casefold() in there]:
                 raise OccupiedError(
                     f"{where}: in {self.title}, which is this suite's, {', '.join(foreign)} is not: drop or rename it"
                 )

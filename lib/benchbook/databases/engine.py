@@ -68,6 +68,7 @@ class Options:
     durability: Durability = "default"  # when a write counts as done; each adapter says what it makes of it
     constraints: bool = True  # False: without foreign key and NOT NULL (not without the key: updates would scan)
     index: tuple[str, ...] = ()  # fields with an index, where the schema has them
+    counted: bool = False  # the bytes that a replica receives are, also where that takes a proxy on their way
 
 
 @dataclass(frozen=True)
@@ -128,14 +129,20 @@ class Engine(ABC):
         self.options = options
         self.replicated = any(node.role == "replica" for node in deployment.nodes)
         alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
-        stood_in = self.stand_in_lacks if any(node.stand_in for node in deployment.nodes) else self.server_lacks
+        urls = {node.role: node.url for node in deployment.nodes}
+        lacks = self.lacks_on(urls, any(node.stand_in for node in deployment.nodes))
         versions = [node.version for node in deployment.nodes]
         old = {gap: why for gap, (end, why) in self.since.items() if any(older(version, end) for version in versions)}
-        self.gaps: Mapping[str, str] = {**old, **self.lacks, **alone, **stood_in}
+        self.gaps: Mapping[str, str] = {**old, **alone, **lacks}
         if not options.constraints:
             self._has("constraints")
         if options.durability != "default":
             self._has("durability")
+
+    @classmethod
+    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+        """Return the gaps on servers at these addresses, none where they are started here."""
+        return {**cls.lacks, **(cls.stand_in_lacks if stand_in else cls.server_lacks)}
 
     @property
     def where(self) -> str:

@@ -32,6 +32,7 @@ from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record
+from benchbook.servers import address
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
 from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
 
@@ -94,12 +95,14 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     nor are bytes that the engine declares it cannot count on that server.
     """
     owed = set(TIMES)
-    found = servers.find(servers.product_of(parameters.engine), parameters.topology)
-    if not (isinstance(found, servers.Found) and found.source == "address"):
+    place = deployment(parameters)
+    found = servers.find(*place)
+    given = isinstance(found, servers.Found) and found.source == "address"
+    if not given:
         owed |= PROCESSES
-    engine = databases.load(parameters.engine)
-    real = isinstance(found, servers.Found) and not found.stand_in
-    if "bytes_received" not in {**engine.lacks, **(engine.server_lacks if real else {})}:
+    urls = (address.given(*place) if given else None) or {}
+    stand_in = isinstance(found, servers.Found) and found.stand_in
+    if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
         owed.add(BYTES)
     return {("insert", *one) for one in owed}
 
@@ -116,7 +119,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
     data = modelled(source, parameters.model)
     rows = Rows()
-    with opened(parameters.engine, parameters.topology, durability=parameters.durability) as store:
+    with opened(parameters.engine, parameters.topology, durability=parameters.durability, counted=True) as store:
         columns = store.columns(source) | {
             "topology": parameters.topology,
             "model": parameters.model,

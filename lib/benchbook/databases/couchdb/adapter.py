@@ -7,7 +7,9 @@ date when it is read, so the first ``find`` after writes does that.
 
 Durability is the server's: CouchDB, from 3 on, syncs every commit before it answers; its stand-in leaves that to the
 operating system (LevelDB without sync). Replication is CouchDB's own, a continuous pull by the replica, set up by
-`create` for each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well.
+`create` for each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well. CouchDB
+keeps pulls over restarts, and they cost both nodes: they end with the engine that made them, or before the next begins.
+No node counts what pulls receive: where that is asked for, the replica's go through a proxy that does.
 
 How far the replica has come is known exactly, by every document's revision. What it is due to have is known from the
 answers to the writes, each of which states the new revision (a deletion is one too): the primary is not asked, so that
@@ -19,7 +21,9 @@ has come, and what it has at last it had all that time.
 import re
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import closing, suppress
 from typing import Any, ClassVar, Final
+from urllib.parse import parse_qs, urlsplit
 
 import orjson
 from typing_extensions import override
@@ -29,6 +33,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, TimeoutError
 from benchbook import registry
 from benchbook.databases.connected import Connected, Marker, Namespace
 from benchbook.databases.couchdb.http import AnswerError, Database, Document, HTTPNode
+from benchbook.databases.couchdb.namespace import PREFIX, Databases, new_name
 from benchbook.databases.engine import (
     CATCH_UP_S,
     PATIENCE_S,
@@ -43,67 +48,17 @@ from benchbook.databases.engine import (
 from benchbook.datasets import Dataset
 from benchbook.deployment import Node, Role, Topology
 from benchbook.schemas import Record, Schema
+from benchbook.servers.address import others
+from benchbook.servers.proxy import CountingProxy, counting_proxy
 
-_PREFIX: Final = "benchbook-"
-_MARKER: Final = f"{_PREFIX}marker"
 _MISSING: Final = "no such document"
-
-
-class _Databases(Namespace):
-    """Databases by their names' beginning; a pull is the document of ``_replicator`` that goes by its database's name.
-
-    The marker is the only document of a database of its own.
-    """
-
-    title = f"what is called {_PREFIX}…"
-
-    def __init__(self, session: HTTPNode) -> None:
-        super().__init__(session)
-        self._ask = session.ask
-
-    def marker(self) -> Marker | None:
-        found = self._ask("GET", f"/{_MARKER}/marker", none=(404,))
-        return Marker.from_json(found["marker"]) if found else None
-
-    def exists(self) -> bool:
-        return False  # names are there by themselves
-
-    def contents(self) -> list[str]:
-        names = [*self._ask("GET", "/_all_dbs"), *self._pulls()]
-        return [name for name in dict.fromkeys(names) if name.startswith(_PREFIX) and name != _MARKER]
-
-    def mark(self, marker: Marker) -> None:
-        self._ask("PUT", f"/{_MARKER}", none=(412,))
-        there = self._ask("GET", f"/{_MARKER}/marker", none=(404,))
-        revision = {"_rev": there["_rev"]} if there else {}
-        self._ask("PUT", f"/{_MARKER}/marker", {**revision, "marker": marker.to_json()})
-
-    def drop(self, stores: Sequence[str]) -> None:
-        for name in stores:
-            self.stop_pull(name)
-            self._ask("DELETE", f"/{name}", none=(404,))
-
-    def unmark(self, marker: Marker) -> None:
-        self._ask("DELETE", f"/{_MARKER}")
-
-    def stop_pull(self, database: str) -> None:
-        """Delete the pull into a database, if there is one."""
-        if there := self._ask("GET", f"/_replicator/{database}", none=(404,)):
-            self._ask("DELETE", f"/_replicator/{database}?rev={there['_rev']}")
-
-    def before(self) -> dict[str, Any]:
-        # the first replication makes the database of replications
-        return {"replicator": self._ask("GET", "/_replicator", none=(404,)) is not None}
-
-    def restore(self, before: Mapping[str, Any]) -> None:
-        # made for us, and used by nobody else
-        if not before["replicator"] and self.before()["replicator"] and not self._pulls():
-            self._ask("DELETE", "/_replicator")
-
-    def _pulls(self) -> list[str]:
-        rows = (self._ask("GET", "/_replicator/_all_docs", none=(404,)) or {}).get("rows", [])
-        return [row["id"] for row in rows if not row["id"].startswith("_design/")]
-
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
+_FAR: Final = (
+    "CouchDB counts no bytes, and the proxy that does listens on this machine's loopback: it takes nodes that run here,"
+    " with 127.0.0.1 in their addresses and no ?peer="
+)
+_CLOSE_S: Final = 1.0
+"""How long a node may take to answer when an engine is closed."""
 
 Position = Sequence[str]
 """The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
@@ -114,13 +69,20 @@ _WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
 }
 """From where to where each topology's pulls go."""
 
+_LIMIT_B: Final = 8_000_000
+"""The largest document that CouchDB takes by default, from 3.0 on."""
+_LARGE_B: Final = 18 << 20
+"""Of a document that holds a text of 17 MB."""
+
 _POLL_S: Final = 0.01
 _PART: Final = 500
 """Documents that the replica is asked for at once."""
 
 
 class _Replication:
-    """A fresh database on the nodes of a topology, and the pulls between them; what was of that name is dropped.
+    """A new database of a store on a topology's nodes, and the pulls between them, which have begun after `begin`.
+
+    `addresses` are those from which the nodes pull.
 
     Attributes
     ----------
@@ -131,20 +93,34 @@ class _Replication:
         How long before it returned that was: what it took to ask for every revision.
     """
 
-    def __init__(self, nodes: Mapping[Role, HTTPNode], topology: Topology, database: str) -> None:
+    def __init__(
+        self, nodes: Mapping[Role, HTTPNode], addresses: Mapping[Role, str], topology: Topology, store: str
+    ) -> None:
         self.resolution_ns = 0.0
         self.proof_ns = 0
+        self.database = new_name(store)
         self._due: dict[str, str] = {}
+        self._nodes = nodes
         self._replica = nodes.get("replica", nodes["primary"])
-        self._database = database
+        self._ways = _WAYS.get(topology, ())
         for node in nodes.values():
-            _Databases(node).stop_pull(database)
-        for node in nodes.values():
-            node.ask("DELETE", f"/{database}", none=(404,))
-            node.ask("PUT", f"/{database}")
-        for source, target in _WAYS.get(topology, ()):
-            _start_pull(nodes[source], nodes[target], database)
-            _await_pull(nodes[source], nodes[target], f"/{database}/_design/from-{source}")
+            node.ask("PUT", f"/{self.database}")
+        for source, target in self._ways:
+            nodes[source].ask("PUT", self._mark(source), {})
+            Databases(nodes[target]).pull(self.database, addresses[source], nodes[target].peer)
+
+    def begin(self) -> None:
+        """Wait until a mark has gone each way: a server may take seconds to begin."""
+        deadline = time.monotonic() + CATCH_UP_S
+        for source, target in self._ways:
+            while self._nodes[target].ask("GET", self._mark(source), none=(404,)) is None:
+                if time.monotonic() > deadline:
+                    names = f"{self._nodes[target].name} did not begin to follow {self._nodes[source].name}"
+                    raise EngineError(f"{names} in {CATCH_UP_S:g} s (/{self.database})")
+                time.sleep(_POLL_S)
+
+    def _mark(self, source: Role) -> str:
+        return f"/{self.database}/_design/from-{source}"
 
     def wrote(self, *answers: Mapping[str, Any]) -> None:
         """Note what the primary answered to documents' writing."""
@@ -203,23 +179,13 @@ class _Replication:
         """Return the replica's answer, if it comes before `deadline` (s, monotonic)."""
         if (left := deadline - time.monotonic()) <= 0:
             raise TimeoutError
-        return self._replica.ask(method, f"/{self._database}{path}", content, timeout_s=left)
+        return self._replica.ask(method, f"/{self.database}{path}", content, timeout_s=left)
 
 
-def _start_pull(source: HTTPNode, target: HTTPNode, database: str) -> None:
-    target.ask("PUT", "/_replicator", none=(412,))
-    ends = {"source": f"{source.peer}/{database}", "target": f"{target.peer}/{database}"}
-    target.ask("PUT", f"/_replicator/{database}", {**ends, "continuous": True})
-
-
-def _await_pull(source: HTTPNode, target: HTTPNode, mark: str) -> None:
-    """Wait until a mark has gone from one node to the other: a server may take seconds to begin."""
-    source.ask("PUT", mark, {})
-    deadline = time.monotonic() + CATCH_UP_S
-    while target.ask("GET", mark, none=(404,)) is None:
-        if time.monotonic() > deadline:
-            raise EngineError(f"{target.name} did not begin to follow {source.name} in {CATCH_UP_S:g} s ({mark})")
-        time.sleep(_POLL_S)
+def _takes_large_records(node: Node, session: HTTPNode) -> bool:
+    """Return whether a node takes records of more than 16 MB: its stand-in does, CouchDB when it is told so."""
+    limit = int(session.setting("couchdb", "max_document_size") or _LIMIT_B)
+    return node.stand_in or limit > _LARGE_B
 
 
 class CouchDB(Connected):
@@ -227,7 +193,7 @@ class CouchDB(Connected):
 
     name = "couchdb"
     product = "couchdb"
-    namespace = _Databases
+    namespace = Databases
     model = "document"
     driver = f"urllib3 {urllib3_version}"
     raises = (AnswerError, HTTPError, orjson.JSONEncodeError)
@@ -240,10 +206,22 @@ class CouchDB(Connected):
     lacks: ClassVar[Mapping[str, str]] = {
         **registry.product("couchdb").lacks,
         "constraints": "CouchDB knows neither foreign key nor NOT NULL",
-        "large_integers": "JavaScript, in CouchDB's views and its stand-in, rounds integers beyond 2^53",
         "read_only_replica": "every CouchDB node takes writes, whichever it follows",
     }
-    server_lacks: ClassVar[Mapping[str, str]] = {"bytes_received": "CouchDB counts no bytes; its stand-in does"}
+    stand_in_lacks: ClassVar[Mapping[str, str]] = {
+        "large_integers": "its stand-in is JavaScript: integers beyond 2^53, which it would round, are refused"
+    }
+    server_lacks: ClassVar[Mapping[str, str]] = {
+        "doubles": "CouchDB (3.5) reads 5e-324 as 0",
+        "large_records": "CouchDB takes documents of 8,000,000 bytes unless it is told otherwise (max_document_size)",
+    }
+
+    @classmethod
+    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+        """Return the gaps: bytes are counted where a server that is told 127.0.0.1 finds this machine."""
+        primary = urlsplit(urls.get("primary", "//127.0.0.1"))
+        near = primary.hostname in _LOOPBACK and "peer" not in parse_qs(primary.query)
+        return {**super().lacks_on(urls, stand_in), **({} if near else {"bytes_received": _FAR})}
 
     @override
     def insert(self, record: Record) -> None:
@@ -298,32 +276,81 @@ class CouchDB(Connected):
         self.wait_resolution_ns, self.wait_proof_ns = self._replication.resolution_ns, self._replication.proof_ns
         return caught_up
 
+    def _connect(self) -> None:
+        self._proxy: CountingProxy | None = None
+        self._replications: dict[str, _Replication] = {}
+        super()._connect()
+        if all(map(_takes_large_records, self.deployment.nodes, self._sessions.values())):
+            self.gaps = {name: why for name, why in self.gaps.items() if name != "large_records"}
+        if self.options.counted and self.replicated and "bytes_received" not in self.gaps:
+            at = urlsplit(self.deployment.node().url)
+            port = at.port or (443 if at.scheme == "https" else 80)
+            self._proxy = self._closing.enter_context(counting_proxy(at.hostname or "", port))
+        self._closing.callback(self._end_pulls)
+
     def _session(self, node: Node) -> HTTPNode:
-        session = self._kept(HTTPNode(node.url))
-        session.ask("GET", "/", timeout_s=PATIENCE_S)
+        session = self._kept(HTTPNode(node.url, large_integers=not node.stand_in))
+        session.check(PATIENCE_S)
         return session
 
+    def reserve(self) -> None:
+        """End all pulls of the suite's first, those that a killed run left on the other given servers too."""
+        self._stop_pulls()
+        if self.deployment.topology == "single":
+            for url in others(self.product, self.deployment.node().url):
+                with closing(HTTPNode(url)) as node:
+                    Databases(node).release()
+        super().reserve()
+
     def release(self) -> None:
-        """Stop all pulls before a database that one reads goes."""
-        for databases in map(_Databases, self._sessions.values()):
-            for store in marker.stores if (marker := databases.marker()) else ():
-                databases.stop_pull(store)
+        """End all pulls before a database that one reads goes."""
+        self._stop_pulls()
         super().release()
+
+    def _stop_pulls(self) -> None:
+        for databases in map(Databases, self._sessions.values()):
+            databases.stop(marker.stores if (marker := databases.marker()) else ())
+
+    def _end_pulls(self) -> None:
+        """End the engine's own pulls; those on a server that does not answer are marked, and the next run's to end."""
+        names = [replication.database for replication in self._replications.values()]
+        for _, target in _WAYS.get(self.deployment.topology, ()) if names else ():
+            with suppress(AnswerError, HTTPError, EngineError):
+                Databases(self._sessions[target], _CLOSE_S).stop(names)
 
     def _own(self) -> list[Namespace]:
         return list(self._namespaces().values())
 
     def _store(self, schema: Schema) -> str:
-        return _PREFIX + re.sub("[^a-z0-9]", "_", schema.name.lower())
+        return PREFIX + re.sub("[^a-z0-9]", "_", schema.name.lower())
 
     def _follow_release(self) -> None:
         """Wait for nothing: each node has been released by itself."""
 
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Drop all that is the suite's, and make new databases, replicated anew, on every node."""
+        nodes = self._sessions
+        addresses: dict[Role, str] = {role: node.peer for role, node in nodes.items()}
+        if self._proxy:
+            addresses["primary"] = nodes["primary"].through(self._proxy.address)
+        self._replications = {}
+        spaces = [Databases(node) for node in nodes.values()]
+        for each in spaces:
+            each.stop(marker.stores)
+        for each in spaces:
+            each.drop(marker.stores)
+            if self.replicated:
+                each.prepare()
+        for one in reversed(schemas):
+            replication = _Replication(nodes, addresses, self.deployment.topology, self._store(one))
+            self._replications[one.name] = replication
+
     def _begin(self, schema: Schema) -> None:
-        """Make a fresh database on every node, replicated anew, the current one."""
-        name = self._store(schema)
-        self._replication = _Replication(self._sessions, self.deployment.topology, name)
+        """Make a schema's new database the current one, once it is followed."""
+        self._replication = self._replications[schema.name]
+        self._replication.begin()
         self._wrote = self._replication.wrote
+        name = self._replication.database
         self._databases = {role: Database(node, name) for role, node in self._sessions.items()}
         self._database = self._databases["primary"]
         self._restore = TypeDecoder(schema)
@@ -336,11 +363,11 @@ class CouchDB(Connected):
         self._follow()  # each database has a replication of its own
 
     def _received(self) -> list[Counter]:
-        """Return what the stand-in's pulls received."""
-        node = self._sessions["replica"]
-        source = "the stand-in's replication sockets (HTTP, headers too)"
-        counter = Counter("bytes_received", lambda: float(node.ask("GET", "/_received")["bytes"]), source, 1.0)
-        return [] if "bytes_received" in self.gaps else [counter]
+        """Return what the replica's pulls received, where that was asked for and can be counted."""
+        if self._proxy is None:
+            return []
+        count = self._proxy.received
+        return [Counter("bytes_received", lambda: float(count()), "a proxy of its pulls (HTTP, headers too)", 1.0)]
 
     def _write(self, documents: Sequence[Record]) -> int:
         self._wrote(*self._database.write(documents))

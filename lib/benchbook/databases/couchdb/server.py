@@ -5,15 +5,20 @@ a database's: an engine's `create` sets it up, in both directions when the topol
 """
 
 import secrets
-from contextlib import closing
+from collections.abc import Sequence
+from contextlib import ExitStack, closing, suppress
 from pathlib import Path
+from socket import getaddrinfo
 from typing import Any
+from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
 from benchbook.databases.couchdb.http import AnswerError, HTTPNode
+from benchbook.databases.couchdb.namespace import Databases
 from benchbook.databases.engine import PATIENCE_S
 from benchbook.deployment import Role, Topology
+from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import Command, Fleet, Server
 from benchbook.servers.programs import Found
@@ -44,6 +49,8 @@ def ask(url: str) -> Answer:
     try:
         with closing(HTTPNode(url)) as node:
             welcome = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
+            if "couchdb" in welcome:  # which welcomes anybody
+                node.check(PATIENCE_S)
     except AnswerError as error:
         refused = error.status in (401, 403)
         why = f"Authentication failed: {error.reason}" if refused else f"no CouchDB: it answers {error.status}"
@@ -53,6 +60,33 @@ def ask(url: str) -> Answer:
     if "couchdb" not in welcome and not welcome.get("stand_in"):
         raise ConnectionError("no CouchDB: it does not say that it is")
     return _answer(welcome)
+
+
+def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
+    """Return what replicates from the server at `url`, or into it, and on which node: there or on one of the others.
+
+    A server knows what it replicates itself, and not who reads from it. The suite's own pulls are left out: they end
+    before a cell begins. `ConnectionError` when one of the nodes does not tell.
+    """
+    try:
+        with ExitStack() as stack:
+            node, *rest = [stack.enter_context(closing(HTTPNode(each))) for each in (url, *others)]
+            own = [(node, one) for one in Databases(node, PATIENCE_S).others()]
+            places = _places(f"//{node.name}") | _places(node.peer)
+            theirs = [(each, one) for each in rest for one in Databases(each, PATIENCE_S).others()]
+            near = [(each, one) for each, one in theirs if places & (_places(one.source) | _places(one.target))]
+    except (AnswerError, HTTPError) as error:
+        raise ConnectionError(str(error)) from None
+    return tuple(f"{shown(one.target)} (from {shown(one.source)}, {one.name!r} on {at.name})" for at, one in own + near)
+
+
+def _places(url: str) -> set[tuple[str, int | None]]:
+    """Return an address's host and port, the host by its name and by its addresses."""
+    parts = urlsplit(url)
+    with suppress(OSError):
+        found = {str(place[0]) for *_, place in getaddrinfo(parts.hostname, None)}
+        return {(host, parts.port) for host in (parts.hostname or "", *found)}
+    return {(parts.hostname or "", parts.port)}
 
 
 def _command(fleet: Fleet, found: Found, role: Role, secret: Path) -> Command:
