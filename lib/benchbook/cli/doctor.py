@@ -3,6 +3,8 @@
 import argparse
 import platform
 import sys
+from collections.abc import Callable
+from functools import cache
 from typing import Any
 
 from benchbook import cli, databases, folders, lanes, servers
@@ -13,7 +15,8 @@ from benchbook.registry import untested
 
 def main(asked: argparse.Namespace) -> int:
     """Print what can run here; 3 when no server and no study can."""
-    found = [_engine(name) for name in databases.NAMES]
+    ask = cache(_servers)  # of a product several engines run on
+    found = [_engine(name, ask) for name in databases.NAMES]
     if asked.json:
         print(output.as_json(found))
     else:
@@ -26,8 +29,8 @@ def main(asked: argparse.Namespace) -> int:
     return cli.DONE if any(row["available"] for row in found) else cli.NOTHING_RUNS
 
 
-def _engine(name: str) -> dict[str, Any]:
-    """Return whether an engine can run: its driver imports, and its server is found, or a pair of them if no single."""
+def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, Any]:
+    """Return whether an engine can run: its driver imports, and its servers are found."""
     row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
     try:
         databases.load(name)
@@ -36,12 +39,19 @@ def _engine(name: str) -> dict[str, Any]:
     product = servers.product_of(name)
     if product == "none":
         return {**row, "available": True, "why": None}
-    single = servers.find(product)
-    server = servers.find(product, "replicated") if isinstance(single, servers.Missing) else single
-    if isinstance(server, servers.Found):
+    server, why = ask(product)
+    if server is not None:
         row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
-    why = single.why if isinstance(single, servers.Missing) else ""
     return {**row, "why": "; ".join(filter(None, (_unproven(name), why))) or None}
+
+
+def _servers(product: str) -> tuple[servers.Found | None, str]:
+    """Return a product's single server, else its pair, else None, and why it has no single one."""
+    single = servers.find(product)
+    if isinstance(single, servers.Found):
+        return single, ""
+    pair = servers.find(product, "replicated")
+    return (pair if isinstance(pair, servers.Found) else None), single.why
 
 
 def _unproven(engine: str) -> str:
