@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from benchbook import cli, evidence, grid, results, studies
 from benchbook.evidence.claims import Claim, published_ratio
-from benchbook.evidence.judge import VERDICTS, Effect, judge, together
+from benchbook.evidence.judge import VERDICTS, Effect, judge, together, weakest
 from benchbook.results import OBSERVATIONS, typed
 
 ROOT = Path(__file__).parents[1]
@@ -355,6 +355,22 @@ def test_a_ranking_is_judged_by_its_smallest_lead(times: Any, claimed: Any, expe
     found = verdict(stated, *ranked(*times))
     assert found["verdict"] == expected
     assert "of resamples of the blocks" in found["why"]
+
+
+def test_a_ranking_is_contradicted_by_one_lead_whatever_another_would_be() -> None:
+    stated = claim(compare="rank", among={"engine": [A, B, C]}, claimed={"first": A})
+    once = measured([9e6], engine=C)  # one block: of its lead nothing is known
+    found = verdict(stated, *pair(2.0), once)
+    assert found["verdict"] == "contradicted"
+    assert "of another lead nothing is known" in found["why"]
+    assert verdict(stated, *pair(0.5), once)["verdict"] == "inconclusive"
+
+
+def test_the_smallest_lead_has_no_low_end_beside_one_of_which_nothing_is_known() -> None:
+    unknown = Effect(reason="cannot test")
+    found = weakest([Effect(0.5, 0.4, 0.6), unknown, Effect(0.8, 0.7, 0.9)])
+    assert (found.ratio, found.low, found.high) == (0.5, 0.0, 0.6)
+    assert weakest([Effect(2.0, 1.5, 3.0), unknown]) == unknown
 
 
 def test_a_ranking_goes_without_what_did_not_run_and_without_stand_ins() -> None:

@@ -107,12 +107,17 @@ def weakest(effects: Sequence[Effect]) -> Effect:
     """Return a ranking's smallest lead, from the smallest low end to the smallest high end of all leads' intervals.
 
     The smallest lead is above 1 exactly when every lead is, and below when any is. Where some leads are differences
-    only, the smallest of them stands when all the ratios are above 1.
+    only, the smallest of them stands when all the ratios are above 1. A lead of which nothing is known may be as small
+    as any: then the smallest is known from one that lies below 1, and has no low end.
     """
     ratios = [one for one in effects if one.low <= one.high]
     others = [one for one in effects if one not in ratios]
     if unknown := [one for one in others if one.difference[1] != one.difference[1]]:
-        return unknown[0]
+        below = [one for one in ratios if one.high < 1]
+        if not below:
+            return unknown[0]
+        reason = f"of another lead nothing is known: {unknown[0].reason}"
+        return replace(min(below, key=lambda one: one.high), low=0.0, reason=reason)
     if others and all(one.low > 1 for one in ratios):
         return min(others, key=lambda one: one.difference[1])
     least = min(ratios, key=lambda one: one.ratio)
