@@ -180,6 +180,24 @@ def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
     assert [claim.id for study in SLUGS for claim in evidence.claims(study)] == ids
 
 
+def test_the_claims_over_products_are_the_rankings_of_crud() -> None:
+    before = {"mongodb-before-relational": 4, "couchbase-before-relational": 4}
+    writes = before | {"couchdb-first": 6}
+    deletes = writes | {"order-of-documents": 3}
+    selects = before | {"couchdb-before-relational": 4, "mongodb-first": 6}
+    over = {
+        "insert": writes,
+        "insert-replicated": writes,
+        "update": writes | {"postgresql-last": 6},
+        "update-replicated": writes,
+        "delete": deletes | {"sqlserver-first-of-relational": 3},
+        "delete-replicated": deletes | {"sqlserver-last-of-relational": 3},
+        "select": selects,
+    }
+    found = {one.id: len(one.products) for one in evidence.claims() if not isinstance(one, Untestable) and one.products}
+    assert found == {f"crud.{verb}.{name}": count for verb, named in over.items() for name, count in named.items()}
+
+
 def test_what_a_study_delivers_does_not_hang_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:
     for topology in ("replicated", "bidirectional"):
         engine = "couchdb" if topology == "bidirectional" else "mongodb"

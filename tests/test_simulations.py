@@ -113,6 +113,17 @@ def test_a_claim_of_several_contrasts_is_seldom_contradicted_by_chance_in_one_of
     assert table["verdict"].isin(HOLDS).mean() <= 0.025
 
 
+def test_a_claim_over_products_is_seldom_contradicted_by_chance_in_one_of_them() -> None:
+    """One that contradicts is enough; at 95 % each, some 7 % would be."""
+    each = {"engine": [A, B, C]}
+    grows = claim(compare="trend", over={"n": list(SIZES[:2])}, per_item=True, each=each, claimed="more", margin=1.0001)
+    times = {(engine, n, "a"): 1e3 * n for engine in each["engine"] for n in SIZES[:2]}
+    table = judged(grows, times, seed=11)
+    assert 0.01 <= (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
+    held = judged(grows, {side: time * (3.0 if side[1] == SIZES[1] else 1.0) for side, time in times.items()}, seed=12)
+    assert (held["verdict"] == "reproduced").mean() > 0.9
+
+
 def test_a_ranking_is_seldom_seen_where_there_is_none_and_often_where_there_is_one() -> None:
     first = claim(compare="rank", among={"engine": [A, B, C]}, claimed={"first": B})
     none = judged(first, {(engine, 1000, "a"): 1e6 for engine in (A, B, C)}, seed=9)

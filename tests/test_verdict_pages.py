@@ -9,6 +9,7 @@ import pytest
 import constructed
 from benchbook import evidence
 from benchbook.evidence import Evidence
+from benchbook.evidence.judge import VERDICTS
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots import verdicts
 from benchbook.report import reference, show, words
@@ -17,16 +18,20 @@ from benchbook.studies import SLUGS
 ROW = {
     "id": "crud.one", "study": "crud", "says": "A takes <longer> than B.", "where": "Table II", "compare": "ratio",
     "claimed": "more", "margin": 1.1, "host": "h", "lane": "python", "verdict": "reproduced",
-    "judged": 2, "contrasts": 3,
+    "products_judged": 0, "products": 0, "products_missing": "", "judged": 2, "contrasts": 3,
     "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
     "published_source": "Table II", "blocks": 3, "untrusted": False, "why": "2.00 (1.50 to any more) in 3 blocks",
 }  # fmt: skip
 
+IN_PART = {
+    "verdict": "reproduced in part", "wording": "reproduced among 2 of the 4 products", "products_judged": 2,
+    "products": 4, "products_missing": "SQL Server and MySQL (tables) did not run",
+}  # fmt: skip
 ABSENT = [{"contrast": f"n={n}", "verdict": verdicts.NOT_TESTABLE, "why": "did not run"} for n in (1, 10)]
 
 
 def table(*rows: dict[str, object]) -> pd.DataFrame:
-    return pd.DataFrame([ROW | row for row in rows])
+    return pd.DataFrame([ROW | {"wording": row.get("verdict", ROW["verdict"])} | row for row in rows])
 
 
 @pytest.fixture(scope="module")
@@ -89,6 +94,29 @@ def test_a_mark_beyond_the_scale_is_an_arrow_and_what_has_no_ratio_has_none():
     assert ">" in {line.get_marker() for line in axes.lines}
     assert "inconclusive †" in {text.get_text() for text in axes.texts}
     assert axes.get_xlim()[1] < 5000
+
+
+def test_every_verdict_has_its_mark_and_its_meaning():
+    assert [*verdicts.LOOKS, verdicts.NOT_TESTABLE] == list(VERDICTS)
+    assert [*words.MEANINGS, verdicts.NOT_TESTABLE] == list(VERDICTS)
+
+
+def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others():
+    row = verdicts.DrawnClaim("so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, "2 of 4 products")
+    figure = verdicts.draw([row], "crud", [], "nothing")
+    assert {"reproduced", "2 of 4 products"} <= {text.get_text() for text in figure.axes[0].texts}
+    assert "reproduced in part" in {text.get_text() for text in figure.legends[0].get_texts()}
+    rows = table(IN_PART)
+    document = lxml.html.fragment_fromstring(show.claims(rows, table({}, {})).data, create_parent="div")
+    (cell,) = document.find_class("reproduced-in-part")
+    assert cell.text_content() == IN_PART["wording"]
+    assert document.xpath("//summary")[0].text_content() == f"2 contrasts: 2 reproduced; {IN_PART['products_missing']}"
+    assert f"| {IN_PART['wording']} |" in reference.page("quick", rows, pd.DataFrame())
+    both = table(IN_PART, {"id": "crud.two"})
+    assert "**1 reproduced** (" in words.verdicts(both)
+    assert "**1 reproduced in part** (" in words.verdicts(both)
+    assert words.study_verdicts(both) == "**2 claims**: 1 reproduced, 1 reproduced in part."
+    assert verdicts.tallied(both).loc["crud", ["reproduced", "reproduced in part"]].tolist() == [1, 1]
 
 
 def test_ticks_hold_one_and_keep_apart():

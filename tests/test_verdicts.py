@@ -12,7 +12,7 @@ from pydantic import TypeAdapter
 
 from benchbook import cli, evidence, grid, results, studies
 from benchbook.evidence.claims import Claim, published_ratio
-from benchbook.evidence.judge import VERDICTS, Effect, judge, together, weakest
+from benchbook.evidence.judge import NOT_TESTABLE, VERDICTS, Effect, across, judge, together, weakest
 from benchbook.results import OBSERVATIONS, typed
 
 ROOT = Path(__file__).parents[1]
@@ -144,6 +144,22 @@ def test_a_claim_holds_only_if_its_contrasts_do(parts: list[Any], whole: str, mo
 
 
 @pytest.mark.parametrize(
+    ("products", "whole"),
+    [
+        (["reproduced"] * 3, "reproduced"),
+        (["reproduced", "contradicted"], "contradicted"),
+        (["inconclusive", "contradicted", "not testable here"], "contradicted"),
+        (["reproduced", "direction only"], "direction only"),
+        (["reproduced", "inconclusive"], "inconclusive"),
+        (["reproduced", "not testable here"], "reproduced"),
+        (["not testable here"], "not testable here"),
+    ],
+)
+def test_one_product_that_contradicts_is_enough(products: list[Any], whole: str) -> None:
+    assert across(products) == whole
+
+
+@pytest.mark.parametrize(
     ("factor", "claimed", "expected"),
     [
         (1.5, "more", "reproduced"),
@@ -187,13 +203,13 @@ def test_values_that_never_vary_have_an_exact_ratio() -> None:
 def test_a_stand_in_never_supports_a_verdict() -> None:
     couch = measured([9e6, 9.1e6, 9.2e6], engine="couchdb", stand_in=True)
     found = verdict(ratio(a={"engine": "couchdb"}), couch, pair(1)[1])
-    assert (found["verdict"], found["why"]) == ("not testable here", "of couchdb only a stand-in ran")
+    assert (found["verdict"], found["why"]) == ("not testable here", "CouchDB had only a stand-in")
 
 
 def test_an_adapter_that_met_no_server_supports_no_verdict() -> None:
     found = verdict(ratio(a={"engine": "arangodb"}), measured([9e6] * 3, engine="arangodb"), pair(1)[1])
     assert found["verdict"] == "not testable here"
-    assert "the adapter of arangodb is untested" in found["why"]
+    assert found["why"] == "ArangoDB ran through an untested adapter"
 
 
 def test_a_wait_that_ran_out_is_a_bound() -> None:
@@ -357,6 +373,25 @@ def test_a_ranking_is_judged_by_its_smallest_lead(times: Any, claimed: Any, expe
     assert "of resamples of the blocks" in found["why"]
 
 
+def test_a_ranking_goes_without_what_did_not_run_and_without_stand_ins() -> None:
+    stated = claim(compare="rank", among={"engine": ["couchdb", "rethinkdb", A, B]}, claimed={"first": B})
+    couch = measured([1e3] * 4, engine="couchdb", stand_in=True)
+    found = verdict(stated, *pair(2.0), couch)
+    assert of_products(found) == ("reproduced in part", "reproduced among 2 of the 4 products", 2, 4)
+    assert found["products_missing"] == "CouchDB had only a stand-in; RethinkDB did not run"
+    assert found["products_missing"] in found["why"]
+    unnamed = claim(compare="rank", among={"engine": ["couchdb", A, B]}, claimed={"first": "couchdb"})
+    nothing = verdict(unnamed, *pair(2.0), couch)
+    assert of_products(nothing) == (NOT_TESTABLE, NOT_TESTABLE, 0, 3)
+    assert nothing["products_missing"] == nothing["why"] == "CouchDB had only a stand-in"
+
+
+def test_a_ranking_is_contradicted_by_those_present_whatever_is_missing() -> None:
+    found = verdict(claim(compare="rank", among={"engine": [A, B, C]}, claimed={"first": A}), *pair(2.0))
+    assert of_products(found) == ("contradicted", "contradicted", 2, 3)
+    assert found["products_missing"] == "PostgreSQL (JSONB) did not run"
+
+
 def test_a_ranking_is_contradicted_by_one_lead_whatever_another_would_be() -> None:
     stated = claim(compare="rank", among={"engine": [A, B, C]}, claimed={"first": A})
     once = measured([9e6], engine=C)  # one block: of its lead nothing is known
@@ -373,14 +408,106 @@ def test_the_smallest_lead_has_no_low_end_beside_one_of_which_nothing_is_known()
     assert weakest([Effect(2.0, 1.5, 3.0), unknown]) == unknown
 
 
-def test_a_ranking_goes_without_what_did_not_run_and_without_stand_ins() -> None:
-    stated = claim(compare="rank", among={"engine": ["couchdb", "rethinkdb", A, B]}, claimed={"first": B})
-    couch = measured([1e3] * 4, engine="couchdb", stand_in=True)
-    found = verdict(stated, *pair(2.0), couch)
-    assert found["verdict"] == "reproduced"
-    assert "without of couchdb only a stand-in ran, engine=rethinkdb did not run" in found["why"]
-    unnamed = claim(compare="rank", among={"engine": ["couchdb", A, B]}, claimed={"first": "couchdb"})
-    assert verdict(unnamed, *pair(2.0), couch)["verdict"] == "not testable here"
+def test_a_ranking_s_published_lead_is_that_among_the_products_that_ran() -> None:
+    engines = {"mongodb": "MongoDB", A: "PostgreSQL", "sqlserver+relational": "Microsoft SQL Server"}
+    printed = {engine: ["Table IV", name, "1000"] for engine, name in engines.items()}
+    stated = claim(compare="rank", among={"engine": list(engines)}, claimed={"first": B}, published=printed)
+    found = published_ratio(stated, {})  # type: ignore[arg-type]
+    among = published_ratio(stated, {}, (A, B))  # type: ignore[arg-type]
+    assert found.ratio < among.ratio == verdict(stated, *pair(2.0))["published"]
+
+
+def of_products(found: pd.Series) -> tuple[Any, ...]:
+    return tuple(found[["verdict", "wording", "products_judged", "products"]])
+
+
+def replicating(*factors: float, engines: tuple[str, ...] = (A, B, C), **columns: Any) -> list[pd.DataFrame]:
+    """Return what engines take with a replica, so many times what each takes on one node, and the latter."""
+    mood = np.array([1.0, 1.3, 0.8, 1.1])
+    return [
+        measured(list(times * mood), **{"engine": engine, "topology": topology, "metric": metric, **columns})
+        for engine, factor in zip(engines, factors, strict=False)
+        for topology, metric, times in (
+            ("replicated", "elapsed_time", 1e6 * factor * np.array(STEADY)),
+            ("single", "wall_time", 1e6 * np.ones(4)),
+        )
+    ]
+
+
+def in_each(*engines: str, **parts: Any) -> Claim:
+    sides = {"a": {"topology": "replicated"}, "b": {"topology": "single"}}
+    return ratio(**{**sides, "each": {"engine": list(engines or (A, B, C))}, **parts})
+
+
+@pytest.mark.parametrize(
+    ("factors", "expected", "wording"),
+    [
+        ((1.5, 1.6, 1.7), "reproduced", "reproduced"),
+        ((1.5, 1.6), "reproduced in part", "reproduced in 2 of the 3 products"),
+        ((1.5,), "reproduced in part", "reproduced in 1 of the 3 products"),
+        ((1.5, 1.11), "direction only", "direction only in 2 of the 3 products"),
+        ((1.0, 1.0), "equivalent", "equivalent in 2 of the 3 products"),
+        ((1.0, 1.5), "inconclusive", "inconclusive in 2 of the 3 products"),
+        ((1.5, 0.5), "contradicted", "contradicted"),
+        ((1.5, 0.5, 1.5), "contradicted", "contradicted"),
+    ],
+)
+def test_a_claim_over_products_is_judged_on_those_present(factors: Any, expected: str, wording: str) -> None:
+    found = verdict(in_each(), *replicating(*factors))
+    assert of_products(found) == (expected, wording, len(factors), 3)
+    missing = {1: "MongoDB and PostgreSQL (JSONB) did not run", 2: "PostgreSQL (JSONB) did not run", 3: ""}
+    assert found["products_missing"] == missing[len(factors)]
+
+
+def test_a_product_that_ran_on_one_side_alone_through_a_stand_in_or_an_untested_adapter_is_missing() -> None:
+    couch = replicating(1.5, engines=("couchdb",), stand_in=True)
+    arango = replicating(1.5, engines=("arangodb",))
+    found = verdict(in_each(A, B, "couchdb", "arangodb"), *replicating(1.5, 1.6)[:-1], *couch, *arango)
+    assert of_products(found) == ("reproduced in part", "reproduced in 1 of the 4 products", 1, 4)
+    assert found["products_missing"] == (
+        "MongoDB did not run with topology=single; CouchDB had only a stand-in; "
+        "ArangoDB ran through an untested adapter"
+    )
+
+
+def test_a_size_that_did_not_run_is_no_missing_product() -> None:
+    sizes = in_each(A, B, each={"engine": [A, B], "n": [1000, 10000]})
+    found = verdict(sizes, *replicating(1.5, 1.6), *replicating(1.5, n=10000))
+    assert of_products(found) == ("reproduced", "reproduced", 2, 2)
+    assert (found["judged"], found["contrasts"]) == (3, 4)
+    ranking = claim(
+        compare="rank", among={"engine": [A, B, C]}, claimed={"first": B}, each={"n": [1000, 10000, 100000]}
+    )
+    second = measured([3e6 * steady for steady in STEADY], engine=C, n=10000)
+    both = verdict(ranking, *pair(2.0), *pair(2.0, n=10000), second)
+    assert of_products(both) == ("reproduced", "reproduced", 3, 3)
+    apart = verdict(ranking, *pair(2.0), second)
+    assert apart["wording"] == "reproduced among 2 of the 3 products"
+    assert apart["products_missing"] == "PostgreSQL (JSONB) ran in other contrasts only"
+
+
+def test_within_a_product_sizes_are_combined_as_they_are_without_products() -> None:
+    sizes = in_each(A, B, each={"engine": [A, B], "n": [1000, 10000]})
+    mixed = [*replicating(1.5, 1.6), *replicating(0.5, 1.6, n=10000)]
+    assert verdict(sizes, *mixed)["verdict"] == together(["reproduced", "contradicted"]) == "inconclusive"
+
+
+def test_of_most_products_one_that_contradicts_is_not_the_last_word() -> None:
+    assert verdict(in_each(most=True), *replicating(1.5, 1.5, 0.5))["verdict"] == "reproduced"
+    assert verdict(in_each(most=True), *replicating(0.5))["wording"] == "contradicted in 1 of the 3 products"
+
+
+def test_what_no_product_runs_is_named_too() -> None:
+    found = verdict(ratio(a={"engine": "noop"}), *pair(1.5))
+    assert (found["verdict"], found["why"]) == (NOT_TESTABLE, "noop did not run")
+
+
+def test_a_claim_on_one_product_or_its_alternatives_is_over_none() -> None:
+    for stated in (ratio(a={"engine": ["mysql+relational", A]}), in_each(A)):
+        assert (stated.products, verdict(stated, *pair(1.5))["products"]) == ((), 0)
+    assert verdict(in_each(), pair(1.0)[0].iloc[:0])["products_missing"] == (
+        "PostgreSQL (tables), MongoDB and PostgreSQL (JSONB) did not run"
+    )
 
 
 def test_the_papers_ratio_is_known_as_far_as_its_rounding() -> None:
@@ -402,13 +529,35 @@ def test_the_command_prints_each_claim_once_with_its_verdict(
     rows = json.loads(capfd.readouterr().out)
     assert [row["id"] for row in rows] == [one.id for one in evidence.claims()]
     for row in rows:
-        assert {"id", "study", "where", "verdict", "why"} <= set(row)
+        assert {"id", "study", "where", "verdict", "wording", "why"} <= set(row)
         assert row["verdict"] in VERDICTS
+        assert (row["products_judged"], bool(row["products_missing"])) == (0, row["products"] > 0)
         assert row["why"]
     assert cli.main(["claims", "--profile", "smoke"]) == 0
     assert f"claims: {len(rows)}" in capfd.readouterr().out
     assert cli.main(["claims", "--profile", "smoek"]) == 2
     assert "smoek" in capfd.readouterr().err
+
+
+def test_the_command_says_of_how_many_products_and_which_are_missing(
+    results_folder: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
+    monkeypatch.setenv("COLUMNS", "1000")
+    at = {"calls": "single", "durability": "default", "comments_per_article": "all", "article_index": False}
+    monkeypatch.setattr(evidence, "stored_means", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
+    assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
+    found = next(
+        row for row in json.loads(capfd.readouterr().out) if row["id"] == "crud.insert.mongodb-before-relational"
+    )
+    told = {"verdict": "reproduced in part", "wording": "reproduced among 2 of the 4 products"}
+    told |= {"products_judged": 2, "products": 4, "products_missing": "SQL Server and MySQL (tables) did not run"}
+    assert {name: found[name] for name in told} == told
+    assert cli.main(["claims", "--profile", "smoke"]) == 0
+    *lines, counts = capfd.readouterr().out.splitlines()
+    (line,) = (line for line in lines if line.startswith("crud.insert.mongodb-before-relational"))
+    assert told["wording"] in line and told["products_missing"] in line
+    assert "1 reproduced in part" in counts
 
 
 def run_smoke(study: str, blocks: int) -> None:

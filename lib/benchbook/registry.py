@@ -158,10 +158,12 @@ def lacks(engine: str, capability: str) -> bool:
 
 
 def title(engine: str) -> str:
-    """Return an engine's name in print: ``MySQL (tables)``; ``CouchDB``, which keeps data in one way only."""
+    """Return an engine's name in print: ``MySQL (tables)``; ``CouchDB``, which keeps data in one way only; ``noop``."""
     name = parsed(engine)
+    if not (printed := known(engine).title):
+        return engine
     alone = sum(parsed(one).brand == name.brand for one in STORES) == 1
-    return product(name.product).title + (f" ({_MODES.get(name.mode, name.mode)})" if name.mode and not alone else "")
+    return printed + (f" ({_MODES.get(name.mode, name.mode)})" if name.mode and not alone else "")
 
 
 def _folder(product: str) -> str:

@@ -12,6 +12,7 @@ from benchbook.cli import output
 
 NARROW: Final = 100
 """Columns below which a line does not wrap any narrower."""
+_OF_LANES: Final = ("host", "lane", "verdict", "wording", "products_judged", "products_missing", "why")
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -32,7 +33,7 @@ def _one_a_claim(table: pd.DataFrame) -> list[dict[str, Any]]:
     rows = []
     for _, group in table.groupby("id", sort=False):
         first, *others = ({str(name): _plain(value) for name, value in row.items()} for row in group.to_dict("records"))
-        lanes = [{name: row[name] for name in ("host", "lane", "verdict", "why")} for row in others]
+        lanes = [{name: row[name] for name in _OF_LANES} for row in others]
         rows.append({**first, "lanes": lanes})
     return rows
 
@@ -51,7 +52,7 @@ def _text(rows: list[dict[str, Any]]) -> str:
     shown = [
         {
             "claim": row["id"],
-            "verdict": row["verdict"] + (" (untrusted run)" if row["untrusted"] else ""),
+            "verdict": row["wording"] + (" (untrusted run)" if row["untrusted"] else ""),
             "ratio": _ratio(row),
             "published": "" if row["published"] is None else figures(row["published"]),
             "why": row["why"],

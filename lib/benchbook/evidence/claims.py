@@ -114,6 +114,11 @@ class Tested(Stated):
         return set(self.sides())
 
     @property
+    def products(self) -> tuple[str, ...]:
+        """The engines over which the claim is made, where they are several: levels of `each`, or those ranked."""
+        return _several(self.each)
+
+    @property
     def divisor(self) -> float:
         """What the ratio is divided by."""
         return 1.0
@@ -255,6 +260,11 @@ class Rank(Tested):
         first = self.claimed.first is not None
         return [((1, one), (-1, named)) if first else ((1, named), (-1, one)) for one in others]
 
+    @property
+    @override
+    def products(self) -> tuple[str, ...]:
+        return _several(self.among) or super().products
+
     @override
     def needed(self) -> set[str]:
         return set() if self.claimed.order else {str(one) for one in self.claimed.named}
@@ -269,6 +279,12 @@ class Rank(Tested):
 
 
 Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
+
+
+def _several(levels: Mapping[str, Levels]) -> tuple[str, ...]:
+    """Return the engines among some levels when they are two or more."""
+    engines = tuple(map(str, levels.get("engine", ())))
+    return engines if len(engines) > 1 else ()
 
 
 def _ends(over: Factor) -> dict[str, Settings]:
@@ -388,11 +404,11 @@ def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]
     return keys
 
 
-def published_ratio(claim: Tested, levels: dict[str, Level]) -> PublishedRatio:
-    """Return the ratio that the paper claims or prints; of a ranking the smallest lead."""
+def published_ratio(claim: Tested, levels: dict[str, Level], ran: Collection[str] | None = None) -> PublishedRatio:
+    """Return the ratio that the paper claims or prints; of a ranking the smallest lead, among those that ran here."""
     size = claim.size if isinstance(claim.size, float) else claim.size.get(label(levels))
     if size is not None:
         return PublishedRatio(size, size, size, claim.where)
-    keys = published_keys(claim, levels)
+    keys = {name: key for name, key in published_keys(claim, levels).items() if ran is None or name in ran}
     every = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
     return min((one for one in every if one.source), key=lambda one: one.ratio, default=PublishedRatio())

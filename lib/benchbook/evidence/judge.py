@@ -17,9 +17,16 @@ from benchbook.evidence.sides import Side
 
 Values: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal[
-    "reproduced", "direction only", "equivalent", "contradicted", "inconclusive", "not testable here"
+    "reproduced",
+    "reproduced in part",  # of several products those that ran bear it out, and others are missing
+    "direction only",
+    "equivalent",
+    "contradicted",
+    "inconclusive",
+    "not testable here",
 ]
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
+IN_PART: Final = VERDICTS[1]
 NOT_TESTABLE: Final = VERDICTS[-1]
 
 ALPHA: Final = 0.05
@@ -234,6 +241,18 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False) -> Verdict:
     if holds == counts.total() or (most and holds > half):
         return "direction only"
     return "contradicted" if counts["contradicted"] and not counts["reproduced"] else "inconclusive"
+
+
+def across(products: Iterable[Verdict]) -> Verdict:
+    """Return the verdict on what is claimed of every one of several products: one that contradicts it is enough.
+
+    Parameters
+    ----------
+    products
+        Those on each product, as `together` returns them; those not testable here are left out.
+    """
+    verdicts = list(products)
+    return "contradicted" if "contradicted" in verdicts else together(verdicts)
 
 
 def _by_difference(effect: Effect, claimed: Direction) -> Verdict:

@@ -1,7 +1,7 @@
 """Every claim of the papers against what was measured: a verdict each, and why."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any, Final
@@ -24,10 +24,12 @@ from benchbook.evidence.comparisons import controls as identical_arms
 from benchbook.evidence.comparisons import figures, first_arms, untrusted
 from benchbook.evidence.judge import (
     ALPHA,
+    IN_PART,
     NOT_TESTABLE,
     UNPAIRED,
     Effect,
     Verdict,
+    across,
     effect,
     judge,
     share,
@@ -37,10 +39,12 @@ from benchbook.evidence.judge import (
 from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side, by_study
-from benchbook.registry import untested
+from benchbook.registry import title, untested
 
 SURE: Final = 1 - ALPHA
 """The confidence of an interval, and the share of bootstrap resamples in which a ranking must hold to be reproduced."""
+
+NOT_RUN: Final = "did not run"
 
 LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
 """The lane of each paper's own stack, where it is one of ours; the first lane of the others is Python's."""
@@ -48,10 +52,11 @@ LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
 CONTRASTS: Final = [
     *("id", "study", "host", "lane", "contrast", "compare", "claimed", "margin", "ratio", "low", "high", "confidence"),
     *("published", "published_source", "blocks", "test", "share", "stood", "stand_in", "censored"),
-    *("untrusted", "verdict", "why"),
+    *("untrusted", "verdict", "lacking", "why"),
 ]
 VERDICTS: Final = [
-    *("id", "study", "says", "where", "compare", "claimed", "margin", "host", "lane", "verdict", "judged", "contrasts"),
+    *("id", "study", "says", "where", "compare", "claimed", "margin", "host", "lane", "verdict", "wording"),
+    *("products_judged", "products", "products_missing", "judged", "contrasts"),
     *("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted", "why"),
 ]
 
@@ -83,7 +88,8 @@ def judged(
         Columns `CONTRASTS`. ``contrast`` is its levels, as ``n=1000``; ``ratio, low, high`` are without unit (of a
         ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait ran out);
         ``confidence`` is the interval's; ``published`` is the paper's own ratio, ``share`` that of bootstrap resamples
-        in which a ranking holds; ``stood`` says what ran in place of alternatives and defaults.
+        in which a ranking holds; ``stood`` says what ran in place of alternatives and defaults; ``lacking``, of a claim
+        over several products, why each of those that this contrast holds is missing, empty where it is not.
 
     References
     ----------
@@ -100,6 +106,14 @@ def judged(
 def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
 
+    A claim over several products (the fastest of six; in each of three) is judged on those that ran here. It is of all
+    of them, so that one product that contradicts it is enough, whatever the others say or would: the correction for the
+    contrasts that ran keeps such mistakes to 5 %. Where all that ran bear it out, each at 95 %, the intersection-union
+    test speaks of these products and of no other: the verdict is *reproduced in part*, counted apart, and its
+    ``wording``, like that of every verdict which a missing product could change, says of how many. A stand-in, or an
+    adapter that has met no server, is no product that ran. A size that did not run is no missing product: a product
+    counts as judged where any contrast judged it, and ``why`` names the others.
+
     Parameters
     ----------
     contrasts
@@ -110,9 +124,11 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
     Returns
     -------
     pandas.DataFrame
-        Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judge.VERDICTS`; ``judged`` of ``contrasts`` could
-        be judged; ``contrast, ratio, low, high, published, blocks`` are those of the one that decided; ``why`` says in
-        words what was found. ``untrusted`` is True when identical arms of the study differed on that host.
+        Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judge.VERDICTS`, ``wording`` what is printed for
+        it; ``products_judged`` of the ``products`` that the claim is over could be judged, 0 of 0 where these are not
+        several, and ``products_missing`` names the others with the reason; ``judged`` of ``contrasts`` could be judged;
+        ``contrast, ratio, low, high, published, blocks`` are those of the one that decided; ``why`` says in words what
+        was found. ``untrusted`` is True when identical arms of the study differed on that host.
     """
     by_claim: dict[str, dict[Place, list[Mapping[Any, Any]]]] = {}
     for row in contrasts.to_dict("records"):
@@ -137,39 +153,44 @@ class Eligible:
 
     sides: Mapping[str, Side]
     missing: str  # why there is nothing to judge; empty when there is
-    left_out: tuple[str, ...] = ()  # why each of those that a ranking goes without is missing
+    lacking: Mapping[str, str]  # of the claim's products in this contrast: why each is missing, empty if it is not
+    left_out: str = ""  # what a ranking goes without, and why
     stand_in: bool = False  # whether a stand-in took some side's place
 
 
-def eligible(claim: Tested, ran: Mapping[str, Side]) -> Eligible:
+def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]) -> Eligible:
     """Return the sides of a contrast without those that no real product ran."""
-    lacking = {name: _lacking(side, ran.get(name)) for name, side in claim.sides().items()}
-    sides = {name: side for name, side in ran.items() if not lacking[name]}
-    why = [reason for reason in lacking.values() if reason]
+    engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
+    every = {name: _lacking({**engine, **side}, ran.get(name)) for name, side in claim.sides().items()}
+    absent = {name: one for name, one in every.items() if one}
+    sides = {name: side for name, side in ran.items() if name not in absent}
+    able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
+    listed = _grouped(absent.values())
+    missing = "" if able else listed if ran else NOT_RUN
+    lacking = {name: absent[name][1] if name in absent else "" for name in claim.products}
+    if "engine" in levels:
+        why = "; ".join(dict.fromkeys(why for _, why in absent.values())) if ran else NOT_RUN
+        lacking = {str(levels["engine"]): "" if able else why}
     stand_in = any(side.stand_in for side in ran.values())
-    if not ran:
-        return Eligible(sides, "did not run")
-    if not claim.needed() <= set(sides) or not claim.ratios(sides):
-        return Eligible(sides, "; ".join(dict.fromkeys(why)), stand_in=stand_in)
-    return Eligible(sides, "", tuple(why) if isinstance(claim, Rank) else (), stand_in)
+    return Eligible(sides, missing, lacking, listed if able else "", stand_in)
 
 
-def _lacking(wanted: Settings, side: Side | None) -> str:
-    """Return why a side cannot be judged; empty when it can."""
+def _lacking(wanted: Settings, side: Side | None) -> tuple[str, str] | None:
+    """Return what of a side cannot be judged, its product where it has one, and why; None when it can."""
     if side is None:
         levels = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+        product = " or ".join(title(str(one)) for one in levels.pop("engine", ()))
         named = ", ".join(f"{name}={' or '.join(map(text, some))}" for name, some in levels.items())
-        return f"{named or 'it'} did not run"
+        return (product, f"{NOT_RUN} with {named}" if named else NOT_RUN) if product else (named or "it", NOT_RUN)
     engine = str(side.settings.get("engine") or "")
     if side.stand_in:
-        return f"of {engine} only a stand-in ran"
-    why = untested(engine)
-    return f"the adapter of {engine} is untested: {why}" if why else ""
+        return title(engine), "had only a stand-in"
+    return (title(engine), "ran through an untested adapter") if untested(engine) else None
 
 
 def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, Any]]:
     """Return the rows of one claim at one place."""
-    every = [(levels, eligible(claim, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
+    every = [(levels, eligible(claim, levels, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
     tests = sum(len(claim.ratios(one.sides)) for _, one in every if not one.missing)
     return [_row(claim, levels, one, 1 - ALPHA / max(tests, 1), place) for levels, one in every]
 
@@ -180,12 +201,12 @@ def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place)
 
 
 def _row(claim: Tested, levels: dict[str, Level], one: Eligible, corrected: float, place: Place) -> dict[str, Any]:
-    paper = published_ratio(claim, levels)
     sides = one.sides
+    paper = published_ratio(claim, levels, None if one.missing else sides)
     row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
     row |= {"contrast": label(levels), "compare": claim.compare, "claimed": claim.direction}
     row |= {"margin": claim.margin, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
-    row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in}
+    row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in, "lacking": one.lacking}
     row |= {"censored": any(side.censored.any() for side in sides.values()), "blocks": 0, "test": "none"}
     row |= dict.fromkeys(("ratio", "low", "high", "share"), nan)
     if one.missing:
@@ -220,35 +241,81 @@ def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) 
     """Yield the rows of one claim: one a place, or one that says why there is none."""
     about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
     nothing = dict.fromkeys(VERDICTS, "") | dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan)
-    nothing |= {"verdict": NOT_TESTABLE, "judged": 0, "contrasts": 0, "blocks": 0, "untrusted": False}
+    nothing |= {"verdict": NOT_TESTABLE, "wording": NOT_TESTABLE, "untrusted": False}
+    nothing |= dict.fromkeys(("products_judged", "products", "judged", "contrasts", "blocks"), 0)
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
         return
-    about |= {"claimed": claim.direction, "margin": claim.margin, "contrasts": len(claim.contrasts())}
+    about |= {"claimed": claim.direction, "margin": claim.margin}
+    about |= {"contrasts": len(claim.contrasts()), "products": len(claim.products)}
     if not found:
-        yield {**nothing, **about, "why": f"nothing of {claim.study} ran here"}
+        missing = _grouped((title(name), NOT_RUN) for name in claim.products)
+        yield {**nothing, **about, "products_missing": missing, "why": f"nothing of {claim.study} ran here"}
     for (host, lane), rows in found.items():
         yield {**about, "host": host, "lane": lane, **_overall(claim, rows)}
 
 
 def _overall(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
-    verdict = together((row["verdict"] for row in rows), most=claim.most)
+    found = _combined(claim, rows)
     able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
-    decided = next((row for row in able if row["verdict"] == verdict), (able or rows)[0])
+    decided = next((row for row in able if row["verdict"] == found), (able or rows)[0])
+    ran = {name for row in able for name, why in row["lacking"].items() if not why}
+    missing = _missing(claim, rows, ran)
+    among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
+    final = found == NOT_TESTABLE or (found == "contradicted" and not claim.most)  # whatever a missing one would say
     names = ("contrast", "ratio", "low", "high", "published", "published_source", "blocks", "untrusted")
-    found = {name: decided[name] for name in names}
-    return {**found, "verdict": verdict, "judged": len(able), "why": _overall_words(rows)}
+    return {
+        **{name: decided[name] for name in names},
+        "verdict": IN_PART if missing and found == "reproduced" else found,
+        "wording": found + (among if missing and not final else ""),
+        "products_judged": len(ran),
+        "products_missing": missing,
+        "judged": len(able),
+        "why": _overall_words(rows),
+    }
 
 
-def _contrast_words(claim: Tested, found: Effect, held: float, size: float, left_out: Sequence[str]) -> str:
+def _combined(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> Verdict:
+    """Return the verdict from those of the contrasts; where each is of one product, from the products' own."""
+    if claim.most:
+        return together((row["verdict"] for row in rows), most=True)
+    by_product: dict[tuple[str, ...], list[Verdict]] = {}
+    for row in rows:
+        by_product.setdefault(tuple(row["lacking"]), []).append(row["verdict"])
+    return across(map(together, by_product.values()))
+
+
+def _missing(claim: Tested, rows: Sequence[Mapping[Any, Any]], ran: Collection[str]) -> str:
+    """Return which products no contrast judged, and why; of what ran and could not be judged, nothing."""
+    found = []
+    able = any(row["verdict"] != NOT_TESTABLE for row in rows)
+    for product in claim.products:
+        every = [row["lacking"][product] for row in rows if product in row["lacking"]]
+        if product not in ran and all(every):
+            found.append((title(product), max(every, key=lambda why: why != NOT_RUN)))  # rather what stood in for it
+        elif product not in ran and able:
+            found.append((title(product), "ran in other contrasts only"))
+    return _grouped(found)
+
+
+def _grouped(lacking: Iterable[tuple[str, str]]) -> str:
+    """Return what is lacking, and why, the reason once: ``A and B did not run; C had only a stand-in``."""
+    names: dict[str, list[str]] = {}
+    for what, why in dict.fromkeys(lacking):
+        names.setdefault(why, []).append(what)
+    joined = {why: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for why, some in names.items()}
+    return "; ".join(f"{some} {why}" for why, some in joined.items())
+
+
+def _contrast_words(claim: Tested, found: Effect, held: float, size: float, left_out: str) -> str:
     """Return what one contrast found."""
     said = [_found_words(claim, found)]
     if held == held:
         said.append(f"the order holds in {held:.1%} of resamples of the blocks")
     if size == size:
         said.append(f"published {figures(size)}")
-    return "; ".join([*said, *([f"without {', '.join(left_out)}"] if left_out else [])])
+    return "; ".join([*said, left_out] if left_out else said)
 
 
 def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:

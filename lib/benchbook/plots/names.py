@@ -60,7 +60,7 @@ UNTESTED: Final = "untested adapter"
 
 def engine(name: str) -> str:
     """Return the engine's name in print."""
-    return ENGINES.get(name) or (registry.title(name) if name in registry.ENGINES else name)
+    return ENGINES.get(name) or registry.title(name)
 
 
 def codec(name: str) -> str:

@@ -21,6 +21,7 @@ BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", 
 
 _COLOURS: Final = seaborn.color_palette("colorblind").as_hex()
 BLUE, ORANGE, GREEN, VERMILION, PINK = _COLOURS[:5]
+SKY: Final = _COLOURS[9]
 
 RC: Final[dict[str, Any]] = {
     **seaborn.axes_style("ticks"),

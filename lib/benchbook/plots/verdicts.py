@@ -16,7 +16,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from benchbook.evidence import Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
-from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
@@ -24,8 +24,9 @@ from benchbook.plots.ratios import beside
 from benchbook.plots.sheet import mark, name_ticks, settle, sheet
 from benchbook.studies import SLUGS
 
-LOOKS: Final = {
+LOOKS: Final[dict[str, style.Look]] = {
     "reproduced": style.Look(style.BLUE, "o"),
+    IN_PART: style.Look(style.SKY, "p"),
     "direction only": style.Look(style.GREEN, "^"),
     "equivalent": style.Look(style.PINK, "D"),
     "contradicted": style.Look(style.VERMILION, "X"),
@@ -37,7 +38,8 @@ UNTRUSTED: Final = " †"
 CLAIMED: Final = "#e9eef3"
 """The tint of where a claim says that its ratio lies."""
 
-_COLUMNS: Final = [*COLUMNS, "claim", "says", "verdict", "untrusted"]
+_TOLD: Final = ("says", "verdict", "wording", "products_judged", "products", "products_missing", "untrusted")
+_COLUMNS: Final = [*COLUMNS, "claim", *_TOLD]
 _TEXT_POINTS: Final = 7.2
 _LINE_INCHES: Final = 0.125
 _GAP_INCHES: Final = 0.085
@@ -87,6 +89,8 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
         "of several contrasts the one that decided; of a ranking the smallest lead",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
+    if (able["wording"] != able["verdict"]).any():
+        notes.append("2 of 6 products: judged among those that ran; the table of claims names the others")
     notes += ["no mark: only a difference could be had, or no interval"] if able["ratio"].isna().any() else []
     return notes + ([f"{UNTRUSTED.strip()} identical arms differed here: untrusted"] if able["untrusted"].any() else [])
 
@@ -95,7 +99,7 @@ def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
     """Return what is drawn: the published ratios, and those of here."""
     points = []
     for row, drawn in zip(each(able), rows, strict=True):
-        about = {name: getattr(row, name) for name in ("says", "verdict", "untrusted")}
+        about = {name: getattr(row, name) for name in _TOLD}
         about |= {"level": drawn.says, "claim": row.id, "series": row.verdict}
         points += [about | one for one in beside(row, row.published, row.blocks)]
     return framed(points, unit="ratio").reindex(columns=_COLUMNS)
@@ -113,6 +117,7 @@ class DrawnClaim:
     published: float
     verdict: str  # one of `LOOKS`
     untrusted: bool  # whether identical arms of the study differed
+    among: str = ""  # of how many products, where some are missing
 
     @property
     def lines(self) -> list[str]:
@@ -122,14 +127,16 @@ class DrawnClaim:
     @property
     def height(self) -> float:
         """Inches."""
-        return _GAP_INCHES + _LINE_INCHES * len(self.lines)
+        return _GAP_INCHES + _LINE_INCHES * max(len(self.lines), 2 if self.among else 1)
 
 
 def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
     about = [*([row.contrast] if row.contrasts > 1 and row.contrast else []), *([row.lane] if several else [])]
     says = str(row.says).rstrip(".") + (f" ({', '.join(about)})" if about else "")
     claimed = open_ended(row.claimed, row.margin, than)
-    return DrawnClaim(says, claimed, row.ratio, row.low, row.high, row.published, row.verdict, bool(row.untrusted))
+    among = "" if row.wording == row.verdict else f"{row.products_judged} of {row.products} products"
+    numbers = (row.ratio, row.low, row.high, row.published)
+    return DrawnClaim(says, claimed, *numbers, row.verdict, bool(row.untrusted), among)
 
 
 def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: str) -> Figure:
@@ -181,8 +188,10 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
     if isfinite(row.published):
         axes.text(_PUBLISHED, middle, digits(row.published), ha="right", color=style.FAINT, **written)
         _point(axes, row.published, middle, ends, style.Look(style.INK, "o"), filled=False)
-    said = row.verdict + (UNTRUSTED if row.untrusted else "")
-    axes.text(_VERDICT, middle, said, color=look.colour, fontweight="bold", **written)
+    said = row.verdict.removesuffix(" in part")
+    apart, doubt = _LINE_INCHES / 2 if row.among else 0.0, UNTRUSTED if row.untrusted else ""
+    axes.text(_VERDICT, middle - apart, said + doubt, color=LOOKS[said].colour, fontweight="bold", **written)
+    axes.text(_VERDICT, middle + apart, row.among, color=style.FAINT, **written)
     if row.low == row.low:
         low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
         axes.plot([low, high], [middle, middle], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
@@ -275,7 +284,7 @@ def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
                 tally.index, tally[name], left=left, color=colour, edgecolor=style.INK, linewidth=0.4, height=0.66
             )
             labels = [str(count) if count else "" for count in tally[name]]
-            ink = "white" if name in LOOKS else style.INK
+            ink = style.INK if name in (IN_PART, NOT_TESTABLE) else "white"
             axes.bar_label(bars, labels, label_type="center", fontsize=7.5, color=ink)
             left = left + tally[name]
         axes.invert_yaxis()

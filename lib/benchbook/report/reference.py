@@ -52,7 +52,7 @@ def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
 def _row(row: Any) -> list[str]:
     here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
     here += f" ({low} to {high or '…'})" if here and low else ""
-    return [row.says, row.lane or "", row.verdict, here, _number(row.published), row.why]
+    return [row.says, row.lane or "", row.wording, here, _number(row.published), row.why]
 
 
 def _number(value: float) -> str:

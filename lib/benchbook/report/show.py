@@ -224,6 +224,7 @@ def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
     counted = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
     counted += f"; {len(rest)} more could not be judged" if len(rest) else ""
+    counted += f"; {row.products_missing}" if row.products_missing else ""
     absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
     return counted, [
         *(f"{one.contrast}: {one.verdict}, {one.why}" for one in each(able)),

@@ -16,6 +16,7 @@ from benchbook.report.merge import Merged, ran
 
 MEANINGS = {
     "reproduced": "here as claimed, and where a size was printed, of that size",
+    "reproduced in part": "as claimed among the products that ran here, and others are missing",
     "direction only": "the same way, of another size",
     "equivalent": "no difference that matters",
     "contradicted": "the other way",
