@@ -110,6 +110,9 @@ if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" 
         why=$("$env/bin/python" -m benchbook.servers.fetched mysql 2>&1) || say "MySQL 8.0 is left out: $why"
     fi
 fi
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null && [ "$(uname)" = Linux ]; then
+    debian_install "what tests MariaDB" mariadb-server-core mariadb-client-core || true
+fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
 fi

@@ -52,6 +52,86 @@ def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch
         assert running.deployment.settings["source"] == "path"
 
 
+def real_postgresql() -> Path:
+    """Return the folder of the wheel's programs."""
+    found = servers.find("postgresql")
+    assert isinstance(found, servers.Found)
+    return found.programs["postgres"].parent
+
+
+def test_a_link_to_a_server_leads_to_the_programs_beside_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """As on a machine whose ``/usr/local/bin`` has links to Debian's server and installer, and to no more."""
+    real = real_postgresql()
+    for name in ("postgres", "initdb"):
+        (tmp_path / name).symlink_to(real / name)
+    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    monkeypatch.setenv("PATH", str(tmp_path))
+    found = servers.find("postgresql")
+    assert isinstance(found, servers.Found)
+    assert found.programs == {name: real / name for name in ("postgres", "initdb", "pg_basebackup")}
+
+
+def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    real = real_postgresql()
+    for name in ("postgres", "initdb", "pg_basebackup"):
+        program(tmp_path, name, "#!/bin/sh\necho PostgreSQL 9.6.24\n")
+    known = registry.product("postgresql")
+    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), str(real)]))
+    found = servers.find("postgresql")
+    assert isinstance(found, servers.Found)
+    assert (found.source, found.programs["postgres"]) == ("path", real / "postgres")
+
+    assert known.package
+    here = replace(known.package, places=())
+    monkeypatch.setattr(registry, "product", lambda _: replace(known, package=here, oldest="99"))
+    missing = servers.find("postgresql")
+    assert isinstance(missing, servers.Missing)
+    assert f"{tmp_path}/postgres is 9.6.24: postgresql is 99 or newer (postgresql@9.6: " in missing.why
+    assert f"{real}/postgres is {found.version}: postgresql is 99 or newer" in missing.why
+    with pytest.raises(servers.ServerError, match="99 or newer"):
+        servers.start("postgresql", "single")
+
+
+def test_what_was_fetched_is_the_last_to_be_taken_and_must_be_what_it_is_called(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
+    products = {name: registry.product(name) for name in ("mysql", "mysql@5.5")}
+    for name, known in products.items():
+        assert known.package
+        products[name] = replace(known, package=replace(known.package, places=()))
+        (folder := paths.servers() / name / "bin").mkdir(parents=True)
+        program(folder, "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.15\n")
+    monkeypatch.setattr(registry, "product", products.__getitem__)
+    program(tmp_path / "new", "mysqld", "#!/bin/sh\necho mysqld Ver 9.7.4\n")
+    program(tmp_path / "old", "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.11\n")
+    for folders, source, version in ((("old", "new"), "path", "9.7.4"), (("old",), "fetched", "8.0.15")):
+        monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in folders))
+        found = servers.find("mysql")
+        assert isinstance(found, servers.Found)
+        assert (found.source, found.version) == (source, version)
+    missing = servers.find("mysql@5.5")
+    assert isinstance(missing, servers.Missing)
+    assert "is 8.0.15: mysql@5.5 is 5.5; " in missing.why
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
+def test_only_a_server_is_asked_for_its_version(temporary: Path) -> None:
+    """MariaDB's installer, asked for its own, would fill ``/var/lib/mysql``."""
+    program(temporary, "mariadbd", "#!/bin/sh\necho 10.11.6-MariaDB\n")
+    program(temporary, "mariadb-install-db", f"#!/bin/sh\ntouch {temporary}/installed\n")
+    temporary.chmod(0o777)
+    programs = {name: temporary / name for name in ("mariadbd", "mariadb-install-db")}
+    assert reachable(servers.Found("mariadb", "10.11.6", "path", programs), "nobody") == programs
+    assert not (temporary / "installed").exists()
+    programs["mariadb-install-db"].chmod(0o700)
+    with pytest.raises(servers.ServerError, match="who cannot run"):
+        reachable(servers.Found("mariadb", "10.11.6", "path", programs), "nobody")
+
+
 HOW = {
     "mongodb": ("libcurl.so.4", "conda install"),
     "postgresql": ("has no initdb nor pg_basebackup", "conda install"),

@@ -236,8 +236,11 @@ def reachable(found: Found, user: str | None, cache: Path = CACHE) -> dict[str, 
 def _runs(programs: dict[str, Path], user: str) -> bool:
     """Return whether `user`, in its primary group only, can run them all."""
     ask = partial(processes.answer, user=user, cwd=Path("/"), env=environment())
-    try:
-        return all(ask([path, "--version"]).returncode == 0 for path in programs.values())
+    server, *others = programs.values()
+    try:  # of the others MariaDB's installer, asked for its version, would install
+        return ask([server, "--version"]).returncode == 0 and all(
+            ask(["test", "-x", other]).returncode == 0 for other in others
+        )
     except PermissionError:
         return False
 

@@ -74,9 +74,9 @@ PRODUCTS: Final = {
         schemes=("mariadb", "mysql"),
         processes=("mariadbd", "mysqld"),
         package=Package(
-            programs=("mariadbd", "mariadb-install-db"),
+            programs=("mariadbd", "mariadb-install-db", "my_print_defaults"),
             places=("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
-            get="apt-get install mariadb-server, brew install mariadb, or set BENCHBOOK_MARIADB_URL",
+            get="apt-get install mariadb-server-core mariadb-client-core, or set BENCHBOOK_MARIADB_URL",
         ),
         oldest="10.5",
     ),
