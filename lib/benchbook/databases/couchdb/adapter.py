@@ -57,8 +57,6 @@ _FAR: Final = (
     "CouchDB counts no bytes, and the proxy that does listens on this machine's loopback: it takes nodes that run here,"
     " with 127.0.0.1 in their addresses and no ?peer="
 )
-_CLOSE_S: Final = 1.0
-"""How long a node may take to answer when an engine is closed."""
 
 Position = Sequence[str]
 """The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
@@ -316,7 +314,7 @@ class CouchDB(Connected):
         names = [replication.database for replication in self._replications.values()]
         for _, target in _WAYS.get(self.deployment.topology, ()) if names else ():
             with suppress(AnswerError, HTTPError, EngineError):
-                Databases(self._sessions[target], _CLOSE_S).stop(names)
+                Databases(self._sessions[target], PATIENCE_S).stop(names)
 
     def _own(self) -> list[Namespace]:
         return list(self._namespaces().values())

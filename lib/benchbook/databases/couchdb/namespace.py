@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from benchbook.databases.connected import Marker, Namespace
 from benchbook.databases.couchdb.http import HTTPNode
-from benchbook.databases.engine import PATIENCE_S, EngineError
+from benchbook.databases.engine import CATCH_UP_S, EngineError
 
 PREFIX: Final = "benchbook-"
 
@@ -53,6 +53,7 @@ class Databases(Namespace):
     def __init__(self, session: HTTPNode, timeout_s: float | None = None) -> None:
         super().__init__(session)
         self._ask = partial(session.ask, timeout_s=timeout_s)
+        self._patience_s = timeout_s or CATCH_UP_S
 
     @override
     def marker(self) -> Marker | None:
@@ -123,7 +124,7 @@ class Databases(Namespace):
 
     def stop(self, stores: Collection[str]) -> None:
         """End the pulls into databases of these stores, or names; `EngineError` when they go on."""
-        deadline = time.monotonic() + PATIENCE_S
+        deadline = time.monotonic() + self._patience_s
         while ours := [one.name for one in self.replications() if self._is_of(one, stores)]:
             if time.monotonic() > deadline:
                 raise EngineError(f"{self._session.name} goes on replicating into {', '.join(ours)}")
