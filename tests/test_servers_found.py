@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchbook import artefacts, paths, registry, servers
+from benchbook.databases.mysql.server import MariaDB, MySQL
 from benchbook.servers import errors, fetched
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
@@ -130,6 +131,25 @@ def test_only_a_server_is_asked_for_its_version(temporary: Path) -> None:
     programs["mariadb-install-db"].chmod(0o700)
     with pytest.raises(servers.ServerError, match="who cannot run"):
         reachable(servers.Found("mariadb", "10.11.6", "path", programs), "nobody")
+
+
+@pytest.mark.parametrize(
+    ("starter", "version", "said"),
+    [
+        (MySQL(), "8.0.15", ("CHANGE MASTER TO MASTER_PORT=1", "SHOW SLAVE STATUS", "Slave_IO_Running")),
+        (
+            MySQL(),
+            "8.0.23",
+            ("CHANGE REPLICATION SOURCE TO SOURCE_PORT=1", "SHOW REPLICA STATUS", "Replica_IO_Running"),
+        ),
+        (MySQL(), "9.7.4", ("CHANGE REPLICATION SOURCE TO SOURCE_PORT=1", "SHOW REPLICA STATUS", "Replica_IO_Running")),
+        (MariaDB(), "10.11.6", ("CHANGE MASTER TO MASTER_PORT=1", "SHOW SLAVE STATUS", "Slave_IO_Running")),
+    ],
+)
+def test_replication_is_set_up_in_the_words_of_the_version(starter: MySQL, version: str, said: tuple[str, ...]) -> None:
+    """MySQL 8.4 dropped the old words, and 8.0.15, the one that is fetched, does not know the new ones."""
+    words = ("CHANGE MASTER TO MASTER_PORT=1", "SHOW SLAVE STATUS", "Slave_IO_Running")
+    assert tuple(starter._spoken(one, version) for one in words) == said
 
 
 HOW = {
