@@ -6,6 +6,8 @@ import platform
 import shutil
 import signal
 import sys
+import tarfile
+import zipfile
 from dataclasses import replace
 from pathlib import Path
 
@@ -17,6 +19,10 @@ from benchbook.servers import errors, fetched
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
+
+LINUX = pytest.mark.skipif(
+    (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="only Linux on x86-64 has them"
+)
 
 
 def no_wheel(name: str) -> None:
@@ -207,20 +213,24 @@ def test_programs_under_a_closed_home_are_copied_once_for_the_other_user(tempora
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
-def test_an_old_server_under_a_closed_home_is_copied_with_what_it_needs(temporary: Path) -> None:
-    needed("mysql@5.5")
-    found = servers.find("mysql@5.5")
+@pytest.mark.parametrize("product", ["mysql", "mysql@5.5"])
+def test_a_fetched_server_under_a_closed_home_is_copied_with_what_it_needs(product: str, temporary: Path) -> None:
+    needed(product)
+    found = servers.find(product)
     assert isinstance(found, servers.Found)
+    if found.source != "fetched":
+        pytest.skip(f"{found.version} at {found.programs['mysqld']} is taken, which was not fetched")
     home = temporary / "home"
     home.mkdir(mode=0o700)
-    shutil.copytree(found.programs["mysqld"].parents[1], home / "mysql@5.5")
-    closed = servers.Found("mysql@5.5", found.version, "fetched", {"mysqld": home / "mysql@5.5" / "bin" / "mysqld"})
+    shutil.copytree(found.programs["mysqld"].parents[1], home / product)
+    closed = servers.Found(product, found.version, "fetched", {"mysqld": home / product / "bin" / "mysqld"})
     copies = reachable(closed, "nobody", temporary / "cache")
     assert (copies["mysqld"].parents[1] / "data" / "mysql").is_dir()
+    assert not (copies["mysqld"].parents[1] / "data" / "auto.cnf").exists(), "each server has an identity of its own"
     assert (copies["mysqld"].parents[1] / "share" / "english" / "errmsg.sys").is_file()
 
 
-@pytest.mark.skipif((sys.platform, platform.machine()) != ("linux", "x86_64"), reason="only Linux on x86-64 has them")
+@LINUX
 def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -229,6 +239,30 @@ def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
         fetched.fetch("mysql@5.5")
+    assert not list(paths.servers().iterdir())
+
+
+@LINUX
+def test_a_fetched_server_that_lacks_a_library_is_not_kept_and_names_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = "mysqld: error while loading shared libraries: libaio.so.1: cannot open shared object file"
+    with tarfile.open(tmp_path / "files.tgz", "w:gz") as files:
+        program(tmp_path / "bin", "mysqld", f"#!/bin/sh\necho '{said}' >&2\nexit 127\n")
+        files.add(tmp_path / "bin", "bin")
+    with zipfile.ZipFile(tmp_path / "jar", "w") as jar:
+        jar.write(tmp_path / "files.tgz", "mysql-Linux-amd64.tar.gz")
+    known = registry.product("mysql").package
+    assert known and known.artefact
+    coordinates, sha256 = known.artefact.coordinates, artefacts.digest(tmp_path / "jar")
+    file = tmp_path / "repository" / artefacts.path_of(coordinates)
+    file.parent.mkdir(parents=True)
+    (tmp_path / "jar").rename(file)
+    monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "repository")
+    monkeypatch.setitem(fetched.FETCHED, "mysql", replace(known.artefact, sha256=sha256))
+    monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
+    with pytest.raises(servers.ServerError, match=r"^mysql was not fetched: .*install what provides libaio\.so\.1"):
+        fetched.fetch("mysql")
     assert not list(paths.servers().iterdir())
 
 

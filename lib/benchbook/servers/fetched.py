@@ -44,7 +44,7 @@ def fetch(product: str) -> Path:
             artefacts.gather({artefact.coordinates: artefact.sha256}, scratch)
             with zipfile.ZipFile(scratch / artefacts.path_of(artefact.coordinates)) as files:
                 artefact.unpack(files, part)
-        except (ArtefactError, subprocess.SubprocessError) as error:
+        except (ArtefactError, ServerError, subprocess.SubprocessError) as error:
             raise ServerError(f"{product} was not fetched: {error}") from None
         part.rename(folder)
     return folder
