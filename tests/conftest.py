@@ -33,6 +33,12 @@ MAY_LACK = ("cannot be mounted", "no tmpfs", "only Linux", "is not installed wit
 TURN = standing.Turn()
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the one way to write the record of what passed on which servers."""
+    said = "write into data/compliance.csv on which servers a product's adapters passed all of their tests"
+    parser.addoption("--record-compliance", action="store_true", help=said)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Refuse addresses at which no test can run; count what tests run on."""
     standing.check()
@@ -152,7 +158,7 @@ def deployed() -> Iterator[Deployed]:
                     needed(product, topology)
                     running[product, topology] = stack.enter_context(servers.start(product, topology)).deployment
                 now = running[product, topology]
-            standing.use(now)
+            standing.use(now, engine)
             return now
 
         yield deployment

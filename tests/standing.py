@@ -104,7 +104,7 @@ class Given:
     def deployment(self, product: str, topology: Topology) -> Deployment:
         """Return the deployment in that topology; the test is skipped where no address fits it."""
         if isinstance(missing := found(product, topology), servers.Missing):
-            USED.add(Used(product, topology, "", stand_in=False, given=True))
+            USED.add(Used(product, "", topology, "", stand_in=False, given=True))
             pytest.skip(f"no address that was given fits a {topology} {product}: {missing.why}")
         if (now := self._deployments.get(product)) is None or now.topology != topology:
             self.release(product)
@@ -150,6 +150,7 @@ class Used(NamedTuple):
     """What a test ran on, or would have, had an address fitted: then there is no version."""
 
     product: str
+    engine: str  # empty where a study opened it
     topology: Topology
     version: str
     stand_in: bool
@@ -160,10 +161,10 @@ USED: Final[set[Used]] = set()
 """What the present test ran on."""
 
 
-def use(deployment: Deployment) -> None:
+def use(deployment: Deployment, engine: str = "") -> None:
     """Note what the present test runs on."""
     node = deployment.node()
-    USED.add(Used(deployment.product, deployment.topology, node.version, node.stand_in, deployment.given))
+    USED.add(Used(deployment.product, engine, deployment.topology, node.version, node.stand_in, deployment.given))
 
 
 def lane_needed(lane: str, *tools: str) -> lanes.Found:

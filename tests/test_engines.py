@@ -25,14 +25,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pymongo.monitoring import CommandListener, CommandStartedEvent
 
-from benchbook import databases, servers
+from benchbook import databases, registry, servers
 from benchbook.databases import Durability, Engine
 from benchbook.databases.couchdb.http import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.datasets import Dataset, blog, phones
 from benchbook.deployment import Deployment, Node, Topology
-from benchbook.registry import untested
 from benchbook.schemas import Field, Schema
 from benchbook.servers.address import login
 from cases import (
@@ -70,13 +69,10 @@ from waiting import PATIENCE_S, comes_true
 # what every engine does
 
 
-def test_an_adapter_that_met_no_server_says_so() -> None:
-    assert {name for name in databases.NAMES if untested(name)} == {"couchdb", *STOOD_IN_FOR, *ELSEWHERE}
-
-
 @EACH_SINGLE
-def test_a_stand_in_runs_where_no_server_was_met(deployed: Deployed, case: Case) -> None:
-    assert deployed(*case, own=True).node().stand_in == bool(untested(case[0]))
+def test_what_stands_in_for_a_product_says_so(deployed: Deployed, case: Case) -> None:
+    deployment = deployed(*case)
+    assert deployment.given or deployment.node().stand_in == (registry.product(deployment.product).package is None)
 
 
 @EACH

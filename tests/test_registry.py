@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 
 import benchbook
-from benchbook import databases, registry
+from benchbook import compliance, databases, paths, registry
+from benchbook.compliance import Passed
 from benchbook.studies import SLUGS
 
 ADAPTER = """
@@ -52,6 +53,8 @@ def library(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, home: Path) -> Path
     """Return a copy of the library, which what is started from here uses."""
     copy = tmp_path / "lib" / "benchbook"
     shutil.copytree(Path(benchbook.__path__[0]), copy, ignore=shutil.ignore_patterns("__pycache__"))
+    (tmp_path / "data").mkdir()
+    shutil.copy(paths.compliance(), tmp_path / "data")
     monkeypatch.setenv("BENCHBOOK_TEST_LIBRARY", str(copy.parent))
     return copy
 
@@ -109,14 +112,20 @@ def append(library: Path, *modules: str) -> None:
 
 
 def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -> None:
-    """Not when a database, a dataset or a figure is added, and of a database that changes its own cells alone."""
+    """Not when a database, a dataset, a figure or a row of the record of compliance is added.
+
+    Of a database that changes its own cells alone.
+    """
     before = identities()
     assert all(before.values())
     add_newcomer(library)
     (library / "datasets" / "newcomers.py").write_text("from benchbook.datasets import Dataset\n")
     (library / "plots" / "newcomer.py").write_text("from benchbook.plots import sheet\n")
-    append(
-        library, "papers/tcp/figures.py", "cli/plan.py", "databases/mongodb/beanie.py", "databases/couchdb/adapter.py"
+    others = ("papers/tcp/figures.py", "cli/plan.py", "compliance.py", "databases/mongodb/beanie.py")
+    append(library, *others, "databases/couchdb/adapter.py")
+    compliance.write(
+        library.parents[1] / "data" / "compliance.csv",
+        [Passed("postgresql", "99.0", "single", ("postgresql+jsonb",), "given", "2026-11-22", 1, 1, 1)],
     )
     assert identities() == before
 

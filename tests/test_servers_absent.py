@@ -10,8 +10,8 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
 from benchbook import cli, databases, registry, servers
+from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.registry import untested
 from benchbook.servers import programs
 from standing import LOCAL, needed
 

@@ -69,6 +69,11 @@ def claims() -> Path:
     return root() / "data" / "claims"
 
 
+def compliance() -> Path:
+    """Return the record of the servers on which this very code passed the compliance tests."""
+    return _HERE.parents[2] / "data" / "compliance.csv"
+
+
 def results() -> Path:
     """Return the folder of what runs wrote (``BENCHBOOK_RESULTS`` moves it)."""
     return Path(os.environ.get("BENCHBOOK_RESULTS") or root() / "data" / "results")

@@ -121,7 +121,6 @@ class Product:
     lacks: Mapping[str, str] = field(default_factory=dict)  # of `Engine.lacks`, what must be known without its driver
     bidirectional: bool = False  # whether each of two nodes can replicate from the other
     several_hosts: bool = False  # whether its driver finds the right one among several hosts in one address
-    untested: str = ""  # what of its adapters met no real server while they were written: told with every result
 
 
 def adapter(engine: str) -> tuple[str, str]:
@@ -145,11 +144,6 @@ def known(engine: str) -> Product:
     """Return what is known of an engine's product: nothing where it has none, or there is no such engine."""
     name = parsed(engine).product
     return product(name) if name in PRODUCTS else Product("", (), ())
-
-
-def untested(engine: str) -> str:
-    """Return what of an engine's adapter never met a real server; empty when all did, or when there is no adapter."""
-    return known(engine).untested
 
 
 def lacks(engine: str, capability: str) -> bool:

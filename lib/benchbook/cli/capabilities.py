@@ -2,7 +2,8 @@
 
 A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
 ``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
-capability: what is not declared must work, and what is declared must fail as is said here.
+capability: what is not declared must work, and what is declared must fail as is said here. On which servers that was
+held, the record of compliance says.
 """
 
 import sys
@@ -12,22 +13,24 @@ from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from benchbook import databases
+from benchbook import compliance, databases, servers
 from benchbook.databases import Engine, EngineError, GapError, RefusedError
-from benchbook.registry import product, untested
+from benchbook.deployment import Topology
+from benchbook.registry import product
 
 BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities README.md -->"
 END: Final = "<!-- /capabilities -->"
 
 _SERVER, _STAND_IN, _UNTESTED, _GAP = "✓", "◐", "○", "–"
 _DIGITS: Final = str.maketrans("0123456789", "⁰¹²³⁴⁵⁶⁷⁸⁹")
-_OF_REPLICAS: Final = ("bytes_received", "read_only_replica")
+_OF_REPLICAS: Final = ("wait_for", "bytes_received", "read_only_replica")
 _BOTH_WAYS: Final = "both ways"
 _ONE_WAY: Final = "the suite sets two-way replication up for CouchDB alone"
 
 _LEGEND: Final = (
-    f"{_SERVER} the suite holds it on a real server; {_STAND_IN} on a stand-in only; {_UNTESTED} written, and never "
-    f"run against what can do it; {_GAP} a gap: asked for all the same, it fails, which the suite holds too."
+    f"{_SERVER} the suite held it on the product itself, in the versions named; {_STAND_IN} on a stand-in only; "
+    f"{_UNTESTED} written by the documentation, and never run against what can do it; {_GAP} a gap: asked for all the "
+    "same, it fails, which the suite holds too."
 )
 _DETAILS: Final = "<details><summary>Each gap's reason</summary>"
 _WIDTH: Final = 160
@@ -69,10 +72,13 @@ def matrix() -> str:
     notes: dict[str, int] = {}
     shown = [name for name in databases.NAMES if name != "noop"]
     asked = [name for name in CAPABILITIES if name != "contents"]
-    rows = [[f"`{name}`", *_row(databases.load(name), asked, lambda why: _mark(notes, why))] for name in shown]
-    head = ["engine", CAPABILITIES[asked[0]].title, _BOTH_WAYS, *(CAPABILITIES[name].title for name in asked[1:])]
+    rows = [
+        [f"`{name}`", _held(name), *_row(databases.load(name), asked, lambda why: _mark(notes, why))] for name in shown
+    ]
+    first, *rest = (CAPABILITIES[name].title for name in asked)
+    head = ["engine", "held on", first, _BOTH_WAYS, *rest]
     means = "; ".join(f"**{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked)
-    lines = [*_table([head, ["---", *[":-:"] * (len(head) - 1)], *rows]), "", *wrap(_LEGEND, _WIDTH), ""]
+    lines = [*_table([head, ["---", "---", *[":-:"] * (len(head) - 2)], *rows]), "", *wrap(_LEGEND, _WIDTH), ""]
     reasons = [f"{number}. {why}" for why, number in notes.items()]
     return "\n".join([*lines, *wrap(f"{means}.", _WIDTH), "", _DETAILS, "", *reasons, "", "</details>"])
 
@@ -92,6 +98,20 @@ def rewritten(text: str) -> str:
     return f"{before}{begin}\n{matrix()}\n{end}{after}"
 
 
+def _held(engine: str) -> str:
+    """Return the versions that an engine was held on, with the topologies of those not held in all."""
+    held: dict[str, list[str]] = {}
+    ways = servers.topologies(servers.product_of(engine))
+    for topology in ways:
+        for version in compliance.versions(engine, topology):
+            held.setdefault(version, []).append(topology)
+    said = [version if len(some) == len(ways) else f"{version} ({', '.join(some)})" for version, some in held.items()]
+    if said:
+        return ", ".join(said)
+    stand_in = compliance.stand_in(servers.product_of(engine))
+    return f"stand-in: {stand_in}" if stand_in else "no server"
+
+
 def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
     for name in asked:
         if name == "reference_without_index" and "constraints" in engine.lacks:
@@ -99,27 +119,28 @@ def _row(engine: type[Engine], asked: list[str], note: Note) -> Iterator[str]:
         else:
             yield _cell(engine, name, note)
         if name == "wait_for":
-            yield _met(engine) if product(engine.product).bidirectional else _GAP + note(_ONE_WAY)
+            both = product(engine.product).bidirectional
+            yield _met(engine, "bidirectional") if both else _GAP + note(_ONE_WAY)
 
 
 def _cell(engine: type[Engine], capability: str, note: Note) -> str:
     if why := engine.lacks.get(capability) or engine.server_lacks.get(capability):
         return _GAP + note(why)
-    if why := engine.stand_in_lacks.get(capability):
+    met = _met(engine, "replicated" if capability in _OF_REPLICAS else "single")
+    if met != _SERVER and (why := engine.stand_in_lacks.get(capability)):
         return _UNTESTED + note(why)
     if capability in engine.since:
         version, why = engine.since[capability]
-        return _met(engine) + note(f"before {version}: {why}")
-    if capability in _OF_REPLICAS and "wait_for" in engine.stand_in_lacks:
-        return _UNTESTED
-    return _met(engine)
+        return met + note(f"before {version}: {why}")
+    return met
 
 
-def _met(engine: type[Engine]) -> str:
-    """Return the mark of what the adapter met while it was written."""
-    if not untested(engine.name):
+def _met(engine: type[Engine], topology: Topology) -> str:
+    """Return the mark of what the compliance suite met in a topology: the product, its stand-in or neither."""
+    if compliance.versions(engine.name, topology):
         return _SERVER
-    return _STAND_IN if product(engine.product).stand_in else _UNTESTED
+    stand_in = product(engine.product).stand_in
+    return _STAND_IN if stand_in and (stand_in.pairs or topology == "single") else _UNTESTED
 
 
 def _mark(notes: dict[str, int], why: str) -> str:

@@ -9,8 +9,8 @@ from typing import Any
 
 from benchbook import cli, databases, folders, lanes, servers
 from benchbook.cli import output
+from benchbook.compliance import untested
 from benchbook.measure.environment import environment
-from benchbook.registry import untested
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -55,7 +55,7 @@ def _servers(product: str) -> tuple[servers.Found | None, str]:
 
 
 def _unproven(engine: str) -> str:
-    """Return what of an adapter never met a real server while it was written."""
+    """Return what of an adapter never passed the compliance tests on a real server."""
     return f"untested against a server: {why}" if (why := untested(engine)) else ""
 
 

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.compliance import untested
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
     Claim,
@@ -39,7 +40,7 @@ from benchbook.evidence.judge import (
 from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side, by_study
-from benchbook.registry import title, untested
+from benchbook.registry import title
 
 SURE: Final = 1 - ALPHA
 """The confidence of an interval, and the share of bootstrap resamples in which a ranking must hold to be reproduced."""

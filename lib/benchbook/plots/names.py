@@ -5,6 +5,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook import registry
+from benchbook.compliance import untested
 
 ENGINES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
@@ -87,8 +88,8 @@ def _caveat(name: str, rows: pd.DataFrame) -> str:
         versions = {str(text).removesuffix(" (stand-in)") for text in rows["engine_version"].dropna()}
         listed = ", ".join(sorted(versions)) or "of unknown version"
         return f"a stand-in ran, {listed}, not {engine(name)} itself"
-    if why := registry.untested(name):
-        return f"{UNTESTED}, {engine(name)}: its adapter met no real server while it was written: {why}"
+    if why := untested(name):
+        return f"{UNTESTED}, {engine(name)}: {why}"
     return ""
 
 
@@ -108,6 +109,6 @@ def versions(rows: pd.DataFrame) -> dict[str, str]:
     found = {}
     for name, some in rows[rows["engine_version"] != ""].groupby("engine"):
         text = ", ".join(sorted(set(some["engine_version"])))
-        word = mark(registry.untested(str(name)), stand_in=bool(stood_in(some).any()))
+        word = mark(untested(str(name)), stand_in=bool(stood_in(some).any()))
         found[str(name)] = text if not word or word in text else f"{text} ({word})"
     return found

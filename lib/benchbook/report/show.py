@@ -12,6 +12,7 @@ import pandas as pd
 from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
 
+from benchbook.compliance import untested
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots.names import mark
@@ -19,7 +20,6 @@ from benchbook.plots.points import each
 from benchbook.plots.ratios import METRICS
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
 from benchbook.plots.verdicts import UNTRUSTED
-from benchbook.registry import untested
 from benchbook.report import words
 from benchbook.report.merge import Merged
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 import pandas as pd
 
 from benchbook import grid, studies
+from benchbook.compliance import untested
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.provenance import environments
 from benchbook.plots.tables import number
 from benchbook.plots.verdicts import first_judged
-from benchbook.registry import untested
 from benchbook.report.merge import Merged, ran
 
 MEANINGS = {
@@ -55,7 +55,7 @@ def _stand_ins(means: pd.DataFrame) -> str:
     said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
     real = means.drop(rows.index)["engine"].dropna().unique()
     if unproven := [engine for engine in sorted(real) if untested(engine)]:
-        said += f" Their adapters met no real server while they were written: {', '.join(unproven)}."
+        said += f" Their adapters have not passed the compliance tests on the product itself: {', '.join(unproven)}."
     return said
 
 

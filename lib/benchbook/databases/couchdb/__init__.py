@@ -20,6 +20,5 @@ PRODUCTS: Final = {
         ),
         bidirectional=True,
         lacks={"durability": "CouchDB syncs every commit and its stand-in none: there is no choice"},
-        untested="CouchDB itself (what ran here was PouchDB's server, its stand-in)",
     ),
 }

@@ -17,6 +17,5 @@ PRODUCTS: Final = {
             package="node_modules/reqlite/package.json",
             get="apt-get or conda install nodejs, then npm ci --ignore-scripts --prefix harness/reqlite",
         ),
-        untested="replication (what ran here was a stand-in without it)",
     ),
 }

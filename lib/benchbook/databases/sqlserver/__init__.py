@@ -9,6 +9,5 @@ PRODUCTS: Final = {
         title="SQL Server",
         schemes=("sqlserver",),
         processes=("sqlservr",),
-        untested="all of it (its SQL is parsed as T-SQL, no more)",
     ),
 }
