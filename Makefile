@@ -1,4 +1,4 @@
-# make run    the quick profile of all five studies on real servers, then the report (about ten minutes, set-up included)
+# make run    the quick profile of all five studies on real servers, then the report (ten to fifteen minutes, set-up included)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
 # make reference   the profile evening anew (two hours; PROFILE=quick: that one), its figures, block means and verdicts kept in figures/reference (on an idle machine)
