@@ -72,7 +72,9 @@ def test_every_command_tells_a_wrong_address_and_ends_as_ever(
     "url", ["mongodb://u:p@a:1,b:2/?replicaSet=rs0", "postgresql://u:p@a,[::1]:2/x", "http://[::1]/"]
 )
 def test_what_a_driver_can_read_is_left_to_it(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(servers.servers_of(of(url)), "ask", lambda url: servers.address.Answer("99", None, {}))
+    product = servers.servers_of(of(url))
+    monkeypatch.setattr(product, "ask", lambda url: servers.address.Answer("99", None, {}))
+    monkeypatch.setattr(product, "followers", lambda url, others: (), raising=False)
     monkeypatch.setenv(variable(of(url)), url)
     assert isinstance(servers.find(of(url)), servers.Found)
 

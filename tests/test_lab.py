@@ -90,11 +90,16 @@ def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int
 
 
 def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
-    """Save until the file says that every code cell ran or one failed; return its code cells, none after 80 s."""
+    """Save until the file says that every code cell ran or one failed; return its code cells.
+
+    None when the kernel is idle, and stays so, while there are cells that did not run; or after 80 s.
+    """
     notebook = json.loads(saved.read_text())
     deadline = time.monotonic() + 80  # three attempts end before a test is given up
-    while time.monotonic() < deadline:
+    idle = 0
+    while time.monotonic() < deadline and idle < 20:
         time.sleep(0.5)
+        idle = idle + 1 if page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").count() else 0
         page.keyboard.press("Control+s")
         with suppress(json.JSONDecodeError):  # while it is being written
             notebook = json.loads(saved.read_text())

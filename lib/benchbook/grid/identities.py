@@ -159,7 +159,10 @@ def _checked(source: str, where: str) -> str:
 
 def _normal(code: str) -> str:
     """Return code in a form that comments, docstrings and layout do not change."""
-    tree = ast.parse(code)
+    try:
+        tree = ast.parse(code)
+    except SystemError:  # Python 3.11, when the garbage collector meanwhile ran what parses code, too: a traceback
+        tree = ast.parse(code)
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
             node.body = node.body[1:]
