@@ -92,19 +92,21 @@ def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int
 def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
     """Save until the file says that every code cell ran or one failed; return its code cells.
 
-    None when the kernel is idle, and stays so, while there are cells that did not run; or after 80 s.
+    None after 80 s, or when for 30 s no cell came to its end.
     """
     notebook = json.loads(saved.read_text())
     deadline = time.monotonic() + 80  # three attempts end before a test is given up
-    idle = 0
-    while time.monotonic() < deadline and idle < 20:
+    ran, since = 0, time.monotonic()
+    while time.monotonic() < min(deadline, since + 30):
         time.sleep(0.5)
-        idle = idle + 1 if page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").count() else 0
         page.keyboard.press("Control+s")
         with suppress(json.JSONDecodeError):  # while it is being written
             notebook = json.loads(saved.read_text())
         cells = [cell for cell in notebook["cells"] if cell["cell_type"] == "code"]
         failed = any(output["output_type"] == "error" for cell in cells for output in cell["outputs"])
-        if failed or all(cell["execution_count"] for cell in cells if cell["source"]):
+        left = [cell for cell in cells if cell["source"] and not cell["execution_count"]]
+        if failed or not left:
             return cells
+        if len(cells) - len(left) > ran:
+            ran, since = len(cells) - len(left), time.monotonic()
     return []
