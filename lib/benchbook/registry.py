@@ -88,9 +88,7 @@ class Package:
     folder: str = ""  # where in the wheel
     places: tuple[str, ...] = ()  # folders that are searched after PATH, the highest version first
     excludes: str = ""  # another product that goes by the same program's name
-    artefact: Artefact | None = (
-        None  # what ``make servers`` fetches: the last to be taken, and an old version's only one
-    )
+    artefact: Artefact | None = None  # what ``make servers`` fetches: taken last, and an old version's only one
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,12 @@ from benchbook import processes
 from benchbook.registry import Artefact, Package, Product
 from benchbook.servers.errors import ServerError, remedy
 
+FLAGS: Final = ("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL")
+"""What servers of MySQL from 8.0 on are started with, and"""
+
+INITIALISE: Final = ("--no-defaults", "--initialize-insecure", "--innodb-flush-method=nosync", *FLAGS)
+"""fill an empty data folder with: in haste, for what a crash of the system would lose is made anew."""
+
 _INITIALISE_S: Final = 120.0
 
 
@@ -27,10 +33,9 @@ def _initialise(folder: Path) -> None:
     """Make the data folder that servers begin with a copy of; it takes longer than all else about their start."""
     data = folder / "data"
     user = pwd.getpwuid(os.geteuid()).pw_name  # who must be named when it is root
-    flags = ("--no-defaults", "--initialize-insecure", f"--user={user}", f"--datadir={data}", f"--tmpdir={folder}")
-    fast = ("--innodb-flush-method=nosync", "--tls-version=", "--auto-generate-certs=OFF", "--secure-file-priv=NULL")
-    mysqld = folder / "bin" / "mysqld"
-    ended = processes.answer([mysqld, *flags, *fast], env=processes.environment(), timeout_s=_INITIALISE_S)
+    here = (f"--user={user}", f"--datadir={data}", f"--tmpdir={folder}")
+    command: list[str | Path] = [folder / "bin" / "mysqld", *INITIALISE, *here]
+    ended = processes.answer(command, env=processes.environment(), timeout_s=_INITIALISE_S)
     if ended.returncode:
         said = ended.stderr.strip().splitlines() or ["silent"]
         raise ServerError(f"it does not run: {remedy(ended.stderr, ended.returncode)} ({said[-1]})")

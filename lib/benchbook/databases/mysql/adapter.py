@@ -263,10 +263,7 @@ class MySQLDocuments(MySQL):
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
     since: ClassVar[Mapping[str, tuple[str, str]]] = {
         **MySQL.since,
-        "doubles": (
-            "9.7",
-            "MySQL reads some floating-point numbers in JSON as their neighbours",
-        ),
+        "doubles": ("9.7", "MySQL reads some floating-point numbers in JSON as their neighbours"),
     }
 
     def _connect(self) -> None:

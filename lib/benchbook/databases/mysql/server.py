@@ -15,6 +15,7 @@ import pymysql
 from pymysql.cursors import DictCursor
 from typing_extensions import override
 
+from benchbook.databases.mysql import FLAGS, INITIALISE
 from benchbook.databases.mysql.log import NEW_WORDS
 from benchbook.deployment import Role, Topology, older
 from benchbook.registry import parsed
@@ -56,9 +57,7 @@ class MySQL:
     server: ClassVar[str] = "mysqld"
     accounts: ClassVar[str] = "mysql.user"
     monitor: ClassVar[str] = ""  # what else a user needs to read the replication's status
-    flags: ClassVar[tuple[str, ...]] = (
-        *("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL"),
-    )
+    flags: ClassVar[tuple[str, ...]] = FLAGS
     pair_flags: ClassVar[tuple[str, ...]] = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
     origin: ClassVar[str] = (
         "MASTER_AUTO_POSITION=1, MASTER_SSL=0, GET_MASTER_PUBLIC_KEY=1"  # from where a replica reads
@@ -115,9 +114,8 @@ class MySQL:
         return Answer(version.partition("-")[0], role, settings, followers=followers, unseen=unseen)
 
     def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
-        """Fill an empty data folder, in haste: what a crash of the system would lose is made anew."""
-        flags = ("--no-defaults", "--initialize-insecure", "--innodb-flush-method=nosync", *self.flags)
-        fleet.run([programs[self.server], *flags, f"--datadir={data}", f"--tmpdir={scratch}"])
+        """Fill an empty data folder."""
+        fleet.run([programs[self.server], *INITIALISE, f"--datadir={data}", f"--tmpdir={scratch}"])
 
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         return self.flags
