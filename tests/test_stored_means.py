@@ -1,6 +1,7 @@
 """DuckDB's block means of stored files are those of pandas over every row, and stand in for the rows everywhere."""
 
 import json
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -8,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -18,6 +20,8 @@ from benchbook.evidence import means as units
 from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import provenance
+from benchbook.results import files
+from benchbook.results.schema import ADDED
 
 SORTED = ["study", "cell_id", "block", "operation", "role", "metric", "format", "codec"]
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -48,10 +52,23 @@ def rows(quantities: list[list[tuple[float | None, bool | None]]]) -> pd.DataFra
     )  # fmt: skip
 
 
-def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done") -> None:
-    columns = {"study": "crud", "cell_id": cell_id, "block": block, "state": state, "parameters": '{"n": 10}'}
+def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done", campaign: str | None = None) -> None:
+    columns = {
+        "study": "crud",
+        "campaign": campaign,
+        "cell_id": cell_id,
+        "block": block,
+        "state": state,
+        "parameters": '{"n": 10}',
+    }
     columns |= {"engine": "mongodb", "n": 10, "environment": json.dumps({"cpu": "Test", "load": [block]})}
     results.write(columns, values)
+
+
+def of_an_older_version(path: Path) -> None:
+    """Take from a file what its version did not write yet."""
+    table = pq.read_table(path).drop_columns(sorted(ADDED))
+    files.write_table(path, table, replace(files.facts(table), columns=None))
 
 
 def of_every_row() -> pd.DataFrame:
@@ -68,6 +85,7 @@ def of_every_row() -> pd.DataFrame:
     found = carried.set_index(unit[~unit.duplicated()]).assign(
         rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
         value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
+        campaign=carried.set_index(unit[~unit.duplicated()])["campaign"].fillna(""), resolution=1.0,
         outliers=grouped.count() - inside.groupby(unit).count(),
         value_without=inside.groupby(unit).mean().mask(censored),
         started_at=rows["started_at"].groupby(unit).min(), last_started_at=rows["started_at"].groupby(unit).max(),
@@ -97,6 +115,30 @@ def test_the_means_are_those_of_every_row(
         expected, found = of_every_row(), evidence.stored_means()
     assert set(found) == set(expected)
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
+
+
+def test_files_that_lack_later_columns_are_read_beside_those_that_have_them():
+    for block, campaign in enumerate((None, "2026-11-22T21:14:00Z", None)):
+        written("abc", block, rows([[(1.0, False)]]), campaign=campaign)
+    of_an_older_version(results.path("crud", "abc", 0))
+    assert list(evidence.stored_means()["campaign"]) == ["", "2026-11-22T21:14:00Z", ""]
+    assert list(evidence.stored_means(["abc.0"])["campaign"]) == [""]
+    assert list(results.observations()["campaign"].fillna("-")) == ["-", "2026-11-22T21:14:00Z", "-"]
+    assert results.lost() == set()
+
+
+def test_a_means_resolution_is_its_repetitions_and_a_derived_ones_what_its_parts_add_up_to():
+    ticks = {"cpu_user": (6e9, 1e7), "cpu_system": (2e9, 2e7), "cpu_capacity": (20e9, 4.0)}
+    values = pd.concat(
+        rows([[(value, False)] * 3]).assign(metric=metric, resolution=[step, step, 4 * step])
+        for metric, (value, step) in ticks.items()
+    )
+    written("abc", 0, values)
+    found = evidence.measures(evidence.stored_means()).set_index("metric")
+    assert found.loc["cpu_user", "resolution"] == pytest.approx(2e7)
+    assert found.loc["cpu_time", ["value", "resolution", "unit"]].tolist() == pytest.approx([8.0, 0.06, "s"])
+    # 40 % good to 60 ms of 20 s, and to a share of the capacity's own 8 ns
+    assert found.loc["cpu_percent", "resolution"] == pytest.approx(100 * 6e7 / 20e9 + 40 * 8 / 20e9, rel=1e-12)
 
 
 def test_outliers_are_left_out_of_one_mean_only():

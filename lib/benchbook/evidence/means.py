@@ -1,5 +1,7 @@
 """The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
 
+import itertools
+from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -12,6 +14,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchbook import results
+from benchbook.results.folder import Whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -31,12 +34,12 @@ ENOUGH: Final = 5
 OF_A_REPETITION: Final = frozenset({"repetition", "value", "count", "censored", "resolution", "started_at"})
 OF_THE_RUN: Final = frozenset({
     *("run_id", "position", "state", "reason", "cell_started_at", "cell_ended_at", "repetitions"),
-    *("dataset", "dataset_sha256", "link", "code_hash"),
+    *("dataset", "dataset_sha256", "link", "code_hash", "foreign_load", "disturbed"),
 })  # fmt: skip
 """Columns that tell of a cell's run and not what it measured: they stay with the observations, under its `cell_id`."""
 
 _COLUMNS: Final = [name for name in results.OBSERVATIONS.names if name not in OF_A_REPETITION | OF_THE_RUN]
-_FIRST: Final = ", ".join(f"first({name}) AS {name}" for name in _COLUMNS if name not in {*UNIT, "source"})
+_FIRST: Final = ", ".join(f"first({name}) AS {name}" for name in _COLUMNS if name not in {*UNIT, "source", "campaign"})
 _UNIT: Final = ", ".join(UNIT)
 _OF_UNITS: Final = ["known", "low", "high"]
 _SQL: Final = f"""
@@ -47,7 +50,9 @@ WITH found AS (
 ), units AS (
     SELECT {_UNIT}, arg_min(source, repetition) AS source, {_FIRST},
         count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,
-        bool_or(ran_out) AS censored, avg("count") AS "count", count(known) AS measured, favg(known) AS at_least,
+        bool_or(ran_out) AS censored, avg("count") AS "count",
+        coalesce(first(campaign), '') AS campaign, avg(coalesce(resolution, 0)) AS resolution,
+        count(known) AS measured, favg(known) AS at_least,
         list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), limited AS (
@@ -55,11 +60,15 @@ WITH found AS (
         ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
-SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, censored, "count", measured, known,
+SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, censored, "count", resolution,
+    measured, known,
     quartiles[1] - reach AS low, quartiles[2] + reach AS high
 FROM limited
 """
 """Sums as precise as pandas' (``favg`` is Kahan's); quartiles interpolated as numpy's."""
+
+_FILES: Final = "(FROM read_parquet($files) UNION ALL BY NAME FROM every_column)"
+"""Columns that older files lack are null."""
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 """References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
@@ -80,7 +89,8 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        The columns of the cell but `OF_THE_RUN`, ``operation, role, metric, unit, source``, and
+        The columns of the cell but `OF_THE_RUN` (``campaign`` is empty where the runner did not say it),
+        ``operation, role, metric, unit, source``, and
 
         - ``rows``: number of repetitions, with and without a value; ``started_at``, ``last_started_at``: when the first
           and the last of them began;
@@ -89,6 +99,8 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
         - ``censored``: whether any repetition is;
         - ``count``: mean number of items that a repetition covers;
+        - ``resolution``: mean of the repetitions' resolutions, in ``unit``, 0 where none is said: what the mean may be
+          off by, for the rounding of repetitions that take alike long is alike;
         - ``measured``: number of repetitions with a value;
         - ``outliers``: how many of them lie beyond Tukey's limits (Exploratory Data Analysis, 1977, section 2D);
         - ``value_without``: the mean without those.
@@ -119,7 +131,7 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
     with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
         parts: list[Future[pd.DataFrame]] = []
-        for batch in _batches(files):
+        for batch in itertools.chain.from_iterable(map(_batches, _alike(files))):
             units = _units(batch, connection)
             wait(parts)  # or values would pile up where DuckDB has many processors
             parts.append(beside.submit(_means, units))
@@ -128,6 +140,14 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
 
 def _sorted(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts).sort_values(["study", *UNIT], ignore_index=True)
+
+
+def _alike(files: Iterable[Whole]) -> Iterator[list[Path]]:
+    """Yield files with the same columns: DuckDB takes the first one's to be all files', and is slower when told not."""
+    columns = defaultdict[int | None, list[Path]](list)
+    for file in files:
+        columns[file.facts.columns].append(file.path)
+    yield from columns.values()
 
 
 def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
@@ -150,7 +170,8 @@ def _units(source: pa.Table | list[str], connection: "DuckDBPyConnection | None"
     connection = connection or duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     if isinstance(source, list):
-        return connection.sql(_SQL.format(source="read_parquet($files)"), params={"files": source}).to_arrow_table()
+        connection.register("every_column", results.OBSERVATIONS.empty_table())
+        return connection.sql(_SQL.format(source=_FILES), params={"files": source}).to_arrow_table()
     connection.register("in_memory", source)
     return connection.sql(_SQL.format(source="in_memory")).to_arrow_table()
 
@@ -228,12 +249,14 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     """Return the quantities of `DERIVED` whose raw ones are among those block means; the same columns.
 
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
-    is known of ``at_least``.
+    is known of ``at_least``. The ``resolution`` is what its parts' may add up to, in the derived unit.
     """
     keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
-    found = means[[*_MEANS, "censored"]].set_axis(pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]]))
+    found = means[[*_MEANS, "censored", "resolution"]].set_axis(
+        pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]])
+    )
     rows = pd.concat([_derive(one, known, found) for one in DERIVED])
     carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
@@ -251,6 +274,8 @@ def _derive(one: Derived, known: pd.DataFrame, found: pd.DataFrame) -> pd.DataFr
         {column: one.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
     )
     own["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
+    rounding = one.factor * sum(part["resolution"] for part in parts) + own["at_least"].abs() * divisor["resolution"]
+    own["resolution"] = rounding / divisor["at_least"]
     own["at_least"] = own["at_least"].mask(divisor["censored"].eq(True))
     own["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
     own["metric"], own["unit"] = one.metric, one.unit
@@ -264,7 +289,7 @@ def _divisor(one: Derived, rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFr
         role = rows["role"] if one.per_role is None else pd.Series(one.per_role, index=rows.index)
         return _of(found, one.per, role, rows["occasion"])
     divisor = rows["count"] if one.per == "count" else pd.Series(1.0, index=rows.index)
-    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"censored": False}, index=rows.index)
+    return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"censored": False, "resolution": 0.0}, index=rows.index)
 
 
 def _of(found: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:

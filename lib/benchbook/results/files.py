@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import inputs
-from benchbook.results.schema import OBSERVATIONS
+from benchbook.results.schema import ADDED, OBSERVATIONS
 
 KEYS: Final = ("study", "cell_id", "block", "state")
 """What a file has one value of."""
@@ -53,7 +53,7 @@ class DamagedError(Exception):
 
 @dataclass(frozen=True)
 class Facts:
-    """What a result's file holds: whose it is, in how many rows; the cell's parameters in JSON, and when it ran.
+    """What a result's file holds: whose it is, in rows and columns; the cell's parameters in JSON, and when it ran.
 
     Times are in seconds since 1970, None when it did not run.
     """
@@ -63,6 +63,7 @@ class Facts:
     block: int
     state: str
     rows: int
+    columns: int | None = None  # not said by files that lack those of `ADDED`
     parameters: str | None = None
     started_at: float | None = None
     ended_at: float | None = None
@@ -77,7 +78,7 @@ def facts(table: pa.Table) -> Facts:
     """Return what a cell's table holds, as its first row says it."""
     (first,) = table.select([*KEYS, "parameters", "cell_started_at", "cell_ended_at"]).slice(0, 1).to_pylist()
     started, ended = (at and at.timestamp() for at in (first.pop("cell_started_at"), first.pop("cell_ended_at")))
-    return Facts(**first, rows=len(table), started_at=started, ended_at=ended)
+    return Facts(**first, rows=len(table), columns=table.num_columns, started_at=started, ended_at=ended)
 
 
 def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
@@ -251,7 +252,9 @@ def _crc(file: BinaryIO, at: int) -> bytes:
 def _read_through(file: BinaryIO) -> Facts:
     """Return what a file without a checksum holds, after reading all of it."""
     parquet = pq.ParquetFile(file)
-    if not parquet.schema_arrow.equals(OBSERVATIONS):
+    found = parquet.schema_arrow
+    absent = ADDED - {*found.names}
+    if not found.equals(pa.schema([field for field in OBSERVATIONS if field.name not in absent])):
         raise DamagedError("its columns are not those of results")
     table = parquet.read()
     table.validate(full=True)

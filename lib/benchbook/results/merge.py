@@ -1,7 +1,6 @@
 """Everything that runs wrote, as SQL views over one scan of the files."""
 
 from collections.abc import Iterable
-from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 import pandas as pd
@@ -31,11 +30,11 @@ def table() -> "pa.Table | ds.Dataset":
     return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
 
 
-def finished(identities: Iterable[str] | None = None) -> list[Path]:
+def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
     """Return the whole files of finished cells: of ``identity`` all blocks, or ``identity.block``; None: of all."""
     chosen = None if identities is None else set(identities)
     done = (one for one in folder.whole() if one.facts.state == "done")
-    return [one.path for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
+    return [one for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
 
 
 def connect(identities: Iterable[str] | None = None, memory: str | None = None) -> "DuckDBPyConnection":

@@ -73,6 +73,7 @@ CELLS: Final = pa.schema(
         ("block", pa.int32()),
         ("position", pa.int32()),  # rank of the cell in its block's random order
         ("run_id", pa.string()),
+        ("campaign", pa.string()),  # UTC start of runs without a pause of an hour or a restart: 2026-11-22T21:14:00Z
         ("host", pa.string()),
         ("study", pa.string()),
         ("lane", pa.string()),
@@ -94,6 +95,8 @@ CELLS: Final = pa.schema(
         ("repetitions", pa.int32()),
         ("parameters", pa.string()),  # JSON
         ("environment", pa.string()),  # JSON
+        ("foreign_load", pa.float64()),  # processors that other processes, and the host's other guests, used meanwhile
+        ("disturbed", pa.bool_()),  # True: more of them than a quiet machine has
         ("code_hash", pa.string()),
         ("state", pa.string()),  # done, failed, skipped
         ("reason", pa.string()),
@@ -105,3 +108,6 @@ CELLS: Final = pa.schema(
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """One file's columns: every value beside its cell."""
+
+ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed"})
+"""Columns that files written before 2026-11-23 lack: they read back as null."""
