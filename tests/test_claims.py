@@ -109,7 +109,7 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("{engine: mongodb}", "{engine: mongdb}", 7, "engine: no value 'mongdb': did you mean 'mongodb'?"),
         ("at: {topology", "at: {topologi", 7, "no parameter 'topologi': did you mean 'topology'?"),
         ("at: {topology", "at: {lane: java, topology", 7, "lane is named in no claim"),
-        ("claimed: more", "claimed: mre", 16, "claimed: should be 'more', 'less' or 'equal'"),
+        ("claimed: more", "claimed: mre", 16, "claimed: should be 'more', 'less', 'equal' or 'different'"),
         ('"MySQL", "{n}"', '"MySQl", "{n}"', 7, "published a: no row 'MySQl': did you mean 'MySQL'?"),
         ('"MySQL", "{n}"', '"MySQL", "{m}"', 7, "published a: no column '{m}'"),
         ('{a: ["Table II"', '{c: ["Table II"', 7, "published: no side 'c'"),

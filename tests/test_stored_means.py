@@ -84,6 +84,7 @@ def of_every_row() -> pd.DataFrame:
     carried = rows.loc[~unit.duplicated(), rows.columns.difference([*units.OF_A_REPETITION, *units.OF_THE_RUN])]
     found = carried.set_index(unit[~unit.duplicated()]).assign(
         rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
+        deviation=grouped.std(),
         value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
         campaign=carried.set_index(unit[~unit.duplicated()])["campaign"].fillna(""), resolution=1.0,
         outliers=grouped.count() - inside.groupby(unit).count(),

@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
+from math import isclose
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args
 
@@ -12,8 +13,10 @@ from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
 from benchbook import paths, studies
 from benchbook.evidence.claims import (
+    Bound,
     Claim,
     Comparison,
+    Lane,
     Level,
     PublishedAt,
     Rank,
@@ -22,7 +25,7 @@ from benchbook.evidence.claims import (
     Tested,
     published_keys,
 )
-from benchbook.evidence.means import DERIVED
+from benchbook.evidence.means import DERIVED, SPREAD, convert
 from benchbook.evidence.published import Called, Key, found, published
 from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.inputs import InputError
@@ -31,12 +34,16 @@ from benchbook.studies import SLUGS
 
 T = TypeVar("T", bound=BaseModel)
 Triple: TypeAlias = tuple[str, str, str]
-SECTIONS: Final = ("study", "margins", "sentences", "claims", "comparisons", "published", "called")
+SECTIONS: Final = ("study", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
 
-class Margin(RootModel[tuple[float, str]]):
-    """A margin, and why so much."""
+class Margin(RootModel[tuple[float, str] | tuple[float, float, str]]):
+    """A margin, as a ratio and as a difference where one is needed, and why so much."""
+
+
+class Lanes(RootModel[tuple[Lane, ...]]):
+    """The lanes that a file's claims are asked of, where a claim does not say."""
 
 
 class Words(RootModel[Called]):
@@ -107,9 +114,11 @@ def read(path: Path) -> Claims:
     if study not in SLUGS or study != path.stem:
         raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
     margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
+    if "lanes" in parts:
+        _valid(Lanes, parts["lanes"], "lanes")
     found: dict[str, Claim] = {}
     for item in _items(parts, "claims"):
-        claim = _claim(item, study, margins)
+        claim = _claim(item, study, margins, parts.get("lanes"))
         if claim.id in found:
             raise InputError(item.where, f"{claim.id} stands here twice")
         found[claim.id] = claim
@@ -126,13 +135,15 @@ def _items(parts: dict[str, Located], section: str) -> list[Located]:
     return parts[section].sequence(section) if section in parts else []
 
 
-def _claim(item: Located, study: str, margins: dict[str, Located]) -> Claim:
+def _claim(item: Located, study: str, margins: dict[str, Located], lanes: Located | None) -> Claim:
     values = item.mapping("a claim")
     name = str(values["id"].plain()) if "id" in values else "a claim without id"
     kind = str(values["compare"].plain()) if "compare" in values else ""
     if kind not in KINDS:
         raise InputError(item.where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
-    claim = _valid(KINDS[kind], _with_margin(item, values, margins, name), name)
+    if lanes is not None and kind != "untestable":
+        values = {"lanes": lanes, **values}
+    claim = _valid(KINDS[kind], _with_margin(Located(values, item.where), values, margins, name), name)
     if claim.study != study:
         raise InputError(item.where, f"{name}: the id begins with the study: {study}.…")
     if isinstance(claim, Tested):
@@ -172,10 +183,9 @@ def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, L
         return item
     if margin.value not in margins:
         raise InputError(margin.where, f"{name}: no margin {margin.value!r}: {nearest(margin.value, margins)}")
-    value, why = _valid(Margin, margins[margin.value], f"the margin {margin.value}").root
-    return Located(
-        {**values, "margin": Located(value, margin.where), "why_margin": Located(why, margin.where)}, item.where
-    )
+    value, *difference, why = _valid(Margin, margins[margin.value], f"the margin {margin.value}").root
+    named = {"margin": value, "why_margin": why} | ({"margin_difference": difference[0]} if difference else {})
+    return Located({**values, **{key: Located(one, margin.where) for key, one in named.items()}}, item.where)
 
 
 def _valid(form: type[T], item: Located, name: str) -> T:
@@ -220,6 +230,8 @@ def check(claim: Tested) -> None:
         for side in sides.values():
             for quantity in _quantities({**claim.quantity.model_dump(), **levels, **side}):
                 _check_quantity(claim.study, quantity)
+                if claim.statistic != "mean" and quantity[2] not in SPREAD:
+                    raise ValueError(f"{claim.statistic}: not known of {quantity[2]}, which is derived from several")
         _check_published(claim, levels)
 
 
@@ -236,7 +248,7 @@ def check_comparison(one: Comparison) -> None:
 
 
 def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:
-    settings: tuple[Mapping[str, Any], ...] = (claim.at, claim.each, *sides)
+    settings: tuple[Mapping[str, Any], ...] = (claim.at, claim.each, claim.pooled or {}, *sides)
     for one in settings:
         for name, value in one.items():
             yield from ((name, level) for level in (value if isinstance(value, tuple) else (value,)))
@@ -326,6 +338,9 @@ def _parameters(study: str) -> type[BaseModel]:
 
 
 def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
+    if isinstance(claim, Bound):
+        _check_bounds(claim)
+        return
     allowed = [*dict.fromkeys(claim.sides())] if isinstance(claim, Rank) else ["a", "b"]
     for name in claim.published:
         if name not in allowed:
@@ -338,6 +353,19 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
         units[name] = one.unit
     if len(set(units.values())) > 1:
         raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
+
+
+def _check_bounds(claim: Bound) -> None:
+    """Check that a bound is the number that the paper prints."""
+    ends = {name: end for name, end in (("above", claim.above), ("below", claim.below)) if end is not None}
+    for name, key in claim.published.items():
+        if name not in ends:
+            raise ValueError(f"published: no bound {name!r}: {nearest(name, ends)}")
+        one = found(claim.study, *key)
+        if one is None or one.value != one.value:
+            raise ValueError(f"published {name}: {_nearest_number(claim.study, key)}")
+        if not isclose(convert(ends[name], claim.unit, one.unit), one.value):
+            raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {one.printed} that is printed")
 
 
 def _nearest_number(study: str, key: Key) -> str:

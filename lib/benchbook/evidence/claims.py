@@ -3,11 +3,14 @@
 import itertools
 import re
 from collections.abc import Collection, Mapping
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from math import sqrt
+from statistics import geometric_mean
+from typing import Annotated, Any, Final, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 from typing_extensions import override
 
+from benchbook.evidence.means import convert, unit_of
 from benchbook.evidence.published import Called, Key, PublishedRatio, Terms, filled, ratio_of, text
 from benchbook.registry import STORES, title
 
@@ -20,7 +23,17 @@ Settings: TypeAlias = dict[str, Level | Levels]
 """Values of columns, parameters, ``operation``, ``role`` or ``metric``; of several, any one may stand."""
 
 Text: TypeAlias = Annotated[str, Field(min_length=1)]
-Direction: TypeAlias = Literal["more", "less", "equal"]
+Direction: TypeAlias = Literal["more", "less", "equal", "different"]
+Lane: TypeAlias = Literal["python", "java", "node"]
+Statistic: TypeAlias = Literal["mean", "deviation", "variation"]
+"""Of a block's repetitions: their mean, their standard deviation, or this over the mean's absolute value."""
+
+
+LANES: Final[dict[str, Lane]] = {
+    **dict.fromkeys(("jackson", "moxy", "jaxb", "jaxb_context", "dom", "xmldecoder"), "java"),
+    **dict.fromkeys(("mongoclient", "mongoose"), "node"),
+}
+"""The lane of each codec and driver that is not Python's."""
 
 
 class Strict(BaseModel):
@@ -68,7 +81,14 @@ class Tested(Stated):
     at
         What all sides have in common. A parameter that is not named stands at the study's default where it ran there.
     each
-        The levels of which every combination is a contrast of its own; its names may also be those of `quantity`.
+        The levels of which every combination is a contrast of its own; its names may also be those of `quantity`. A
+        side that names one of them itself keeps its own: "less than each of these".
+    pooled
+        The levels of one factor over whose mean each side is taken, where the paper prints the mean of them alone.
+    statistic
+        What of a block's repetitions is compared.
+    lanes
+        The lanes that are asked; all that ran when none is named.
     published
         Where the paper prints the numbers: for ``a`` and ``b``, or for each of those ranked.
     called
@@ -81,25 +101,42 @@ class Tested(Stated):
         True when the paper says it of most contrasts only: then more than half must hold.
     margin
         The ratio above 1 up to which a difference does not matter, fixed before anything was measured.
+    margin_difference
+        The same as a difference in the metric's unit, for values that can be zero or negative: they have no ratio.
     why_margin
         Why so much.
+    why_within
+        Why the paper's own ratio is not beyond the margin (of "equal": not within), where it is not.
     """
 
     compare: str
     quantity: Quantity
     at: Settings = {}
     each: dict[str, Levels] = {}
+    pooled: Factor | None = None
+    statistic: Statistic = "mean"
+    lanes: tuple[Lane, ...] = ()
     published: dict[str, Key] = {}
     called: Called = {}
     than: Annotated[float, Field(gt=0)] = 1.0
     most: bool = False
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
     margin: Annotated[float, Field(gt=1, le=10)]
+    margin_difference: Annotated[float, Field(gt=0)] | None = None
     why_margin: Text
+    why_within: str = ""
 
-    def contrasts(self) -> list[dict[str, Level]]:
-        """Return the levels of each contrast, an empty dictionary for the only one."""
-        return [dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values())]
+    def asks(self, lane: str) -> bool:
+        """Return whether the claim is judged on a lane."""
+        return not self.lanes or lane in self.lanes
+
+    def contrasts(self, lane: str | None = None) -> list[dict[str, Level]]:
+        """Return the levels of each contrast, an empty dictionary for the only one; of a lane, those that it can have.
+
+        A codec or a driver is of one lane alone.
+        """
+        every = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
+        return [levels for levels in every if lane is None or all(_of_lane(lane, *one) for one in levels.items())]
 
     def sides(self) -> dict[str, Settings]:
         """Return what tells the sides of one contrast apart, by name: ``a`` and ``b``, their ends, those ranked."""
@@ -127,6 +164,18 @@ class Tested(Stated):
     def direction(self) -> str:
         """The direction or order that is claimed, in words."""
         raise NotImplementedError
+
+    @property
+    def tolerance(self) -> float:
+        """The ratio above 1 up to which an effect over `divisor` does not matter: the margin, of a range its half."""
+        return self.margin
+
+    @model_validator(mode="after")
+    def _pools_what_it_does_not_name(self) -> Self:
+        for name in self.pooled or ():
+            if name in self.at or name in self.each:
+                raise ValueError(f"pooled: {name} is named in at or each, too")
+        return self
 
     @model_validator(mode="after")
     def _sizes_are_of_contrasts(self) -> Self:
@@ -212,6 +261,59 @@ class Interaction(Directed):
         return [((1, "a last"), (-1, "b last"), (-1, "a first"), (1, "b first"))]
 
 
+class Bound(Tested):
+    """``a`` lies here above, below or between numbers that the paper prints of its own machine."""
+
+    compare: Literal["bound"]
+    a: Settings = {}
+    above: Annotated[float, Field(gt=0)] | None = None
+    below: Annotated[float, Field(gt=0)] | None = None
+    unit: Text  # of the numbers: the metric's, or another of time
+    test: Literal["ratio"] = "ratio"
+
+    @model_validator(mode="after")
+    def _has_bounds(self) -> Self:
+        if not self._ends or self._ends != sorted(set(self._ends)):
+            raise ValueError("above or below, or both to say between which numbers, the smaller above")
+        if {*self.each, *self.at, *self.a} & {"metric"}:
+            raise ValueError("a bound is of the quantity's own metric")
+        convert(1.0, self.unit, unit_of(self.quantity.metric))
+        return self
+
+    @property
+    def _ends(self) -> list[float]:
+        return [end for end in (self.above, self.below) if end is not None]
+
+    @property
+    def claimed(self) -> Direction:
+        """On which side of the divisor the value lies; between two numbers it equals their geometric mean."""
+        return "equal" if len(self._ends) == 2 else "less" if self.above is None else "more"
+
+    @override
+    def sides(self) -> dict[str, Settings]:
+        return {"a": self.a}
+
+    @override
+    def ratios(self, ran: Collection[str]) -> list[Terms]:
+        return [((1, "a"),)]
+
+    @property
+    @override
+    def divisor(self) -> float:
+        return convert(geometric_mean(self._ends), self.unit, unit_of(self.quantity.metric))
+
+    @property
+    @override
+    def tolerance(self) -> float:
+        return self.margin * sqrt(self._ends[-1] / self._ends[0])
+
+    @property
+    @override
+    def direction(self) -> str:
+        words = {"less": "below", "more": "above", "equal": "between"}
+        return f"{words[self.claimed]} {' and '.join(f'{end:g}' for end in self._ends)} {self.unit}, here"
+
+
 class Order(Strict):
     """Who comes first or last, or the whole order, ascending in the quantity; exactly one of the three."""
 
@@ -278,13 +380,18 @@ class Rank(Tested):
         return f"first: {text(order.first)}" if order.first is not None else f"last: {text(order.named[0])}"
 
 
-Claim: TypeAlias = Ratio | Trend | Interaction | Rank | Untestable
+Claim: TypeAlias = Ratio | Trend | Interaction | Bound | Rank | Untestable
 
 
 def _several(levels: Mapping[str, Levels]) -> tuple[str, ...]:
     """Return the engines among some levels when they are two or more."""
     engines = tuple(map(str, levels.get("engine", ())))
     return engines if len(engines) > 1 else ()
+
+
+def _of_lane(lane: str, name: str, level: Level) -> bool:
+    """Return whether a lane can have a level: every lane that of most factors, one lane that of a codec or driver."""
+    return name not in ("codec", "driver") or LANES.get(str(level), "python") == lane
 
 
 def _ends(over: Factor) -> dict[str, Settings]:

@@ -76,7 +76,7 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
     sides
         By name; sides that share at least two blocks are paired by block, else they are independent samples.
     divisor
-        What the ratio is divided by.
+        What the ratio is divided by: of one side alone, the bound that it is held against.
     confidence
         Of the interval, from Student's t on the logarithms.
 
@@ -93,7 +93,7 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
         return Effect(blocks=blocks, reason="a wait for the replica ran out, and nothing is known of its rate")
     positive = all((one > 0).all() for one in values)
     censored = any(side.censored.any() for _, side in signed)
-    if not positive and (len(signed) != 2 or censored):
+    if not positive and (len(signed) > 2 or censored):
         return Effect(blocks=blocks, reason="no ratio: a mean is zero or negative")
     scaled = [sign * (np.log(one) if positive else one) for (sign, _), one in zip(signed, values, strict=True)]
     found = (
@@ -104,7 +104,8 @@ def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confid
     test = "none" if found.reason else PAIRED if paired else UNPAIRED
     if not positive:
         reason = found.reason or "no ratio: a mean is zero or negative"
-        ends = (found.estimate, found.low, found.high)
+        bound = divisor if len(signed) == 1 else 0.0  # of one side alone: how far it is from what it is held against
+        ends = (found.estimate - bound, found.low - bound, found.high - bound)
         return Effect(blocks=blocks, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
     estimate, low, high = (exp(value - log(divisor)) for value in (found.estimate, found.low, found.high))
     return _bounded(Effect(estimate, low, high, blocks, test, found.reason), signed)
@@ -182,15 +183,16 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     widened by `SIZE_TOLERANCE` or none is claimed; *direction only* when L > 1, but m or the size is missed;
     *equivalent* when [L, U] lies in [1/m, m]; *contradicted* when U < 1/m, or U < 1 and the estimate is below 1/m; else
     *inconclusive*. Of ``equal``: *reproduced* when [L, U] lies in [1/m, m], *contradicted* when outside, else
-    *inconclusive*. Where only a difference can be had, no margin applies: *direction only* when its interval lies on
-    the claimed side of zero, *contradicted* when on the other; values that are the same in every block are *equal*.
+    *inconclusive*. Of ``different``: as of ``more`` or of ``less``, whichever it is. Where only a difference can be
+    had, no margin applies: *direction only* when its interval lies on the claimed side of zero, *contradicted* when on
+    the other; values that are the same in every block are *equal*.
 
     Parameters
     ----------
     effect
         With its interval, as wide as the claim's number of contrasts asks.
     claimed
-        ``more``, ``less`` or ``equal``.
+        ``more``, ``less``, ``equal`` or ``different``.
     margin
         Above 1.
     size
@@ -198,6 +200,8 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     """
     if effect.low != effect.low:
         return _by_difference(effect, claimed)
+    if claimed == "different":
+        claimed = "more" if effect.ratio >= 1 else "less"
     inside = 1 / margin <= effect.low and effect.high <= margin
     if claimed == "equal":
         outside = effect.low > margin or effect.high < 1 / margin
@@ -256,8 +260,8 @@ def across(products: Iterable[Verdict]) -> Verdict:
 
 
 def _by_difference(effect: Effect, claimed: Direction) -> Verdict:
-    _, low, high = effect.difference
-    if claimed == "less":
+    estimate, low, high = effect.difference
+    if claimed == "less" or (claimed == "different" and estimate < 0):
         low, high = -high, -low
     if claimed == "equal":
         return "reproduced" if low == high == 0 else "inconclusive"

@@ -52,7 +52,7 @@ WITH found AS (
         count(*) AS rows, min(started_at) AS started_at, max(started_at) AS last_started_at,
         bool_or(ran_out) AS censored, avg("count") AS "count",
         coalesce(first(campaign), '') AS campaign, avg(coalesce(resolution, 0)) AS resolution,
-        count(known) AS measured, favg(known) AS at_least,
+        count(known) AS measured, favg(known) AS at_least, stddev_samp(known) AS deviation,
         list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), limited AS (
@@ -60,7 +60,7 @@ WITH found AS (
         ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
-SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, censored, "count", resolution,
+SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, deviation, censored, "count", resolution,
     measured, known,
     quartiles[1] - reach AS low, quartiles[2] + reach AS high
 FROM limited
@@ -97,6 +97,8 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
           is no time;
         - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
+        - ``deviation``: standard deviation of the repetitions, in ``unit``; NaN of fewer than two, or of a quantity
+          that is derived from several;
         - ``censored``: whether any repetition is;
         - ``count``: mean number of items that a repetition covers;
         - ``resolution``: mean of the repetitions' resolutions, in ``unit``, 0 where none is said: what the mean may be
@@ -233,6 +235,34 @@ DERIVED: Final = (
 )
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
 
+_SCALED: Final = tuple(one for one in DERIVED if len(one.of) == 1 and one.per is None)
+SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)})
+"""The metrics whose spread over a block's repetitions is known: those stored, and those that only change the unit."""
+
+_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+
+
+def unit_of(metric: str) -> str:
+    """Return the unit of a metric, stored or derived."""
+    derived = {one.metric: one.unit for one in DERIVED}
+    stored: dict[str, str] = dict(results.UNITS)
+    return {**stored, **derived}[metric]
+
+
+def convert(value: float, unit: str, into: str) -> float:
+    """Return a value in another unit of time, or as it is in its own.
+
+    Raises
+    ------
+    ValueError
+        When the units are not of one kind.
+    """
+    if unit == into:
+        return value
+    if unit not in _TIMES or into not in _TIMES:
+        raise ValueError(f"unit: no {unit} is a number of {into}")
+    return value * _TIMES[unit] / _TIMES[into]
+
 
 def measures(observations: pd.DataFrame) -> pd.DataFrame:
     """Return the block means of all quantities, stored and derived; the columns are those of `block_means`.
@@ -254,7 +284,7 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
-    found = means[[*_MEANS, "censored", "resolution"]].set_axis(
+    found = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(
         pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]])
     )
     rows = pd.concat([_derive(one, known, found) for one in DERIVED])
@@ -277,6 +307,7 @@ def _derive(one: Derived, known: pd.DataFrame, found: pd.DataFrame) -> pd.DataFr
     rounding = one.factor * sum(part["resolution"] for part in parts) + own["at_least"].abs() * divisor["resolution"]
     own["resolution"] = rounding / divisor["at_least"]
     own["at_least"] = own["at_least"].mask(divisor["censored"].eq(True))
+    own["deviation"] = one.factor * parts[0]["deviation"] if one in _SCALED else np.nan
     own["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
     own["metric"], own["unit"] = one.metric, one.unit
     seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares

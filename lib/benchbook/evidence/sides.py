@@ -3,9 +3,9 @@
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache, cached_property, partial, reduce
 from itertools import product
-from typing import Any, Final, TypeAlias, get_args
+from typing import Any, Final, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from pydantic import BaseModel
 
 from benchbook import studies
-from benchbook.evidence.claims import Settings
+from benchbook.evidence.claims import Factor, Settings, Statistic
 
+K = TypeVar("K")
 Place: TypeAlias = tuple[str, str]
 """A host and a lane."""
 
@@ -31,7 +32,7 @@ FREE: Final = ("lane", "arm", "seed", "repetitions")
 TOGETHER: Final = frozenset({"format", "codec"})
 """Who names one of them may vary the other: no codec writes both formats."""
 
-_READ: Final = ("block", "at_least", "censored", "stand_in", "unit")
+_READ: Final = ("block", "at_least", "deviation", "censored", "stand_in", "unit")
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
 
@@ -117,7 +118,9 @@ class Measured:
         """The hosts and lanes that ran, in the order of the rows."""
         return list(self._ran)
 
-    def sides(self, place: Place, wanted: Mapping[str, Settings]) -> dict[str, Side]:
+    def sides(
+        self, place: Place, wanted: Mapping[str, Settings], statistic: Statistic = "mean", over: Factor | None = None
+    ) -> dict[str, Side]:
         """Return the sides that ran, alike in everything that does not tell them apart.
 
         Parameters
@@ -127,11 +130,32 @@ class Measured:
         wanted
             By a side's name all that is asked of it, ``operation``, ``role`` and ``metric`` among it. What is not named
             is at its default, or as near to it as ran; of several levels named the first that ran stands.
+        statistic
+            What of a block's repetitions is the side's value.
+        over
+            The levels over whose mean each side is taken; None to take it at none in particular.
         """
+        sides = {name: pooled(parts) for name, parts in self.parts(place, wanted, statistic, over).items()}
+        return {name: side for name, side in sides.items() if len(side.blocks)}
+
+    def parts(
+        self, place: Place, wanted: Mapping[str, Settings], statistic: Statistic = "mean", over: Factor | None = None
+    ) -> dict[str, list[Side]]:
+        """Return what each side is the mean of, as `sides`: one for each level of `over`, or the side alone."""
+        if over is None:
+            return {name: [side] for name, side in self._alike(place, wanted, statistic).items()}
+        ((factor, levels),) = over.items()
+        every = {(name, level): {**one, factor: level} for name, one in wanted.items() for level in levels}
+        found = self._alike(place, every, statistic)
+        sides = {name: [found[name, level] for level in levels if (name, level) in found] for name in wanted}
+        return {name: some for name, some in sides.items() if len(some) == len(levels)}
+
+    def _alike(self, place: Place, wanted: Mapping[K, Settings], statistic: Statistic) -> dict[K, Side]:
+        """Return the sides that ran, of those configurations that differ in nothing else."""
         apart = _apart(wanted.values())
-        found: dict[str, dict[str, tuple[tuple[int, ...], Side]]] = {}
+        found: dict[str, dict[K, tuple[tuple[int, ...], Side]]] = {}
         for name, settings in wanted.items():
-            for common, rank, side in self._candidates(place, settings, apart):
+            for common, rank, side in self._candidates(place, settings, apart, statistic):
                 of_common = found.setdefault(common, {})
                 if name not in of_common or rank < of_common[name][0]:
                     of_common[name] = rank, side
@@ -169,7 +193,7 @@ class Measured:
                     yield quantity, place[0], parsed[common], sides
 
     def _candidates(
-        self, place: Place, wanted: Settings, apart: frozenset[str]
+        self, place: Place, wanted: Settings, apart: frozenset[str], statistic: Statistic
     ) -> Iterable[tuple[str, tuple[int, ...], Side]]:
         named = {name: _several(value) for name, value in wanted.items() if name not in OF_QUANTITY}
         quantities = list(product(*(_several(wanted[name]) for name in OF_QUANTITY)))
@@ -183,7 +207,11 @@ class Measured:
                 if (number, *quantity) in self._slices:
                     # the first named that ran, then the nearest to the defaults
                     strange = about.strangeness(frozenset(named))
-                    yield about.common(apart | {*FREE}), (*order, rank, *strange), self._side([number], quantity)
+                    yield (
+                        about.common(apart | {*FREE}),
+                        (*order, rank, *strange),
+                        self._side([number], quantity, statistic),
+                    )
 
     def _with(self, place: Place, name: str, levels: tuple[Any, ...]) -> dict[int, int]:
         """Return the configurations of which a setting is one of those levels, and which; contrasts ask alike."""
@@ -194,10 +222,13 @@ class Measured:
             self._having[key] = {number: index for number, index in every if index is not None}
         return self._having[key]
 
-    def _side(self, numbers: Sequence[int], quantity: tuple[str, str, str]) -> Side:
-        """Return the means of a quantity in some configurations; what two of them measured in one block counts once."""
+    def _side(self, numbers: Sequence[int], quantity: tuple[str, str, str], statistic: Statistic = "mean") -> Side:
+        """Return the means of a quantity in some configurations; what two of them measured in one block counts once.
+
+        Or their spread, in the blocks that have one: of two repetitions at least.
+        """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, value, censored, stand_in, unit = (
+        block, value, deviation, censored, stand_in, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
@@ -207,6 +238,11 @@ class Measured:
             block, which = np.unique(block, return_inverse=True)
             value = np.bincount(which, value) / np.bincount(which)
             censored = np.bincount(which, censored) > 0
+        if statistic != "mean":
+            with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
+                value = deviation if statistic == "deviation" else deviation / np.abs(value)
+            has = np.isfinite(value)
+            block, value, censored, stand_in = block[has], value[has], censored[has], stand_in[has]
         return Side(self._settings[numbers[0]], block, value, censored, bool(stand_in.any()), str(unit[0]))
 
     @cached_property
@@ -236,6 +272,29 @@ class Measured:
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
         return {name: self._rows[name].to_numpy() for name in _READ}
+
+
+def pooled(parts: Sequence[Side]) -> Side:
+    """Return the side whose value is the mean of those of several, block by block, in the blocks that all of them have.
+
+    Its settings are those that are alike.
+    """
+    if len(parts) == 1:
+        return parts[0]
+    blocks = reduce(partial(np.intersect1d, assume_unique=True), (part.blocks for part in parts))
+    at = [np.isin(part.blocks, blocks) for part in parts]
+    return Side(
+        {
+            name: value
+            for name, value in parts[0].settings.items()
+            if all(one.settings.get(name) == value for one in parts)
+        },
+        blocks,
+        np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
+        np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
+        stand_in=any(part.stand_in for part in parts),
+        unit=parts[0].unit,
+    )
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
@@ -270,6 +329,7 @@ def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
         lane=rows["lane"].fillna("python") if "lane" in rows else "python",
         censored=rows["censored"].fillna(False).astype(bool),
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
+        deviation=rows.get("deviation", np.nan),
     )
     of = ["host", "lane", "parameters", *marks]
     rows["configuration"] = rows.groupby(of, dropna=False, sort=False).ngroup()

@@ -11,6 +11,7 @@ import pandas as pd
 from benchbook.compliance import untested
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
+    Bound,
     Claim,
     Directed,
     Level,
@@ -145,7 +146,8 @@ def _places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Test
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
             found, own = measured[claim.study], LANES.get(claim.study, "python")
-            yield from ((claim, found, place) for place in sorted(found.places, key=lambda place: place[1] != own))
+            asked = sorted((one for one in found.places if claim.asks(one[1])), key=lambda place: place[1] != own)
+            yield from ((claim, found, place) for place in asked)
 
 
 @dataclass(frozen=True)
@@ -191,14 +193,17 @@ def _lacking(wanted: Settings, side: Side | None) -> tuple[str, str] | None:
 
 def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, Any]]:
     """Return the rows of one claim at one place."""
-    every = [(levels, eligible(claim, levels, _ran(claim, levels, found, place))) for levels in claim.contrasts()]
+    every = [
+        (levels, eligible(claim, levels, _ran(claim, levels, found, place))) for levels in claim.contrasts(place[1])
+    ]
     tests = sum(len(claim.ratios(one.sides)) for _, one in every if not one.missing)
     return [_row(claim, levels, one, 1 - ALPHA / max(tests, 1), place) for levels, one in every]
 
 
 def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place) -> dict[str, Side]:
     common = {**claim.quantity.model_dump(), **claim.at, **levels}
-    return found.sides(place, {name: {**common, **side} for name, side in claim.sides().items()})
+    wanted = {name: {**common, **side} for name, side in claim.sides().items()}
+    return found.sides(place, wanted, claim.statistic, claim.pooled)
 
 
 def _row(claim: Tested, levels: dict[str, Level], one: Eligible, corrected: float, place: Place) -> dict[str, Any]:
@@ -206,7 +211,7 @@ def _row(claim: Tested, levels: dict[str, Level], one: Eligible, corrected: floa
     paper = published_ratio(claim, levels, None if one.missing else sides)
     row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
     row |= {"contrast": label(levels), "compare": claim.compare, "claimed": claim.direction}
-    row |= {"margin": claim.margin, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
+    row |= {"margin": claim.tolerance, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
     row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in, "lacking": one.lacking}
     row |= {"censored": any(side.censored.any() for side in sides.values()), "blocks": 0, "test": "none"}
     row |= dict.fromkeys(("ratio", "low", "high", "share"), nan)
@@ -232,10 +237,10 @@ def _verdict(claim: Tested, found: Effect, held: float, paper: PublishedRatio) -
     if isinstance(claim, Rank):
         verdict = judge(found, "more", claim.margin)  # an order has no size
         return "inconclusive" if verdict in ("reproduced", "direction only") and not held >= SURE else verdict
-    assert isinstance(claim, Directed)
+    assert isinstance(claim, Directed | Bound)
     bound = replace(found, ratio=found.ratio / claim.than, low=found.low / claim.than, high=found.high / claim.than)
     size = None if claim.than != 1 or paper.ratio != paper.ratio else (paper.low, paper.high)
-    return judge(bound, claim.claimed, claim.margin, size)
+    return judge(bound, claim.claimed, claim.tolerance, size)
 
 
 def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) -> Iterator[dict[str, Any]]:
@@ -247,13 +252,13 @@ def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) 
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
         return
-    about |= {"claimed": claim.direction, "margin": claim.margin}
+    about |= {"claimed": claim.direction, "margin": claim.tolerance}
     about |= {"contrasts": len(claim.contrasts()), "products": len(claim.products)}
     if not found:
         missing = _grouped((title(name), NOT_RUN) for name in claim.products)
         yield {**nothing, **about, "products_missing": missing, "why": f"nothing of {claim.study} ran here"}
     for (host, lane), rows in found.items():
-        yield {**about, "host": host, "lane": lane, **_overall(claim, rows)}
+        yield {**about, "contrasts": len(rows), "host": host, "lane": lane, **_overall(claim, rows)}
 
 
 def _overall(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:

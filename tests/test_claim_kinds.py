@@ -1,0 +1,199 @@
+"""What a claim may ask beside a ratio of means: bounds, means over several sizes, spreads, lanes, any difference."""
+
+import json
+from collections.abc import Iterable
+from typing import Any, get_args
+
+import numpy as np
+import pandas as pd
+import pytest
+from pydantic import TypeAdapter, ValidationError
+
+from benchbook import evidence
+from benchbook.evidence.claims import LANES, Claim
+from benchbook.evidence.judge import NOT_TESTABLE, Effect, judge
+from benchbook.evidence.sides import Measured
+from benchbook.results import OBSERVATIONS, typed
+from benchbook.studies import drivers, tcp
+
+BLOCKS = 8
+TIME = {"operation": "insert", "role": "client", "metric": "wall_time"}
+MEMORY = {"operation": "update", "role": "client", "metric": "memory_change_kb"}
+
+
+def claim(**parts: Any) -> Claim:
+    common = {"id": "drivers.it", "says": "It is so.", "where": "Section 4", "quantity": TIME, "why_margin": "so"}
+    return TypeAdapter(Claim).validate_python({**common, "margin": 1.05, **parts}, strict=False)
+
+
+def ran(values: Iterable[Iterable[float]], *, quantity: dict[str, str] = TIME, **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations: values by block and repetition."""
+    about = {"driver": "pymongo", "attributes": 89, "n": 1000, "lane": "python", "arm": "a", **columns}
+    metric = {"memory_change_kb": "memory_change"}.get(quantity["metric"], quantity["metric"])
+    rows = [
+        {
+            **{name: about[name] for name in ("lane", "arm", "driver", "n")},
+            **{"study": "drivers", "host": "h", "state": "done", "stand_in": False, "censored": False, "count": 1},
+            **{"cell_id": json.dumps(about), "parameters": json.dumps(about), "block": block, "repetition": repetition},
+            **{"operation": quantity["operation"], "role": "client", "metric": metric, "value": float(value)},
+            "unit": "ns" if metric == "wall_time" else "B",
+        }
+        for block, repetitions in enumerate(values)
+        for repetition, value in enumerate(repetitions)
+    ]
+    table: pd.DataFrame = typed(pd.DataFrame(rows), OBSERVATIONS).to_pandas()
+    return table
+
+
+def judged(stated: Claim, *rows: pd.DataFrame) -> pd.DataFrame:
+    return evidence.judged(evidence.measures(pd.concat(rows)), [stated])
+
+
+def around(mean: float, spread: float = 0.01, repetitions: int = 4, seed: int = 1) -> list[list[float]]:
+    """Return values by block and repetition about a mean, with that standard deviation relative to it."""
+    noise = np.random.Generator(np.random.PCG64(seed)).standard_normal((BLOCKS, repetitions))
+    values: list[list[float]] = (mean * (1 + spread * noise)).tolist()
+    return values
+
+
+@pytest.mark.parametrize(
+    ("bounds", "milliseconds", "expected"),
+    [
+        ({"below": 5}, 3000, "reproduced"),
+        ({"below": 5}, 5000, "equivalent"),
+        ({"below": 5}, 8000, "contradicted"),
+        ({"above": 5}, 8000, "reproduced"),
+        ({"above": 5}, 3000, "contradicted"),
+        ({"above": 70, "below": 80}, 75_000, "reproduced"),
+        ({"above": 70, "below": 80}, 60_000, "contradicted"),
+        ({"above": 70, "below": 80}, 90_000, "contradicted"),
+    ],
+)
+def test_a_bound_is_held_against_the_time_here_in_its_own_unit(
+    bounds: dict[str, float], milliseconds: float, expected: str
+) -> None:
+    found = judged(claim(compare="bound", unit="s", **bounds), ran(around(milliseconds * 1e6)))
+    assert found["verdict"].tolist() == [expected], found["why"].iloc[0]
+    assert found["claimed"].iloc[0].endswith("s, here")
+
+
+@pytest.mark.parametrize(
+    ("kilobytes", "expected"), [(-100.0, {"direction only", "reproduced"}), (3000.0, {"contradicted"})]
+)
+def test_a_bound_on_memory_that_may_be_given_back_is_judged_by_the_difference_from_it(
+    kilobytes: float, expected: set[str]
+) -> None:
+    stated = claim(compare="bound", quantity=MEMORY, below=1000, unit="KB")
+    values = around(kilobytes * 1e3)
+    values[0] = [-1e3] * 4  # no logarithm, and so no ratio
+    (found,) = judged(stated, ran(values, quantity=MEMORY)).to_dict("records")
+    assert found["ratio"] != found["ratio"]
+    assert found["verdict"] in expected, found["why"]
+
+
+@pytest.mark.parametrize(
+    ("parts", "told"),
+    [
+        ({"unit": "s"}, "above or below"),
+        ({"unit": "s", "above": 5, "below": 5}, "above or below"),
+        ({"unit": "s", "above": 6, "below": 5}, "above or below"),
+        ({"unit": "MB", "below": 5}, "no MB is a number of ns"),
+        ({"unit": "s", "below": 5, "each": {"metric": ["wall_time", "cpu_time"]}}, "the quantity's own metric"),
+    ],
+)
+def test_a_bound_without_sense_is_refused(parts: dict[str, Any], told: str) -> None:
+    with pytest.raises(ValidationError, match=told):
+        claim(compare="bound", **parts)
+
+
+def test_a_pooled_side_is_the_mean_over_the_levels_in_the_blocks_that_have_all_of_them() -> None:
+    small, large = ran([[10.0]] * BLOCKS, n=1000), ran([[50.0]] * BLOCKS, n=10000)
+    mapper = [
+        ran([[20.0]] * BLOCKS, n=1000, driver="mongoengine"),
+        ran([[70.0]] * BLOCKS, n=10000, driver="mongoengine"),
+    ]
+    large = large[large["block"] != 3]
+    measured = Measured("drivers", evidence.measures(pd.concat([small, large, *mapper])))
+    wanted = {name: {**TIME, "driver": driver} for name, driver in (("a", "mongoengine"), ("b", "pymongo"))}
+    sides = measured.sides(("h", "python"), wanted, over={"n": (1000, 10000)})
+    assert sides["a"].values.tolist() == [45.0] * BLOCKS
+    assert sides["b"].values.tolist() == [30.0] * (BLOCKS - 1)
+    assert 3 not in sides["b"].blocks
+    assert len(measured.parts(("h", "python"), wanted, over={"n": (1000, 10000)})["a"]) == 2
+    assert measured.sides(("h", "python"), wanted, over={"n": (1000, 200000)}) == {}, "a level never ran"
+
+
+def test_a_claim_on_the_mean_over_sizes_is_judged_on_that_mean() -> None:
+    """Twice as long at the small size, as long at the large one, which the mean is made of."""
+    rows = [
+        ran(around(2e6), driver="mongoengine"),
+        ran(around(1e6), driver="pymongo"),
+        ran(around(1e9), driver="mongoengine", n=10000),
+        ran(around(1e9), driver="pymongo", n=10000),
+    ]
+    sides = {"a": {"driver": "mongoengine"}, "b": {"driver": "pymongo"}}
+    stated = claim(compare="ratio", claimed="equal", pooled={"n": [1000, 10000]}, **sides)
+    assert judged(stated, *rows)["verdict"].tolist() == ["reproduced"]
+    apart = claim(compare="ratio", claimed="equal", each={"n": [1000, 10000]}, **sides)
+    assert judged(apart, *rows)["verdict"].tolist() == ["contradicted", "reproduced"]
+    with pytest.raises(ValidationError, match="pooled: n is named in at or each, too"):
+        claim(compare="ratio", claimed="equal", pooled={"n": [1000, 10000]}, at={"n": 1000}, **sides)
+
+
+@pytest.mark.parametrize("statistic", ["deviation", "variation"])
+def test_a_spread_is_that_of_the_repetitions_inside_a_block(statistic: str) -> None:
+    rows = [ran(around(1e6, 0.2, 10), driver="mongoengine"), ran(around(1e6, 0.02, 10, seed=2), driver="pymongo")]
+    parts = {"compare": "ratio", "a": {"driver": "mongoengine"}, "b": {"driver": "pymongo"}}
+    (found,) = judged(claim(**parts, statistic=statistic, claimed="more"), *rows).to_dict("records")
+    assert found["verdict"] == "reproduced"
+    assert 5 < found["ratio"] < 20
+    values = np.array(around(1e6, 0.2, 10)[0])
+    means = evidence.measures(rows[0])
+    assert means.loc[means["block"] == 0, "deviation"].iloc[0] == pytest.approx(values.std(ddof=1))
+    assert judged(claim(**parts, claimed="equal"), *rows)["verdict"].iloc[0] != "contradicted", "the means are alike"
+
+
+def test_a_block_of_one_repetition_has_no_spread() -> None:
+    rows = [ran(around(1e6, 0.2, 1), driver="mongoengine"), ran(around(1e6, 0.2, 1), driver="pymongo")]
+    sides = {"a": {"driver": "mongoengine"}, "b": {"driver": "pymongo"}}
+    found = judged(claim(compare="ratio", claimed="more", statistic="variation", **sides), *rows)
+    assert set(found["verdict"]) == {NOT_TESTABLE}
+
+
+@pytest.mark.parametrize(
+    ("low", "ratio", "high", "expected"),
+    [
+        (1.2, 1.3, 1.4, "reproduced"),
+        (0.7, 0.75, 0.8, "reproduced"),
+        (0.97, 1.0, 1.03, "equivalent"),
+        (0.8, 1.0, 1.3, "inconclusive"),
+        (0.7, 0.85, 0.98, "direction only"),
+    ],
+)
+def test_a_difference_of_no_stated_direction_may_have_either(
+    low: float, ratio: float, high: float, expected: str
+) -> None:
+    assert judge(Effect(ratio, low, high), "different", 1.1) == expected
+
+
+def test_a_claim_is_asked_of_its_lanes_alone_and_of_a_lanes_own_codecs_and_drivers() -> None:
+    rows = [
+        ran(around(1e6), lane="python", driver="pymongo"),
+        ran(around(1e6), lane="node", driver="mongoclient"),
+    ]
+    parts = {"compare": "bound", "below": 1, "unit": "s"}
+    assert sorted(judged(claim(**parts), *rows)["lane"]) == ["node", "python"]
+    assert judged(claim(**parts, lanes=["node"]), *rows)["lane"].tolist() == ["node"]
+    both = judged(claim(**parts, each={"driver": ["pymongo", "mongoclient"]}), *rows)
+    assert dict(zip(both["lane"], both["contrast"], strict=True)) == {
+        "node": "driver=mongoclient",
+        "python": "driver=pymongo",
+    }
+    assert NOT_TESTABLE not in set(both["verdict"])
+
+
+def test_the_lanes_of_codecs_and_drivers_are_those_of_the_studies() -> None:
+    assert {name for name, lane in LANES.items() if lane == "node"} == set(drivers.NODE)
+    assert {name for name, lane in LANES.items() if lane == "java"} >= set(tcp.JAVA)
+    python = set(get_args(tcp.Parameters.model_fields["codec"].annotation)) - set(tcp.JAVA)
+    assert not python & set(LANES)
