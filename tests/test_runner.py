@@ -210,6 +210,9 @@ def test_cells_carry_what_they_were_run_with_and_on(suite: Suite):
     assert first["engine_version"] and rows["stand_in"].eq(False).all() and first["dataset_sha256"]
     assert first["cell_ended_at"] > first["cell_started_at"]
     assert set(rows["repetition"]) == {0, 1}
+    assert datetime.now(UTC) - timedelta(minutes=30) < datetime.fromisoformat(first["campaign"]) < first["started_at"]
+    assert suite.run(n="60")[0] == 0
+    assert set(results.observations()["campaign"]) == {first["campaign"]}, "a run a moment later continues the campaign"
 
 
 def test_a_cell_that_takes_too_long_is_given_up_and_its_kernel_is_gone(suite: Suite):

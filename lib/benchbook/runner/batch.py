@@ -20,6 +20,7 @@ from benchbook.deployment import Topology
 from benchbook.grid import Cell, code, code_hash, notebook
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
+from benchbook.runner import campaign
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
@@ -47,7 +48,7 @@ class Batch:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
         self._timeout_s = timeout_s
-        self._run_id = uuid.uuid4().hex[:12]
+        self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = Summary()
 
     def run(self) -> None:
@@ -64,7 +65,7 @@ class Batch:
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
             reason = cell.missing or ""
-            self._write(_columns(cell, self._run_id, "skipped", reason))
+            self._write(_columns(cell, "skipped", reason))
             self.summary.skipped.append(Failure(cell, reason))
             self._progress.ended(cell, "skipped")
 
@@ -73,6 +74,7 @@ class Batch:
         with Visit(product, topology, modules) as visit:
             for cell in cells:
                 self._progress.begun(cell)
+                self._run["campaign"] = campaign.begun()
                 try:
                     visit.ready()
                 except ServerError as error:
@@ -80,6 +82,7 @@ class Batch:
                 else:
                     if not self._attempt(cell, visit):
                         visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
+                campaign.ended()
         self._progress.visited(cells)
 
     def _attempt(self, cell: Cell, visit: Visit) -> bool:
@@ -99,7 +102,7 @@ class Batch:
                 cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
             )
             return False
-        self._write({**_columns(cell, self._run_id, "done"), **known}, table)
+        self._write({**_columns(cell, "done"), **known}, table)
         self.summary.done += 1
         rows = _judged(table)
         self.summary.measured_s += measured_s(rows)
@@ -136,14 +139,13 @@ class Batch:
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
         reason = scrubbed(reason)
-        self._write({**_columns(cell, self._run_id, "failed", reason), **known})
+        self._write({**_columns(cell, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
 
-    @staticmethod
-    def _write(cell: dict[str, object], values: pa.Table | None = None) -> None:
+    def _write(self, cell: dict[str, object], values: pa.Table | None = None) -> None:
         with writing():
-            results.write(cell, values)
+            results.write({**self._run, **cell}, values)
 
 
 class Stopwatch:
@@ -166,7 +168,7 @@ def _visited(cell: Cell) -> tuple[int, str, Topology]:
     return cell.block, cell.product, cell.topology
 
 
-def _columns(cell: Cell, run_id: str, state: results.State, reason: str | None = None) -> dict[str, Any]:
+def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, Any]:
     """Return a cell's columns that are known without running it."""
     parameters = cell.parameters.model_dump()
     own = {name: parameters[name] for name in results.CELLS.names if name in parameters and name != "parameters"}
@@ -175,7 +177,6 @@ def _columns(cell: Cell, run_id: str, state: results.State, reason: str | None =
         "cell_id": cell.identity,
         "block": cell.block,
         "position": cell.position,
-        "run_id": run_id,
         "host": host(),
         "study": cell.study,
         "topology": cell.topology,
