@@ -99,7 +99,7 @@ def judged(
     """
     doubted = untrusted(identical_arms(means) if controls is None else controls)
     wanted = claim_files.claims() if claims is None else claims
-    rows = [row for claim, found, place in _places(means, wanted) for row in _contrasts(claim, found, place)]
+    rows = [row for claim, found, place in places(means, wanted) for row in _contrasts(claim, found, place)]
     table = pd.DataFrame(rows, columns=[name for name in CONTRASTS if name != "untrusted"])
     where = pd.MultiIndex.from_frame(table[["study", "host"]])
     return table.assign(untrusted=[place in doubted for place in where])[CONTRASTS]
@@ -140,7 +140,7 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
     return pd.DataFrame(rows, columns=VERDICTS)
 
 
-def _places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
+def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
     """Yield every claim that can be tested with the rows of its study, at every place that ran it."""
     measured = by_study(ended(first_arms(means)))
     for claim in claims:
@@ -200,10 +200,14 @@ def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, A
     return [_row(claim, levels, one, 1 - ALPHA / max(tests, 1), place) for levels, one in every]
 
 
-def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place) -> dict[str, Side]:
+def asked(claim: Tested, levels: dict[str, Level]) -> dict[str, Settings]:
+    """Return by a side's name all that a contrast asks of it."""
     common = {**claim.quantity.model_dump(), **claim.at, **levels}
-    wanted = {name: {**common, **side} for name, side in claim.sides().items()}
-    return found.sides(place, wanted, claim.statistic, claim.pooled)
+    return {name: {**common, **side} for name, side in claim.sides().items()}
+
+
+def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place) -> dict[str, Side]:
+    return found.sides(place, asked(claim, levels), claim.statistic, claim.pooled)
 
 
 def _row(claim: Tested, levels: dict[str, Level], one: Eligible, corrected: float, place: Place) -> dict[str, Any]:

@@ -18,6 +18,7 @@ from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 import pandas as pd
 from pydantic import model_validator
+from typing_extensions import override
 
 from benchbook import formats
 from benchbook.datasets import Dataset
@@ -79,10 +80,14 @@ class Parameters(CellParameters):
             raise ValueError("binding: each is for lane: java")
         return self
 
+    @override
+    def arms(self) -> list[dict[str, str]]:
+        names = {"xml": self.xml_codec, "json": self.json_codec}
+        return [{"format": kind, "codec": name} for kind, name in names.items() if self.format in (kind, "both")]
+
     def codecs(self) -> list[str]:
         """Return the names of the codecs that take turns, XML's first."""
-        names = {"xml": self.xml_codec, "json": self.json_codec}
-        return [name for kind, name in names.items() if self.format in (kind, "both")]
+        return [arm["codec"] for arm in self.arms()]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:

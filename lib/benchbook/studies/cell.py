@@ -70,6 +70,10 @@ class CellParameters(BaseModel):
             return None
         return own_records.read(self.dataset_file, getattr(self, "n", None), os.environ.get(RECORDS))
 
+    def arms(self) -> list[dict[str, str]]:
+        """Return what each arm that the cell measures states on its rows, by column; one that states nothing else."""
+        return [{}]
+
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
         return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated

@@ -1,0 +1,117 @@
+"""Which cells each contrast of a claim is read from: those that its verdict would stand on if all of them had run."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from benchbook import evidence, results, studies
+from benchbook.evidence.claims import Claim, Level, Tested, label
+from benchbook.evidence.means import block_means
+from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
+from benchbook.evidence.verdicts import asked, eligible, places
+from benchbook.grid import Cell
+
+Kind: TypeAlias = tuple[str, str]
+"""A cell whatever its block: its study and parameters, as `benchbook.grid.Cell.kind`."""
+
+NO_CELL: Final = "no cell of this profile"
+
+
+@dataclass(frozen=True)
+class Reading:
+    """A contrast of a claim on one lane: the cells of its sides, or why it cannot be judged from these."""
+
+    claim: Tested
+    contrast: str  # its levels, as ``n=1000``
+    lane: str
+    cells: frozenset[Kind]  # empty when it cannot be judged
+    why: str  # empty when it can
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        """What names it among the rows of `benchbook.evidence.judged` of one host."""
+        return self.claim.id, self.lane, self.contrast
+
+
+def readings(cells: Iterable[Cell], claims: Iterable[Claim] | None = None) -> list[Reading]:
+    """Return every contrast of every claim about a study of which there are cells, a reading for each of its lanes.
+
+    The cells' sides are found as those of measured rows are (`benchbook.evidence.sides`): what a claim does not name is
+    at its default, or as near to it as there are cells. Cells that do not run here and stand-ins are read by none.
+
+    Parameters
+    ----------
+    cells
+        As `benchbook.grid.plan` returns them; of the blocks of a cell one suffices.
+    claims
+        None for all of `data/claims`.
+    """
+    every = list({cell.kind: cell for cell in reversed([*cells]) if cell.arm == "a"}.values())
+    wanted = list(evidence.claims() if claims is None else claims)
+    means = _as_if_measured(every)
+    here = [number for number, cell in enumerate(every) if not cell.missing]
+    judged = {(claim.id, place): found for claim, found, place in places(means[means["block"].isin(here)], wanted)}
+    return [
+        _reading(claim, levels, place, every, found, judged.get((claim.id, place)))
+        for claim, found, place in places(means, wanted)
+        for levels in claim.contrasts(place[1])
+    ]
+
+
+def _reading(
+    claim: Tested, levels: dict[str, Level], place: Place, cells: Sequence[Cell], found: Measured, here: Measured | None
+) -> Reading:
+    def sides(measured: Measured | None) -> dict[str, Side]:
+        parts = measured.parts(place, asked(claim, levels), claim.statistic, claim.pooled) if measured else {}
+        return {name: _united(some) for name, some in parts.items()}
+
+    present = sides(here)
+    one = eligible(claim, levels, present)
+    name, lane = label(levels), place[1]
+    if not one.missing:
+        read = {cells[number].kind for side in one.sides.values() for number in side.blocks}
+        return Reading(claim, name, lane, frozenset(read), "")
+    absent = sides(found)
+    reasons = [_reason(side, absent.get(side), cells) for side in claim.sides() if side not in present]
+    return Reading(claim, name, lane, frozenset(), "; ".join(dict.fromkeys(reasons)) or one.missing)
+
+
+def _united(parts: Sequence[Side]) -> Side:
+    """Return a side of all the cells whose mean it is."""
+    blocks, values, censored = (
+        np.concatenate([getattr(part, name) for part in parts]) for name in ("blocks", "values", "censored")
+    )
+    return Side(parts[0].settings, blocks, values, censored, any(part.stand_in for part in parts), parts[0].unit)
+
+
+def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
+    """Return why a side is not there."""
+    missing = [why for number in (side.blocks if side else ()) if (why := cells[number].missing)]
+    return f"{name}: {(missing or [NO_CELL])[0].partition(chr(10))[0]}"
+
+
+def _as_if_measured(cells: Sequence[Cell]) -> pd.DataFrame:
+    """Return the block means that these cells would have if each had run, with its number in the place of the block."""
+    rows = [row for number, cell in enumerate(cells) for row in _rows(number, cell)]
+    empty = block_means(results.OBSERVATIONS.empty_table().to_pandas())
+    return evidence.measures(pd.DataFrame(rows).reindex(columns=empty.columns)) if rows else empty
+
+
+def _rows(number: int, cell: Cell) -> Iterable[dict[str, Any]]:
+    parameters: Any = cell.parameters
+    given = parameters.model_dump(mode="json")
+    about = {
+        **{name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)},
+        **{"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in},
+        **{"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1, "measured": 1},
+        **{"value": 1.0, "at_least": 1.0, "value_without": 1.0, "count": 1.0, "censored": False, "unit": ""},
+    }
+    about["deviation"] = 1.0 if parameters.repetitions > 1 else np.nan
+    owed = studies.load(cell.study).expected(parameters)
+    owed |= {(operation, role, "memory_pss") for operation, role, metric in owed if metric == "memory_rss"}
+    for arm in parameters.arms():
+        for operation, role, metric in owed:
+            yield {**about, **arm, "operation": operation, "role": role, "metric": metric}
