@@ -105,11 +105,15 @@ def _parser() -> argparse.ArgumentParser:
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
     for name in ("plan", "run"):
         _selecting(parts[name])
+        text = "block by block only what open claims read, until each is decided or more blocks would not decide it"
+        parts[name].add_argument("--until-decided", action="store_true", help=text)
     for name in ("plan", "run", "report", "claims"):
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
     for name in ("doctor", "plan", "claims"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
+    text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
+    parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)
     _reading(parts["results"])
     _serving(parts["servers"])
     return parser
@@ -135,6 +139,14 @@ def _serving(parser: argparse.ArgumentParser) -> None:
     up = verbs.add_parser("up", help=COMMANDS["servers"])
     up.add_argument("engine", metavar="ENGINE")
     up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
+
+
+def _duration(text: str) -> float:
+    parts = re.fullmatch(r"(?:(\d+(?:\.\d+)?)h)?(?:(\d+(?:\.\d+)?)m(?:in)?)?(?:(\d+(?:\.\d+)?)s)?", text)
+    hours, minutes, seconds = (float(part or 0) for part in parts.groups()) if parts else (0.0, 0.0, 0.0)
+    if not (total := 3600 * hours + 60 * minutes + seconds):
+        raise argparse.ArgumentTypeError(f"a time above 0, such as 3h, 90m or 1h30m, not {text}")
+    return total
 
 
 def _seconds(text: str) -> float:

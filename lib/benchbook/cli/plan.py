@@ -15,6 +15,10 @@ _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 
 def main(asked: argparse.Namespace) -> int:
     """Print the plan."""
+    if asked.until_decided:
+        from benchbook.cli import until  # after the parser: it is slow to import
+
+        return until.plan(asked)
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     output.report_damage()
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}

@@ -4,12 +4,15 @@ import argparse
 import signal
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import TYPE_CHECKING
 
 from benchbook import cli, folders, grid
 from benchbook.cli import output
+
+if TYPE_CHECKING:
+    from benchbook.runner.summary import Summary
 
 
 class _Terminated(KeyboardInterrupt):
@@ -18,6 +21,12 @@ class _Terminated(KeyboardInterrupt):
 
 def main(asked: argparse.Namespace) -> int:
     """Run."""
+    if asked.until_decided:
+        from benchbook.cli import until  # after the parser: it is slow to import
+
+        return until.run(asked)
+    if asked.budget:
+        raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
@@ -37,35 +46,51 @@ def main(asked: argparse.Namespace) -> int:
 
 def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut]) -> int:
     from benchbook import results
-    from benchbook.results.folder import BusyError
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
-    from benchbook.runner.run_lock import UnwritableError, run_lock
 
+    def work(summary: "Summary") -> None:
+        with Progress(cells, results.seconds()) as progress:
+            Batch(cells, progress, asked.timeout or TIMEOUT_S, summary).run()
+
+    return carried_out(asked, cells, absent, work)
+
+
+def carried_out(
+    asked: argparse.Namespace,
+    cells: Sequence[grid.Cell],
+    absent: Sequence[grid.LeftOut],
+    work: Callable[["Summary"], None],
+) -> int:
+    """Do the work of a run with the results' folder to itself, print what it did, and return the exit status."""
+    from benchbook.results.folder import BusyError
+    from benchbook.runner.run_lock import UnwritableError, run_lock
+    from benchbook.runner.summary import Summary
+
+    summary = Summary()
     stopped: int | None = None
     why = "stopped"
     try:
-        with run_lock(), _terminable(), Progress(cells, results.seconds()) as progress:
-            batch = Batch(cells, progress, asked.timeout or TIMEOUT_S)
+        with run_lock(), _terminable():
             try:
-                batch.run()
+                work(summary)
             except KeyboardInterrupt as error:
                 stopped = cli.TERMINATED if isinstance(error, _Terminated) else cli.INTERRUPTED
             except UnwritableError as error:
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error
-    _print_summary(asked, cells, batch.summary, absent)
+    _print_summary(asked, cells, summary, absent)
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
-    if batch.summary.failed:
+    if summary.failed:
         return cli.FAILED
     return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
 
 
 def _print_summary(
-    asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Any, absent: Sequence[grid.LeftOut]
+    asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: "Summary", absent: Sequence[grid.LeftOut]
 ) -> None:
     from benchbook.runner.summary import again, described, span
 

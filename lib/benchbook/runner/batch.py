@@ -4,7 +4,7 @@ import itertools
 import json
 import time
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -42,14 +42,25 @@ _VARYING: Final = ["format", "codec"]
 
 
 class Batch:
-    """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds."""
+    """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds.
 
-    def __init__(self, cells: Sequence[Cell], progress: Progress, timeout_s: float = TIMEOUT_S) -> None:
+    It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up.
+    """
+
+    def __init__(
+        self,
+        cells: Sequence[Cell],
+        progress: Progress,
+        timeout_s: float = TIMEOUT_S,
+        summary: Summary | None = None,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
         self._timeout_s = timeout_s
+        self._over = over
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
-        self.summary = Summary()
+        self.summary = summary or Summary()
 
     def run(self) -> None:
         """Run what is not done; raises `UnwritableError`, and lets an interrupt through once nothing runs any more."""
@@ -58,9 +69,11 @@ class Batch:
             self._skip(cell for cell in self._cells if cell.missing)
             runnable = [cell for cell in self._cells if not cell.missing]
             for (_, product, topology), cells in itertools.groupby(runnable, _visited):
+                if self._over():
+                    break
                 self._visit(list(cells), product, topology)
         finally:
-            self.summary.wall_s = time.monotonic() - start
+            self.summary.wall_s += time.monotonic() - start
 
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
@@ -73,6 +86,8 @@ class Batch:
         modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in cells))
         with Visit(product, topology, modules) as visit:
             for cell in cells:
+                if self._over():
+                    break
                 self._progress.begun(cell)
                 self._run["campaign"] = campaign.begun()
                 try:

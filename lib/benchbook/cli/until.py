@@ -1,0 +1,131 @@
+"""`benchbook run --until-decided` and its plan: what is open, what a round costs, and when it is expected to end."""
+
+import argparse
+import time
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, get_args
+
+from benchbook import cli, evidence, folders, grid, results
+from benchbook.cli import output
+from benchbook.cli.run import carried_out
+from benchbook.runner.batch import TIMEOUT_S, Batch
+from benchbook.runner.costs import Costs
+from benchbook.runner.progress import Progress
+from benchbook.runner.readings import Reading, readings
+from benchbook.runner.rounds import Rounds
+from benchbook.runner.standing import Standing, State, standings
+from benchbook.runner.summary import span
+from benchbook.stats.sequential import LOOKS
+
+if TYPE_CHECKING:
+    from benchbook.runner.summary import Summary
+
+UNHURRIED = float("inf")
+
+
+def plan(asked: argparse.Namespace) -> int:
+    """Print where the claims stand and what a run until they are decided would take."""
+    cells, read = _asked(asked)
+    now = _look(cells, read)
+    rounds = Rounds(cells, Costs(results.seconds()))
+    if asked.json:
+        print(output.as_json([_row(one, rounds) for one in now]))
+    else:
+        print(_text(now, rounds))
+    return cli.DONE
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Run until all is decided or parked, or time is up."""
+    start = time.monotonic()
+    folders.temporary()
+    cells, read = _asked(asked)
+    known = results.seconds()
+    rounds = Rounds(cells, Costs(known))
+    now = _look(cells, read)
+    print(_text(now, rounds), flush=True)
+    if not any(one.state == "open" for one in now):
+        return cli.DONE if any(one.state != "not here" for one in now) else cli.NOTHING_RUNS
+
+    def left_s() -> float:
+        return asked.budget - (time.monotonic() - start) if asked.budget else UNHURRIED
+
+    def work(summary: "Summary") -> None:
+        def execute(some: Sequence[grid.Cell]) -> list[grid.Cell]:
+            failed = len(summary.failed)
+            with Progress(some, known) as progress:
+                Batch(some, progress, asked.timeout or TIMEOUT_S, summary, over=lambda: left_s() <= 0).run()
+            return [failure.cell for failure in summary.failed[failed:]]
+
+        ended = rounds.run(lambda: _look(cells, read), execute, left_s)
+        if left_s() <= 0:
+            print("the budget is spent; the same command goes on from there")
+        print(_text(ended, rounds))
+
+    return carried_out(asked, cells, [], work)
+
+
+def _asked(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:
+    """Return the cells that were asked for, and what the claims read of them."""
+    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    output.report_damage()
+    return cells, readings(cells)
+
+
+def _look(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> list[Standing]:
+    return standings(read, evidence.stored_means(cell.key for cell in cells))
+
+
+def _row(one: Standing, rounds: Rounds) -> dict[str, Any]:
+    look = rounds.next_look([one])
+    return {
+        "id": one.claim.id,
+        "study": one.claim.study,
+        "lane": one.lane,
+        "state": one.state,
+        "verdict": one.verdict,
+        "blocks": one.blocks,
+        "open": [reading.contrast for reading in one.open],
+        "cells": len(one.cells),
+        "next_look": look,
+        "seconds": round(rounds.ahead([one], lambda _: look).seconds) if look else None,
+        "expected_blocks": one.expected,
+        "why": one.why or None,
+    }
+
+
+def _text(now: Sequence[Standing], rounds: Rounds) -> str:
+    groups: dict[tuple[str, str], list[Standing]] = {}
+    for one in now:
+        groups.setdefault((one.claim.study, one.lane), []).append(one)
+    table = [
+        {
+            "study": study,
+            "lane": lane,
+            **{state: sum(one.state == state for one in some) for state in get_args(State)},
+            "open contrasts": sum(len(one.open) for one in some),
+        }
+        for (study, lane), some in groups.items()
+    ]
+    parked = [one for one in now if one.state == "parked"]
+    lines = [output.as_text(table), *(f"parked: {one.claim.id} ({one.lane}): {one.why}" for one in parked)]
+    return "\n".join([*lines, *_ahead([one for one in now if one.state == "open"], rounds)])
+
+
+def _ahead(now: Sequence[Standing], rounds: Rounds) -> list[str]:
+    """Return what is still to be run and how long it takes, in lines."""
+    look = rounds.next_look(now)
+    if not now:
+        return ["nothing is open"]
+    if look is None:
+        return [f"open: {len(now)} claims, of which all blocks have run"]
+    one = rounds.one_round(now)
+    to_look, expected, longest = (
+        span(rounds.ahead(now, until).seconds)
+        for until in (lambda _: look, lambda one: one.expected or LOOKS[-1], lambda _: LOOKS[-1])
+    )
+    end = f"about {expected} if the estimates stay, " if all(one.expected for one in now) else ""
+    return [
+        f"open: {len(now)} claims; a round: {one.cells} cells, {one.words}",
+        f"to the next look, after block {look}: about {to_look}; to the end: {end}{longest} at most",
+    ]

@@ -1,0 +1,71 @@
+"""What more blocks would decide, if the estimate stays where it is and only the interval shrinks."""
+
+from collections.abc import Iterable, Mapping
+from math import sqrt
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence import claim_files
+from benchbook.evidence.claims import Claim, Directed, Tested
+from benchbook.evidence.judge import Effect, Verdict, judge
+from benchbook.stats.sequential import LOOKS, REACH
+
+HOPE: Final = 0.8
+"""Who stays undecided even with this share of the half-width that is forecast for the last look is not worth it."""
+
+OPEN: Final = "inconclusive"
+
+
+def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
+    """Return the verdict that a contrast would get after so many blocks; None when its interval foretells nothing.
+
+    Parameters
+    ----------
+    row
+        Of `benchbook.evidence.judged`, with its interval after ``blocks``.
+    claim
+        Whose contrast it is.
+    blocks
+        One of `benchbook.stats.sequential.LOOKS`.
+    share
+        How much of the half-width that is to be expected then.
+    """
+    if row["blocks"] not in LOOKS or not 0 < row["low"] <= row["high"] < float("inf"):
+        return None
+    shrunk = share * _reach(blocks) / _reach(int(row["blocks"]))
+    ratio = row["ratio"]
+    ends = (ratio, *(ratio * (end / ratio) ** shrunk for end in (row["low"], row["high"])))
+    if not isinstance(claim, Directed):
+        return judge(Effect(*ends), "more", claim.margin)  # an order
+    return judge(Effect(*(end / claim.than for end in ends)), claim.claimed, claim.margin)
+
+
+def look_that_decides(row: Mapping[Any, Any], claim: Tested) -> int | None:
+    """Return after how many blocks a contrast would be decided, if its estimate stays; None when never, or unknown."""
+    later = [blocks for blocks in LOOKS if blocks > row["blocks"]]
+    return next((blocks for blocks in later if at_look(row, claim, blocks) not in (None, OPEN)), None)
+
+
+def at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+    """Return the contrasts as the last look would find them with `HOPE` of the half-width that is forecast for it.
+
+    Parameters
+    ----------
+    contrasts
+        As `benchbook.evidence.judged` returns them of the same claims. One whose interval foretells nothing stays.
+    claims
+        What is judged; None for all of `data/claims`.
+    """
+    wanted = claim_files.claims() if claims is None else claims
+    tested = {claim.id: claim for claim in wanted if isinstance(claim, Tested)}
+    foretold = [
+        (at_look(row, tested[row["id"]], LOOKS[-1], HOPE) if row["verdict"] == OPEN else None) or row["verdict"]
+        for row in contrasts.to_dict("records")
+    ]
+    return contrasts.assign(verdict=pd.Series(foretold, index=contrasts.index, dtype=object))
+
+
+def _reach(blocks: int) -> float:
+    """Return the half-width of the repeated interval in standard deviations of a block."""
+    return REACH[LOOKS.index(blocks)] / sqrt(blocks)

@@ -1,0 +1,116 @@
+"""How long cells take: as cells of the same parameters took here; else an estimate from the committed reference run."""
+
+import json
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+from pydantic import ValidationError
+
+from benchbook import paths, studies
+from benchbook.runner.readings import Kind
+from benchbook.runner.summary import Durations, span
+
+START_S: Final = {"python": 1.0, "node": 3.0, "java": 4.0}
+"""Seconds of a cell beside its repetitions, on each lane: medians of the reference run."""
+
+_TIMES: Final = ("wall_time", "elapsed_time", "catch_up_time")
+_SIZES: Final = ("n", "repetitions")
+"""Parameters that a cell's time grows with."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What some cells take together."""
+
+    seconds: float
+    cells: int
+    estimated: int  # how many of them were not measured here
+    unknown: int  # and how many the seconds leave out, for nothing like them was ever measured
+
+    @property
+    def words(self) -> str:
+        """The cost in words, an estimate named as one."""
+        about = "more than" if self.unknown else "about"
+        parts = [f"{self.cells - self.estimated - self.unknown} measured here"]
+        parts += [f"{self.estimated} estimated from the reference run"] if self.estimated else []
+        parts += [f"{self.unknown} unknown"] if self.unknown else []
+        return f"{about} {span(self.seconds)} ({', '.join(parts)})"
+
+
+class Costs:
+    """Seconds of cells by their kind.
+
+    Parameters
+    ----------
+    known
+        What cells took here, as `benchbook.results.seconds` returns it.
+    reference
+        The reference run's block means; None for the committed ones.
+    """
+
+    def __init__(self, known: Durations, reference: pd.DataFrame | None = None) -> None:
+        self._known = dict(known)
+        self._reference = _committed() if reference is None else _spans(reference)
+        self._estimates: dict[Kind, float | None] = {}
+
+    def of(self, kinds: Iterable[Kind]) -> Cost:
+        """Return what cells take together."""
+        every = list(kinds)
+        seconds = [self._known.get(kind, self.estimate(kind)) for kind in every]
+        known = sum(kind in self._known for kind in every)
+        told = [one for one in seconds if one is not None]
+        return Cost(sum(told), len(every), len(told) - known, len(every) - len(told))
+
+    def estimate(self, kind: Kind) -> float | None:
+        """Return the seconds of a cell as its nearest in the reference run took, at its number of records and passes.
+
+        The nearest is that of the same study with the fewest other parameters; None when there is none.
+        """
+        if kind not in self._estimates:
+            own = json.loads(kind[1])
+            near = [(_distance(own, other), other, seconds) for other, seconds in self._reference.get(kind[0], [])]
+            self._estimates[kind] = None
+            if near:
+                _, other, seconds = min(near, key=lambda one: one[0])
+                scale = 1.0
+                for name in _SIZES:
+                    scale *= own.get(name, 1) / other.get(name, 1)
+                self._estimates[kind] = START_S[own["lane"]] + scale * seconds
+        return self._estimates[kind]
+
+
+def _distance(own: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[int, float]:
+    others = sum(own[name] != other.get(name) for name in own if name not in (*_SIZES, "arm", "seed"))
+    return others, abs(own.get("n", 1) - other.get("n", 1))
+
+
+@cache
+def _committed() -> dict[str, list[tuple[dict[str, Any], float]]]:
+    return _spans(pd.read_parquet(_file())) if _file().exists() else {}
+
+
+def _file() -> Path:
+    return paths.root() / "figures" / "reference" / "block_means.parquet"
+
+
+def _spans(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], float]]]:
+    """Return by study the parameters of each cell that ran, and from its first clock to its last, the mean of blocks.
+
+    Parameters that the study had no name for yet stand at today's default; what it does not know any more is left out.
+    """
+    times = means[means["metric"].isin(_TIMES) & means["value"].notna()]
+    ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
+    blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
+    spans = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
+    found: dict[str, list[tuple[dict[str, Any], float]]] = {}
+    for row in spans.groupby(["study", "parameters"]).mean().rename("seconds").reset_index().to_dict("records"):
+        try:
+            parameters = studies.load(row["study"]).Parameters.model_validate_json(row["parameters"])
+        except (KeyError, ValidationError):
+            continue
+        found.setdefault(row["study"], []).append((parameters.model_dump(mode="json"), row["seconds"]))
+    return found

@@ -1,0 +1,152 @@
+"""A run that stops when it has decided: block by block the cells that open claims read, the claims judged at each look.
+
+Looks and their intervals are those of `benchbook.stats.sequential`, so that to stop at one of them errs no more often
+than to run all blocks. Nothing is kept beside the results: what is open follows from them, and so a run that was ended
+goes on where it was.
+"""
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
+from typing import Final, TypeAlias
+
+from benchbook.grid import Cell
+from benchbook.runner.costs import Cost, Costs
+from benchbook.runner.readings import Kind
+from benchbook.runner.standing import Standing
+from benchbook.stats.sequential import LOOKS
+
+Look: TypeAlias = Callable[[], Sequence[Standing]]
+"""Judges what has been measured so far."""
+
+Execute: TypeAlias = Callable[[Sequence[Cell]], Iterable[Cell]]
+"""Runs cells in their order and returns those that failed."""
+
+GIVEN_UP: Final = 2
+"""In how many blocks of one run a cell fails until its contrasts are left alone."""
+
+
+class Rounds:
+    """What a run until all is decided does next.
+
+    Parameters
+    ----------
+    plan
+        The cells of all blocks, as `benchbook.grid.plan` returns them.
+    costs
+        How long they take.
+    """
+
+    def __init__(self, plan: Sequence[Cell], costs: Costs) -> None:
+        self._costs = costs
+        self._blocks: dict[int, dict[Kind, Cell]] = {}
+        for cell in plan:
+            if not cell.missing:
+                self._blocks.setdefault(cell.block, {})[cell.kind] = cell
+        self._done = {(cell.kind, cell.block) for cell in plan if cell.state == "done"}
+        self._failures: Counter[Kind] = Counter()
+
+    def run(self, look: Look, execute: Execute, left_s: Callable[[], float]) -> Sequence[Standing]:
+        """Run round after round; return where the claims stand at the end.
+
+        Parameters
+        ----------
+        look
+            Judges.
+        execute
+            Runs a round's cells, and may end before all of them when time is up.
+        left_s
+            Seconds that are left of the budget.
+        """
+        now, judged = look(), True
+        for block in sorted(self._blocks):
+            if block in LOOKS and not judged:
+                now, judged = look(), True
+            if left_s() > 0 and (cells := self.round(now, block, left_s())):
+                self._failures.update(cell.kind for cell in execute(cells))
+                judged = False
+        return now if judged else look()
+
+    def ahead(self, now: Sequence[Standing], until: Callable[[Standing], int]) -> Cost:
+        """Return what the cells take that open claims lack, of each claim those of the first `until` blocks."""
+        due = [
+            kind
+            for block in sorted(self._blocks)
+            for kind in set[Kind]().union(*self.contrasts([one for one in now if until(one) > block]))
+            if self._lacks(kind, block)
+        ]
+        return self._costs.of(due)
+
+    def one_round(self, now: Sequence[Standing]) -> Cost:
+        """Return what one block of all that is open takes."""
+        return self._costs.of(set[Kind]().union(*self.contrasts(now)))
+
+    def next_look(self, now: Sequence[Standing]) -> int | None:
+        """Return after how many blocks claims are judged next; None when all blocks of what is open have run."""
+        kinds = set[Kind]().union(*(one.cells for one in now))
+        lacking = [block for block in self._blocks for kind in kinds if self._lacks(kind, block)]
+        return next((look for look in LOOKS if look > min(lacking)), max(lacking) + 1) if lacking else None
+
+    def round(self, now: Sequence[Standing], block: int, left_s: float = float("inf")) -> list[Cell]:
+        """Return the cells of a block that open contrasts still lack, in the order in which they are to be run.
+
+        Contrasts that would not reach their next look in the time left are put off, the dearest first; if none would,
+        the cheapest goes on alone.
+        """
+        chosen = self._affordable(self.contrasts(now), block, left_s)
+        wanted = set[Kind]().union(*chosen)
+        cells = [self._blocks[block][kind] for kind in sorted(wanted) if self._lacks(kind, block)]
+        return self._ordered(cells, chosen, block)
+
+    def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
+        """Return the cells of each contrast that is to go on: those of open claims, and the studies' identical arms."""
+        every = {reading.cells for one in now if one.state == "open" for reading in one.open}
+        some = {cells for cells in every if all(self._failures[kind] < GIVEN_UP for kind in cells)}
+        asked = {study for cells in some for study, _ in cells}
+        return [*some, *(pair for study, pair in self._identical_arms() if study in asked)]
+
+    def _identical_arms(self) -> Iterable[tuple[str, frozenset[Kind]]]:
+        first = self._blocks.get(0, {})
+        for cell in first.values():
+            if cell.arm == "b":
+                twin = replace(cell, parameters=cell.parameters.model_copy(update={"arm": "a"}))
+                yield cell.study, frozenset({cell.kind, twin.kind})
+
+    def _lacks(self, kind: Kind, block: int) -> bool:
+        return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
+
+    def _affordable(self, contrasts: Iterable[frozenset[Kind]], block: int, left_s: float) -> list[frozenset[Kind]]:
+        """Return the contrasts, the cheapest first, as far as the time left brings them to their next look."""
+        until = next((look for look in LOOKS if look > block), block + 1)
+        due = {cells: self._due(cells, range(block, until)) for cells in contrasts}
+        ordered = sorted(due, key=lambda cells: (self._costs.of(kind for kind, _ in due[cells]).seconds, sorted(cells)))
+        chosen: list[frozenset[Kind]] = []
+        together: set[tuple[Kind, int]] = set()
+        for cells in ordered:
+            if chosen and self._costs.of(kind for kind, _ in together | due[cells]).seconds > left_s:
+                break
+            chosen.append(cells)
+            together |= due[cells]
+        return chosen
+
+    def _due(self, cells: Iterable[Kind], blocks: Iterable[int]) -> set[tuple[Kind, int]]:
+        return {(kind, block) for kind in cells for block in blocks if self._lacks(kind, block)}
+
+    def _ordered(self, cells: Sequence[Cell], contrasts: Iterable[frozenset[Kind]], block: int) -> list[Cell]:
+        """Return the cells deployment after deployment, these in random order; in each a contrast's cells together.
+
+        Cheap contrasts come first, and the cells of one in random order.
+        """
+        order = random.Random(f"block {block}")
+        visits: dict[tuple[str, str], dict[Kind, Cell]] = {}
+        for cell in cells:
+            visits.setdefault((cell.product, cell.topology), {})[cell.kind] = cell
+        ranked = list(contrasts)
+        found: list[Cell] = []
+        for deployment in order.sample(sorted(visits), len(visits)):
+            left = visits[deployment]
+            for contrast in ranked:
+                here = sorted(contrast & left.keys())
+                found += [left.pop(kind) for kind in order.sample(here, len(here))]
+        return [replace(cell, position=position) for position, cell in enumerate(found)]
