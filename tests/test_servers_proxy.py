@@ -110,7 +110,7 @@ def test_it_ends_with_its_owner_also_when_that_is_killed() -> None:
         command = [sys.executable, "-c", OWNER, str(port)]
         with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
             assert owner.stdout is not None
-            address = place(owner.stdout.readline().strip())
+            owner.stdout.readline()  # its proxy is up
             (proxy,) = psutil.Process(owner.pid).children()
             owner.send_signal(signal.SIGKILL)
         assert comes_true(lambda: gone(proxy.pid))

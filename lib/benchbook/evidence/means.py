@@ -245,7 +245,7 @@ _TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 def unit_of(metric: str) -> str:
     """Return the unit of a metric, stored or derived."""
     derived = {one.metric: one.unit for one in DERIVED}
-    stored: dict[str, str] = dict(results.UNITS)
+    stored = {str(name): unit for name, unit in results.UNITS.items()}
     return {**stored, **derived}[metric]
 
 
