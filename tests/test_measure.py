@@ -18,14 +18,20 @@ from benchbook.measure.meters import tree_cpu
 MS = 1_000_000
 
 WORKER = """
-import subprocess, sys, time
+import subprocess, sys, threading, time
+def burn(seconds):
+    end = time.process_time() + seconds
+    while time.process_time() < end: pass
 BUSY = "import time\\nwhile time.process_time() < {}: pass"
 ballast = None
 for line in sys.stdin:
     word, amount = line.split()
     if word == "burn":
-        end = time.process_time() + float(amount)
-        while time.process_time() < end: pass
+        burn(float(amount))
+    elif word == "burn_in_thread":
+        thread = threading.Thread(target=burn, args=[float(amount)])
+        thread.start()
+        thread.join()
     elif word == "burn_in_child":
         subprocess.run([sys.executable, "-c", BUSY.format(amount)], check=True)
     elif word == "hold":
@@ -59,7 +65,7 @@ def working() -> Iterator[Worker]:
 
 
 def cpu(readings: list[measure.Reading], role: str) -> float:
-    return sum(reading.value for reading in readings if reading.role == role and reading.metric.startswith("cpu_"))
+    return sum(one.value for one in readings if one.role == role and one.metric in ("cpu_user", "cpu_system"))
 
 
 def counter(log: list[str], name: str, role: str = "machine", kind: str = "delta") -> Meter:
@@ -114,6 +120,19 @@ def test_a_process_is_counted_with_the_cpu_of_a_child_that_was_reaped():
         meters = measure.process_meters(worker.pid, "primary")
         _, readings = measure.timed(lambda: worker.do("burn_in_child", 0.2), meters)
     assert 150 * MS < cpu(readings, "primary") < 500 * MS
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells another process' clock")
+@pytest.mark.parametrize("work", ["burn", "burn_in_thread"])
+def test_a_burst_of_3_ms_is_seen_also_of_a_thread_that_has_ended(work: str):
+    with working() as worker:
+        meters = measure.process_meters(worker.pid, "primary")
+        _, readings = measure.timed(lambda: [worker.do(work, 0.003) for _ in range(5)], meters)
+        _, at_rest = measure.timed(lambda: None, meters)
+    (total,) = (one for one in readings if one.metric == "cpu_total")
+    assert total.resolution <= 1000 and 15 * MS <= total.value < 30 * MS
+    assert total.value == pytest.approx(cpu(readings, "primary"), abs=0.1 * MS)
+    assert 0 <= next(one.value for one in at_rest if one.metric == "cpu_total") < 0.5 * MS
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells another process' clock")

@@ -138,6 +138,10 @@ def test_a_means_resolution_is_its_repetitions_and_a_derived_ones_what_its_parts
     found = evidence.measures(evidence.stored_means()).set_index("metric")
     assert found.loc["cpu_user", "resolution"] == pytest.approx(2e7)
     assert found.loc["cpu_time", ["value", "resolution", "unit"]].tolist() == pytest.approx([8.0, 0.06, "s"])
+    written("abc", 1, pd.concat([values, rows([[(8.001e9, False)] * 3]).assign(metric="cpu_total")]))
+    exact = evidence.measures(evidence.stored_means(["abc.1"])).set_index("metric")
+    assert exact.loc["cpu_time", ["value", "resolution"]].tolist() == pytest.approx([8.001, 1e-9])
+    assert exact.loc["cpu_percent", "value"] == pytest.approx(40.005) and exact.index.is_unique
     # 40 % good to 60 ms of 20 s, and to a share of the capacity's own 8 ns
     assert found.loc["cpu_percent", "resolution"] == pytest.approx(100 * 6e7 / 20e9 + 40 * 8 / 20e9, rel=1e-12)
 

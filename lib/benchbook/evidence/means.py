@@ -217,14 +217,17 @@ class Derived:
     per: str | None = None  # the raw metric that the sum is divided by; ``count`` are the items; None: by nothing
     factor: float = 1.0  # from raw units to `unit`
     per_role: str | None = None  # the role that `per` is read from, when it is not the row's
+    unless: str | None = None  # the raw metric that, where it was read, makes a better one of the same name
 
 
 DERIVED: Final = (
     Derived("time_per_item", "ms", ("wall_time",), per="count", factor=1e-6),
-    Derived("cpu_time", "s", ("cpu_user", "cpu_system"), factor=1e-9),
+    Derived("cpu_time", "s", ("cpu_total",), factor=1e-9),
+    Derived("cpu_time", "s", ("cpu_user", "cpu_system"), factor=1e-9, unless="cpu_total"),
     Derived("cpu_user_time", "s", ("cpu_user",), factor=1e-9),
     Derived("cpu_system_time", "s", ("cpu_system",), factor=1e-9),
-    Derived("cpu_percent", "%", ("cpu_user", "cpu_system"), per="cpu_capacity", factor=100),
+    Derived("cpu_percent", "%", ("cpu_total",), per="cpu_capacity", factor=100),
+    Derived("cpu_percent", "%", ("cpu_user", "cpu_system"), per="cpu_capacity", factor=100, unless="cpu_total"),
     Derived("cpu_user_percent", "%", ("cpu_user",), per="cpu_capacity", factor=100),
     Derived("cpu_system_percent", "%", ("cpu_system",), per="cpu_capacity", factor=100),
     Derived("memory_percent", "%", ("memory_used",), per="memory_total", factor=100),
@@ -236,8 +239,9 @@ DERIVED: Final = (
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
 
 _SCALED: Final = tuple(one for one in DERIVED if len(one.of) == 1 and one.per is None)
-SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)})
-"""The metrics whose spread over a block's repetitions is known: those stored, and those that only change the unit."""
+_SUMMED: Final = {one.metric for one in DERIVED if one.unless}
+SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)} - _SUMMED)
+"""The metrics whose spread over a block's repetitions is known: those stored, and those that only change its unit."""
 
 _TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
 
@@ -311,6 +315,8 @@ def _derive(one: Derived, known: pd.DataFrame, found: pd.DataFrame) -> pd.DataFr
     own["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
     own["metric"], own["unit"] = one.metric, one.unit
     seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
+    if one.unless:
+        seen &= _of(found, one.unless, rows["role"], rows["occasion"])["censored"].isna()
     return own[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
 
 

@@ -1,8 +1,9 @@
 """Meters of CPU and memory: of this process, of another with its children, of the whole machine; and who is idle.
 
-The kernel's clock of another process is exact to the nanosecond but holds user and system time together; the split is
-kept in ticks of 10 ms. So a process' user and system times add up to its clock, and each alone is good to two ticks
-(the kernel cuts both): over a window of a few milliseconds one may even come out below zero, never their sum.
+The kernel's clock of another process (clock_getcpuclockid(3)) is exact to the nanosecond and keeps what its ended
+threads used, which the sum over ``/proc/PID/task/*/schedstat`` loses; it holds user and system time together. The split
+is kept in ticks of 10 ms. So ``cpu_total`` is what times are compared by: user and system time add up to it, and each
+alone is good to two ticks (the kernel cuts both): over a window of a few milliseconds one may even come out below zero.
 """
 
 import os
@@ -45,16 +46,18 @@ class Cpu(NamedTuple):
 
 
 def process_meters(pid: int, role: str) -> list[Meter]:
-    """Return a process' ``cpu_user``, ``cpu_system`` (ns), ``memory_rss`` (B), and ``memory_pss`` (B) where it is told.
+    """Return a process' ``cpu_total``, ``cpu_user``, ``cpu_system`` (ns), ``memory_rss``, and ``memory_pss`` (B).
 
-    Its children count too: those that live, and the CPU of those it has reaped. RSS counts a page once for every
-    process that maps it; PSS is told by Linux, to those who may read the process' maps.
+    Its children count too: those that live, and the CPU of those it has reaped (in ticks: one that ends between two
+    readings is good to two). RSS counts a page once for every process that maps it; PSS is told by Linux, to those who
+    may read the process' maps.
     """
-    cpu_source = "process clock, split as in /proc/PID/stat" if _LINUX else "psutil.cpu_times"
-    cpu_step = 2 * _TICK if _LINUX else 1e3
+    clock, step = ("process clock", 1.0) if _LINUX else ("psutil.cpu_times", 1e3)
+    split, split_step = (f"{clock}, split as in /proc/PID/stat", 2 * _TICK) if _LINUX else (clock, step)
     meters = [
-        Meter("cpu_user", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).user),
-        Meter("cpu_system", role, "ns", cpu_source, cpu_step, lambda: tree_cpu(pid).system),
+        Meter("cpu_total", role, "ns", clock, step, lambda: sum(tree_cpu(pid))),
+        Meter("cpu_user", role, "ns", split, split_step, lambda: tree_cpu(pid).user),
+        Meter("cpu_system", role, "ns", split, split_step, lambda: tree_cpu(pid).system),
         _memory_meter("memory_rss", pid, role, _rss, "psutil.memory_info", resource.getpagesize()),
     ]
     if _tells_pss(pid):
@@ -63,7 +66,10 @@ def process_meters(pid: int, role: str) -> list[Meter]:
 
 
 def client_meters() -> list[Meter]:
-    """Return the meters of this process: ``cpu_user`` and ``cpu_system`` (ns), ``memory_change`` of its RSS (B)."""
+    """Return the meters of this process: ``cpu_user`` and ``cpu_system`` (ns), ``memory_change`` of its RSS (B).
+
+    The two times add up to the process' clock, each cut to a microsecond.
+    """
     own, usage = psutil.Process(), partial(resource.getrusage, resource.RUSAGE_SELF)
     return [
         Meter(

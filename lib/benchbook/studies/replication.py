@@ -37,7 +37,7 @@ from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Sec
 from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
-OF_A_PROCESS: Final = ("cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
+OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 """Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""
 
 PROCESSES: Final = {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
