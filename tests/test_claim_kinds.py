@@ -98,6 +98,7 @@ def test_a_bound_on_memory_that_may_be_given_back_is_judged_by_the_difference_fr
         ({"unit": "s", "above": 5, "below": 5}, "above or below"),
         ({"unit": "s", "above": 6, "below": 5}, "above or below"),
         ({"unit": "MB", "below": 5}, "no MB is a number of ns"),
+        ({"unit": "s", "below": 5, "statistic": "variation"}, "no s is a number of %"),
         ({"unit": "s", "below": 5, "each": {"metric": ["wall_time", "cpu_time"]}}, "the quantity's own metric"),
     ],
 )
@@ -151,6 +152,12 @@ def test_a_spread_is_that_of_the_repetitions_inside_a_block(statistic: str) -> N
     means = evidence.measures(rows[0])
     assert means.loc[means["block"] == 0, "deviation"].iloc[0] == pytest.approx(values.std(ddof=1))
     assert judged(claim(**parts, claimed="equal"), *rows)["verdict"].iloc[0] != "contradicted", "the means are alike"
+
+
+@pytest.mark.parametrize(("percent", "expected"), [(10, "reproduced"), (40, "contradicted")])
+def test_a_spread_may_have_a_bound_of_its_own(percent: float, expected: str) -> None:
+    stated = claim(compare="bound", statistic="variation", above=percent, unit="%")
+    assert judged(stated, ran(around(1e6, 0.2, 10)))["verdict"].tolist() == [expected]
 
 
 def test_a_block_of_one_repetition_has_no_spread() -> None:

@@ -180,22 +180,30 @@ def test_the_claims_of_the_papers_read_and_their_ids_are_unique() -> None:
     assert [claim.id for study in SLUGS for claim in evidence.claims(study)] == ids
 
 
-def test_the_claims_over_products_are_the_rankings_of_crud() -> None:
-    before = {"mongodb-before-relational": 4, "couchbase-before-relational": 4}
-    writes = before | {"couchdb-first": 6}
-    deletes = writes | {"order-of-documents": 3}
-    selects = before | {"couchdb-before-relational": 4, "mongodb-first": 6}
+def test_the_claims_over_products_are_those_of_crud() -> None:
+    before = {"mongodb-before-relational": 3, "couchbase-before-relational": 3}
+    ranked = {"mongodb-before-relational": 4, "couchbase-before-relational": 4}
+    writes = {"couchdb-performs-well": 5}
     over = {
-        "insert": writes,
-        "insert-replicated": writes,
-        "update": writes | {"postgresql-last": 6},
-        "update-replicated": writes,
-        "delete": deletes | {"sqlserver-first-of-relational": 3},
-        "delete-replicated": deletes | {"sqlserver-last-of-relational": 3},
-        "select": selects,
+        "insert": writes | ranked | {"couchdb-first": 6, "replicating-costs": 3},
+        "insert-replicated": writes | before | {"couchdb-first": 6},
+        "update": writes | before | {"postgresql-last": 6, "replicating-costs": 3},
+        "update-replicated": writes | ranked | {"couchdb-before-relational": 4},
+        "delete": writes
+        | before
+        | {"order-of-documents": 3, "sqlserver-first-of-relational": 3, "replicating-costs": 3},
+        "delete-replicated": writes | before | {"order-of-documents": 3, "sqlserver-last-of-relational": 3},
+        "select": ranked | {"couchdb-before-relational": 4, "mongodb-first": 6},
+        "documents": {"differ": 2},
     }
     found = {one.id: len(one.products) for one in evidence.claims() if not isinstance(one, Untestable) and one.products}
     assert found == {f"crud.{verb}.{name}": count for verb, named in over.items() for name, count in named.items()}
+
+
+def test_products_are_compared_on_the_lane_that_has_them_all() -> None:
+    asked = {one.id: one.lanes for one in evidence.claims("crud") if not isinstance(one, Untestable)}
+    beside = {name for name, lanes in asked.items() if lanes != ("python",)}
+    assert beside == {f"crud.{verb}.replicating-costs" for verb in ("insert", "update", "delete")}
 
 
 def test_what_a_study_delivers_does_not_hang_on_where_servers_run(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -268,7 +268,7 @@ class Bound(Tested):
     a: Settings = {}
     above: Annotated[float, Field(gt=0)] | None = None
     below: Annotated[float, Field(gt=0)] | None = None
-    unit: Text  # of the numbers: the metric's, or another of time
+    unit: Text  # of the numbers: the metric's, or another of its kind; of a variation %
     test: Literal["ratio"] = "ratio"
 
     @model_validator(mode="after")
@@ -277,8 +277,12 @@ class Bound(Tested):
             raise ValueError("above or below, or both to say between which numbers, the smaller above")
         if {*self.each, *self.at, *self.a} & {"metric"}:
             raise ValueError("a bound is of the quantity's own metric")
-        convert(1.0, self.unit, unit_of(self.quantity.metric))
+        convert(1.0, self.unit, self._unit)
         return self
+
+    @property
+    def _unit(self) -> str:
+        return "%" if self.statistic == "variation" else unit_of(self.quantity.metric)
 
     @property
     def _ends(self) -> list[float]:
@@ -300,7 +304,8 @@ class Bound(Tested):
     @property
     @override
     def divisor(self) -> float:
-        return convert(geometric_mean(self._ends), self.unit, unit_of(self.quantity.metric))
+        bound = convert(geometric_mean(self._ends), self.unit, self._unit)
+        return bound / 100 if self.statistic == "variation" else bound
 
     @property
     @override

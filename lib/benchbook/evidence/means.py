@@ -243,7 +243,8 @@ _SUMMED: Final = {one.metric for one in DERIVED if one.unless}
 SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)} - _SUMMED)
 """The metrics whose spread over a block's repetitions is known: those stored, and those that only change its unit."""
 
-_TIMES: Final = {"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}
+_KINDS: Final = ({"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}, {"B": 1.0, "KB": 1e3, "MB": 1e6})
+"""Units of time and of size."""
 
 
 def unit_of(metric: str) -> str:
@@ -254,7 +255,7 @@ def unit_of(metric: str) -> str:
 
 
 def convert(value: float, unit: str, into: str) -> float:
-    """Return a value in another unit of time, or as it is in its own.
+    """Return a value in another unit of its kind.
 
     Raises
     ------
@@ -263,9 +264,10 @@ def convert(value: float, unit: str, into: str) -> float:
     """
     if unit == into:
         return value
-    if unit not in _TIMES or into not in _TIMES:
-        raise ValueError(f"unit: no {unit} is a number of {into}")
-    return value * _TIMES[unit] / _TIMES[into]
+    for kind in _KINDS:
+        if unit in kind and into in kind:
+            return value * kind[unit] / kind[into]
+    raise ValueError(f"unit: no {unit} is a number of {into}")
 
 
 def measures(observations: pd.DataFrame) -> pd.DataFrame:

@@ -172,7 +172,8 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     missing = "" if able else listed if ran else NOT_RUN
     lacking = {name: absent[name][1] if name in absent else "" for name in claim.products}
     if "engine" in levels:
-        why = "; ".join(dict.fromkeys(why for _, why in absent.values())) if ran else NOT_RUN
+        own = title(str(levels["engine"]))  # a side may be of another product
+        why = "; ".join(dict.fromkeys(why for product, why in absent.values() if product == own)) if ran else NOT_RUN
         lacking = {str(levels["engine"]): "" if able else why}
     stand_in = any(side.stand_in for side in ran.values())
     return Eligible(sides, missing, lacking, listed if able else "", stand_in)
