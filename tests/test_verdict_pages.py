@@ -36,11 +36,11 @@ def table(*rows: dict[str, object]) -> pd.DataFrame:
 
 @pytest.fixture(scope="module")
 def judged() -> Evidence:
-    return Evidence.of(constructed.observations(("bookstore", "replication")))
+    return Evidence.of(constructed.observations(("bookstore", "tcp")))
 
 
 def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(judged):
-    for study in ("bookstore", "replication"):
+    for study in ("bookstore", "tcp"):
         able = judged.verdicts[judged.verdicts["study"] == study]
         able = able[able["verdict"] != verdicts.NOT_TESTABLE]
         mine = exhibits.FIGURES[f"{study}_verdicts"](judged).frame
@@ -49,7 +49,7 @@ def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(j
         assert here["value"].to_dict() == pytest.approx(able.set_index("id")["ratio"].to_dict(), nan_ok=True)
     counts = exhibits.FIGURES["verdicts"](judged)
     assert counts.frame["value"].sum() == len(evidence.claims()) == judged.verdicts["id"].nunique()
-    assert any("not run in this profile: tcp, drivers, crud" in note for note in counts.notes)
+    assert any("not run in this profile: drivers, crud, replication" in note for note in counts.notes)
 
 
 def test_the_sheets_of_a_study_have_each_claim_once():
@@ -78,6 +78,10 @@ def test_of_several_lanes_the_first_that_could_be_judged_counts():
         ("less", 1.0, (0.0, 1 / 1.1)),
         ("equal", 1.0, (1 / 1.1, 1.1)),
         ("more", 2.0, (2.2, inf)),
+        ("below 250 ms, here", 1.0, (0.0, 1 / 1.1)),
+        ("above 10 %, here", 1.0, (1.1, inf)),
+        ("between 30 and 40 MB, here", 1.0, (1 / 1.1, 1.1)),
+        ("different", 1.0, (inf, inf)),
     ],
 )
 def test_the_tint_is_where_the_claim_puts_the_ratio(claimed, than, ends):

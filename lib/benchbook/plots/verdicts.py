@@ -86,7 +86,7 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
     notes = [
         "ratio of the blocks' geometric means, first named over second, with its 95 % interval, wider for the number "
         "of contrasts where one of them contradicts or most of them suffice",
-        "of several contrasts the one that decided; of a ranking the smallest lead",
+        "of several contrasts the one that decided; of a ranking the smallest lead, of a bound the value here over it",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
     if (able["wording"] != able["verdict"]).any():
@@ -249,7 +249,10 @@ def _legend(rows: Sequence[DrawnClaim]) -> list[Artist]:
 def open_ended(claimed: str, margin: float, than: float = 1.0) -> tuple[float, float]:
     """Return from where to where a claim puts its ratio."""
     sides = {"more": (than * margin, inf), "less": (0.0, than / margin), "equal": (1 / margin, margin)}
-    return sides.get(claimed, (margin, inf))  # a ranking's smallest lead
+    bounds = {"above": sides["more"], "below": sides["less"], "between": sides["equal"]}
+    neither = {"different": (inf, inf)}  # more or less, and so no one place
+    word = claimed.partition(" ")[0]
+    return {**sides, **bounds, **neither}.get(word, (margin, inf))  # a ranking's smallest lead
 
 
 def counts(evidence: Evidence) -> Exhibit:

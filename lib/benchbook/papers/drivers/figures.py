@@ -180,7 +180,7 @@ def _estimate(row: Any) -> str:
 
 MAPPER: Final = "mapper against driver"
 FIGURES: Final[dict[str, Maker]] = {
-    **sheets("drivers", 2),
+    **sheets("drivers", 3),
     "drivers_fig2_time": partial(four_panels, figure=2),
     "drivers_fig3_cpu": partial(four_panels, figure=3),
     "drivers_fig4_memory": partial(four_panels, figure=4),
