@@ -17,6 +17,7 @@ COMMANDS: Final = {
     "doctor": "what can run here: engine, lane, version, and why not",
     "plan": "the cells, their state, the time left",
     "run": "run what is not done",
+    "power": "how blocks and repetitions vary, the best number of repetitions, what an hour would decide",
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
     "results": "the merged table, as text, CSV, JSON or Parquet",
@@ -103,13 +104,14 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description="Rerun five published studies on this machine.")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
-    for name in ("plan", "run"):
+    for name in ("plan", "run", "power"):
         _selecting(parts[name])
+    for name in ("plan", "run"):
         text = "block by block only what open claims read, until each is decided or more blocks would not decide it"
         parts[name].add_argument("--until-decided", action="store_true", help=text)
-    for name in ("plan", "run", "report", "claims"):
+    for name in ("plan", "run", "power", "report", "claims"):
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
-    for name in ("doctor", "plan", "claims"):
+    for name in ("doctor", "plan", "power", "claims"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"

@@ -5,6 +5,8 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, get_args
 
+import pandas as pd
+
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output
 from benchbook.cli.run import carried_out
@@ -25,8 +27,8 @@ UNHURRIED = float("inf")
 
 def plan(asked: argparse.Namespace) -> int:
     """Print where the claims stand and what a run until they are decided would take."""
-    cells, read = _asked(asked)
-    now = _look(cells, read)
+    cells, read = asked_for(asked)
+    now = look(cells, read)
     rounds = Rounds(cells, Costs(results.seconds()))
     if asked.json:
         print(output.as_json([_row(one, rounds) for one in now]))
@@ -39,10 +41,10 @@ def run(asked: argparse.Namespace) -> int:
     """Run until all is decided or parked, or time is up."""
     start = time.monotonic()
     folders.temporary()
-    cells, read = _asked(asked)
+    cells, read = asked_for(asked)
     known = results.seconds()
     rounds = Rounds(cells, Costs(known))
-    now = _look(cells, read)
+    now = look(cells, read)
     print(_text(now, rounds), flush=True)
     if not any(one.state == "open" for one in now):
         return cli.DONE if any(one.state != "not here" for one in now) else cli.NOTHING_RUNS
@@ -57,7 +59,7 @@ def run(asked: argparse.Namespace) -> int:
                 Batch(some, progress, asked.timeout or TIMEOUT_S, summary, over=lambda: left_s() <= 0).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
-        ended = rounds.run(lambda: _look(cells, read), execute, left_s)
+        ended = rounds.run(lambda: look(cells, read), execute, left_s)
         if left_s() <= 0:
             print("the budget is spent; the same command goes on from there")
         print(_text(ended, rounds))
@@ -65,15 +67,16 @@ def run(asked: argparse.Namespace) -> int:
     return carried_out(asked, cells, [], work)
 
 
-def _asked(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:
+def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:
     """Return the cells that were asked for, and what the claims read of them."""
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     output.report_damage()
     return cells, readings(cells)
 
 
-def _look(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> list[Standing]:
-    return standings(read, evidence.stored_means(cell.key for cell in cells))
+def look(cells: Sequence[grid.Cell], read: Sequence[Reading], means: pd.DataFrame | None = None) -> list[Standing]:
+    """Return where the claims stand by what is finished of the cells."""
+    return standings(read, evidence.stored_means(cell.key for cell in cells) if means is None else means)
 
 
 def _row(one: Standing, rounds: Rounds) -> dict[str, Any]:

@@ -54,7 +54,7 @@ class Costs:
 
     def __init__(self, known: Durations, reference: pd.DataFrame | None = None) -> None:
         self._known = dict(known)
-        self._reference = _committed() if reference is None else _spans(reference)
+        self._reference = _committed() if reference is None else _known_today(reference)
         self._estimates: dict[Kind, float | None] = {}
 
     def of(self, kinds: Iterable[Kind]) -> Cost:
@@ -88,29 +88,35 @@ def _distance(own: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[int, fl
     return others, abs(own.get("n", 1) - other.get("n", 1))
 
 
+def spans(means: pd.DataFrame) -> dict[Kind, float]:
+    """Return for each cell the seconds from its first clock to its last, the mean of its blocks."""
+    times = means[means["metric"].isin(_TIMES) & means["value"].notna()]
+    ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
+    blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
+    seconds = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
+    every = seconds.groupby(["study", "parameters"]).mean().rename("seconds").reset_index()
+    return {(row["study"], row["parameters"]): row["seconds"] for row in every.to_dict("records")}
+
+
 @cache
 def _committed() -> dict[str, list[tuple[dict[str, Any], float]]]:
-    return _spans(pd.read_parquet(_file())) if _file().exists() else {}
+    return _known_today(pd.read_parquet(_file())) if _file().exists() else {}
 
 
 def _file() -> Path:
     return paths.root() / "figures" / "reference" / "block_means.parquet"
 
 
-def _spans(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], float]]]:
-    """Return by study the parameters of each cell that ran, and from its first clock to its last, the mean of blocks.
+def _known_today(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], float]]]:
+    """Return by study the parameters and seconds of each cell that ran.
 
     Parameters that the study had no name for yet stand at today's default; what it does not know any more is left out.
     """
-    times = means[means["metric"].isin(_TIMES) & means["value"].notna()]
-    ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
-    blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
-    spans = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
     found: dict[str, list[tuple[dict[str, Any], float]]] = {}
-    for row in spans.groupby(["study", "parameters"]).mean().rename("seconds").reset_index().to_dict("records"):
+    for (study, text), seconds in spans(means).items():
         try:
-            parameters = studies.load(row["study"]).Parameters.model_validate_json(row["parameters"])
+            parameters = studies.load(study).Parameters.model_validate_json(text)
         except (KeyError, ValidationError):
             continue
-        found.setdefault(row["study"], []).append((parameters.model_dump(mode="json"), row["seconds"]))
+        found.setdefault(study, []).append((parameters.model_dump(mode="json"), seconds))
     return found
