@@ -204,3 +204,21 @@ def test_the_lanes_of_codecs_and_drivers_are_those_of_the_studies() -> None:
     assert {name for name, lane in LANES.items() if lane == "java"} >= set(tcp.JAVA)
     python = set(get_args(tcp.Parameters.model_fields["codec"].annotation)) - set(tcp.JAVA)
     assert not python & set(LANES)
+
+
+def test_a_product_is_not_called_missing_for_the_want_of_the_one_that_it_is_held_against() -> None:
+    """MongoDB ran, CouchDB did not: nothing can be judged, and that is CouchDB's lack alone."""
+    stated = TypeAdapter(Claim).validate_python(
+        {
+            **{"id": "crud.it", "says": "It is so.", "where": "conclusion", "why_margin": "so", "margin": 1.1},
+            **{"compare": "ratio", "claimed": "less", "quantity": TIME, "a": {"engine": "couchdb"}, "b": {}},
+            **{"each": {"engine": ["mongodb", "postgresql+relational"]}, "most": True},
+        },
+        strict=False,
+    )
+    rows = ran(around(1e6), engine="mongodb", topology="single").assign(study="crud", engine="mongodb")
+    found = evidence.judged(evidence.measures(rows), [stated])
+    (verdict,) = evidence.verdicts(found, [stated]).to_dict("records")
+    assert verdict["verdict"] == NOT_TESTABLE
+    assert found["lacking"].tolist() == [{"mongodb": ""}, {"postgresql+relational": "did not run"}]
+    assert "CouchDB did not run" in verdict["why"]

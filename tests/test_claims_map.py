@@ -103,3 +103,27 @@ def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) 
         shas = [sentence["sha"] for sentence in sentences]
         assert all(isinstance(sha, str) and re.fullmatch("[0-9a-f]{8}", sha) for sha in shas), section
         assert len(shas) == len(set(shas)), section
+
+
+@pytest.mark.parametrize(
+    ("study", "sections"),
+    [
+        ("bookstore", {"concepts", "problem"}),
+        ("tcp", {"introduction", "xml", "json", "methodology", "threats"}),
+        ("drivers", {"introdução", "fundamentação teórica"}),
+        ("crud", {"introduction", "related work", "document oriented databases"}),
+        ("replication", {"introduction"}),
+    ],
+)
+def test_what_a_paper_compares_outside_its_results_stands_here_too(study: str, sections: set[str]) -> None:
+    (file,) = (file for file in FILES if file.stem == study)
+    assert sections <= {sentence["section"] for sentence in read(file)["sentences"]}
+
+
+def test_others_work_that_a_paper_quotes_is_no_claim_of_its_own() -> None:
+    """The replication paper quotes crud's and tcp's results, which are claimed where they were found."""
+    (file,) = (file for file in FILES if file.stem == "replication")
+    quoted = {one["sentence"]: one for one in read(file)["sentences"] if one["section"] == "introduction"}
+    assert all("none" in one for one in quoted.values())
+    assert "study crud" in quoted[42]["none"]
+    assert "study tcp" in quoted[32]["none"]
