@@ -9,9 +9,10 @@ import pandas as pd
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons, controls, untrusted
+from benchbook.evidence.contrasts import judged
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.published import number, published
-from benchbook.evidence.verdicts import judged, verdicts
+from benchbook.evidence.verdicts import verdicts
 
 __all__ = [
     "DERIVED",

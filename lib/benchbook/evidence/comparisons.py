@@ -11,7 +11,8 @@ import pandas as pd
 from benchbook import stats
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
-from benchbook.evidence.judge import ALPHA, PAIRED, Values, effect, samples
+from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
+from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures
 from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
 from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study
@@ -34,10 +35,10 @@ COLUMNS: Final = [
 def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None = None) -> pd.DataFrame:
     """Return every comparison of the five papers that these observations allow, a row each.
 
-    The unit of analysis is the block's mean. Sides that ran in the same blocks are paired by block (Student's test of
-    the differences); where fewer than two blocks hold both sides, Welch's test of all blocks. Times and sizes are
-    compared as ratios, on the logarithms; what can be negative (memory that was freed) as differences. The second arms
-    of A/A pairs are left to `controls`.
+    The unit of analysis is the block's mean. Sides are compared in the blocks that hold both, paired by block
+    (Student's test of the differences), or by campaign where campaigns differ by more than their blocks do. Times and
+    sizes are compared as ratios, on the logarithms; what can be negative (memory that was freed) as differences. The
+    second arms of A/A pairs are left to `controls`.
 
     Parameters
     ----------
@@ -211,34 +212,33 @@ def _missing(pair: Pair) -> str:
 def _found(pair: Pair) -> dict[str, Any]:
     """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
     sides, reason = pair.sides, _missing(pair)
-    (a, b), paired = samples(sides.values())
-    if reason:
-        a, b, paired = sides["a"].values, sides["b"].values, False
-    means = {"n_a": len(a), "n_b": len(b), "mean_a": _mean(a, sides["a"]), "mean_b": _mean(b, sides["b"])}
+    means: dict[str, float] = {f"n_{name}": len(side.blocks) for name, side in sides.items()}
+    means |= {f"mean_{name}": _mean(side) for name, side in sides.items()}
     nothing = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
     nothing |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
-    if reason:
+    both = paired(A_OVER_B, sides)
+    if reason := reason or ("" if both.blocks else APART):
         return {**means, **nothing, "test": "none", "reason": reason}
-    positive = bool((a > 0).all() and (b > 0).all())
-    tested = (np.log(a), np.log(b)) if positive else (a, b)
-    test = stats.paired(*tested) if paired else stats.welch(*tested)
+    a, b = both.values
+    tested = (np.log(a), np.log(b)) if both.positive else (a, b)
+    test = stats.paired(*tested)
     found = effect(A_OVER_B, sides)
     low, high = (NAN, NAN) if test.reason else (found.low, found.high)  # values that do not vary have no interval
-    if positive:
+    if both.positive:
         numbers = {"ratio": found.ratio, "low": low, "high": high}
-        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=paired)
+        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=True)
     else:
         ends = (NAN, NAN) if test.reason else found.difference[1:]
         numbers = dict(
             zip(("difference", "difference_low", "difference_high"), (found.difference[0], *ends), strict=True)
         )
-    kind = (PAIRED if paired else "Welch") + (", logarithms" if positive else ", differences")
+    kind = (BY_CAMPAIGN if both.by_campaign else PAIRED) + (", logarithms" if both.positive else ", differences")
     numbers |= {"p": test.p, "hedges_g": stats.hedges_g(*tested)}
     return {**means, **nothing, **numbers, "test": "none" if test.reason else kind, "reason": test.reason}
 
 
-def _mean(values: Values, side: Side) -> float:
-    return float(values.mean()) if len(values) and not side.censored.any() else NAN
+def _mean(side: Side) -> float:
+    return float(side.values.mean()) if len(side.blocks) and not side.censored.any() else NAN
 
 
 _TIME: Final = "took {} times as long as"

@@ -8,7 +8,8 @@ import pandas as pd
 
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Directed, Tested
-from benchbook.evidence.judge import Effect, Verdict, judge
+from benchbook.evidence.effects import Effect
+from benchbook.evidence.judge import Verdict, judge
 from benchbook.stats.sequential import LOOKS, REACH
 
 HOPE: Final = 0.8

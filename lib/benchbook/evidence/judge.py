@@ -1,24 +1,17 @@
-"""From block means to an effect with its interval, from that and a margin to a verdict, from several to one."""
+"""From an effect and a margin to a verdict, from the verdicts on contrasts to the one on their claim."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from functools import cache, partial, reduce
-from math import exp, inf, log, nan
+from collections.abc import Iterable
+from dataclasses import dataclass
+from math import inf
 from typing import Final, Literal, TypeAlias, get_args
 
-import numpy as np
-from numpy.typing import NDArray
-
-from benchbook import stats
 from benchbook.evidence.claims import Direction
-from benchbook.evidence.published import Terms
-from benchbook.evidence.sides import Side
+from benchbook.evidence.effects import Effect
 
-Values: TypeAlias = NDArray[np.float64]
 Verdict: TypeAlias = Literal[
     "reproduced",
-    "reproduced in part",  # of several products those that ran bear it out, and others are missing
+    "reproduced in part",  # in most contrasts and contradicted in none, or of several products those that ran
     "direction only",
     "equivalent",
     "contradicted",
@@ -28,164 +21,29 @@ Verdict: TypeAlias = Literal[
 VERDICTS: Final[tuple[Verdict, ...]] = get_args(Verdict)
 IN_PART: Final = VERDICTS[1]
 NOT_TESTABLE: Final = VERDICTS[-1]
+DECIDED: Final = frozenset(VERDICTS[:5])
+"""What a contrast or a claim is once it is no longer open."""
 
 ALPHA: Final = 0.05
 SIZE_TOLERANCE: Final = 1.25
-"""A published ratio is met when it lies within this factor of the interval: versions and machines move ratios, too."""
-
-PAIRED: Final = "paired by block"
-UNPAIRED: Final = "unpaired"
-
-RESAMPLES: Final = 9_999
-"""Of the bootstrap over blocks; its seed is fixed."""
+"""An effect is as large as published within this factor: versions and machines move ratios, too."""
 
 
-@dataclass(frozen=True)
-class Effect:
-    """A ratio and where it may lie; NaN when there is none."""
-
-    ratio: float = nan
-    low: float = nan  # an end of 0 or infinity is that of a bound
-    high: float = nan
-    blocks: int = 0  # the fewest of a side, or those that all sides share
-    test: str = "none"  # or `PAIRED`, `UNPAIRED`
-    reason: str = ""  # why something is NaN, or what is only a bound
-    difference: tuple[float, float, float] = (nan, nan, nan)  # where a ratio has no meaning: a minus b, low, high
-    unit: str = ""  # of the difference
-
-
-def samples(sides: Iterable[Side]) -> tuple[list[Values], bool]:
-    """Return each side's block means, and whether they are paired: of the blocks that all share, where these are two.
-
-    A block's cells share the machine's drift: unpaired, two identical arms measured one after the other gave 39 % false
-    alarms, paired 4.9 %.
-    """
-    every = list(sides)
-    shared = _shared(every)
-    paired = len(shared) >= 2
-    return [side.of(shared) if paired else side.values for side in every], paired
-
-
-def effect(terms: Terms, sides: Mapping[str, Side], divisor: float = 1.0, confidence: float = 0.95) -> Effect:
-    """Return the product of the sides' geometric means to their signs, over `divisor`.
-
-    Parameters
-    ----------
-    terms
-        Which sides multiply and which divide.
-    sides
-        By name; sides that share at least two blocks are paired by block, else they are independent samples.
-    divisor
-        What the ratio is divided by: of one side alone, the bound that it is held against.
-    confidence
-        Of the interval, from Student's t on the logarithms.
-
-    Returns
-    -------
-    Effect
-        A wait that ran out in the numerator makes the ratio's low end all that is known, one in the denominator its
-        high end. Means that are not all positive have no ratio: of two sides the difference stands instead.
-    """
-    signed = [(sign, sides[name]) for sign, name in terms]
-    values, paired = samples(side for _, side in signed)
-    blocks = min(map(len, values))
-    if any(np.isnan(one).any() for one in values):
-        return Effect(blocks=blocks, reason="a wait for the replica ran out, and nothing is known of its rate")
-    positive = all((one > 0).all() for one in values)
-    censored = any(side.censored.any() for _, side in signed)
-    if not positive and (len(signed) > 2 or censored):
-        return Effect(blocks=blocks, reason="no ratio: a mean is zero or negative")
-    scaled = [sign * (np.log(one) if positive else one) for (sign, _), one in zip(signed, values, strict=True)]
-    found = (
-        stats.mean_interval(sum(scaled[1:], scaled[0]), confidence)
-        if paired
-        else stats.sum_interval(*scaled, confidence=confidence)
-    )
-    test = "none" if found.reason else PAIRED if paired else UNPAIRED
-    if not positive:
-        reason = found.reason or "no ratio: a mean is zero or negative"
-        bound = divisor if len(signed) == 1 else 0.0  # of one side alone: how far it is from what it is held against
-        ends = (found.estimate - bound, found.low - bound, found.high - bound)
-        return Effect(blocks=blocks, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
-    estimate, low, high = (exp(value - log(divisor)) for value in (found.estimate, found.low, found.high))
-    return _bounded(Effect(estimate, low, high, blocks, test, found.reason), signed)
-
-
-def weakest(effects: Sequence[Effect]) -> Effect:
-    """Return a ranking's smallest lead, from the smallest low end to the smallest high end of all leads' intervals.
-
-    The smallest lead is above 1 exactly when every lead is, and below when any is. Where some leads are differences
-    only, the smallest of them stands when all the ratios are above 1. A lead of which nothing is known may be as small
-    as any: then the smallest is known from one that lies below 1, and has no low end.
-    """
-    ratios = [one for one in effects if one.low <= one.high]
-    others = [one for one in effects if one not in ratios]
-    if unknown := [one for one in others if one.difference[1] != one.difference[1]]:
-        below = [one for one in ratios if one.high < 1]
-        if not below:
-            return unknown[0]
-        reason = f"of another lead nothing is known: {unknown[0].reason}"
-        return replace(min(below, key=lambda one: one.high), low=0.0, reason=reason)
-    if others and all(one.low > 1 for one in ratios):
-        return min(others, key=lambda one: one.difference[1])
-    least = min(ratios, key=lambda one: one.ratio)
-    low, high = min(one.low for one in ratios), min(one.high for one in ratios)
-    return replace(least, low=low, high=high, blocks=min(one.blocks for one in effects))
-
-
-def share(leads: Sequence[Terms], sides: Mapping[str, Side]) -> float:
-    """Return the share of bootstrap resamples of the blocks in which the claimed order holds, of geometric means.
-
-    Of arithmetic means where one is not positive. NaN when the sides share fewer than two blocks, or a wait ran out.
-    """
-    names = list(dict.fromkeys(name for terms in leads for _, name in terms))
-    values, paired = samples(sides[name] for name in names)
-    if not paired or any(sides[name].censored.any() for name in names):
-        return nan
-    table = np.stack(values, axis=1)
-    scaled = np.log(table) if (table > 0).all() else table
-    signs = np.zeros((len(names), len(leads)))
-    for column, terms in enumerate(leads):
-        for sign, name in terms:
-            signs[names.index(name), column] = sign
-    return float((_weights(len(table)) @ (scaled @ signs) > 0).all(axis=1).mean())
-
-
-def _shared(sides: Iterable[Side]) -> NDArray[np.int64]:
-    """Return the blocks that all sides have."""
-    return reduce(partial(np.intersect1d, assume_unique=True), (side.blocks for side in sides))
-
-
-@cache
-def _weights(blocks: int) -> Values:
-    """Return how often each resample draws each block; shape (`RESAMPLES`, blocks)."""
-    generator = np.random.Generator(np.random.PCG64(20150501))
-    return generator.multinomial(blocks, np.full(blocks, 1 / blocks), RESAMPLES).astype(np.float64)
-
-
-def _bounded(found: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
-    """Return the effect with the end open that censored means leave open."""
-    above = any(side.censored.any() for sign, side in signed if sign > 0)
-    below = any(side.censored.any() for sign, side in signed if sign < 0)
-    if above and below:
-        return Effect(blocks=found.blocks, reason="waits for the replica ran out on both sides")
-    if above:
-        return replace(found, high=inf, reason=found.reason or "a wait for the replica ran out: the ratio is larger")
-    if below:
-        return replace(found, low=0.0, reason=found.reason or "a wait for the replica ran out: the ratio is smaller")
-    return found
-
-
-def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, float] | None = None) -> Verdict:
+def judge(
+    effect: Effect,
+    claimed: Direction,
+    margin: float,
+    size: tuple[float, float] | None = None,
+    margin_difference: float | None = None,
+) -> Verdict:
     """Return what an effect says of a claim, from its interval [L, U] and the margin m alone.
 
-    Of ``more`` (``less`` is its mirror image): *reproduced* when L > m, and the claimed size lies in the interval
-    widened by `SIZE_TOLERANCE` or none is claimed; *direction only* when L > 1, but m or the size is missed;
-    *equivalent* when [L, U] lies in [1/m, m]; *contradicted* when U < 1/m, or U < 1 and the estimate is below 1/m; else
-    *inconclusive*. Of ``equal``: *reproduced* when [L, U] lies in [1/m, m], *contradicted* when outside, else
-    *inconclusive*. Of ``different``: as of ``more`` or of ``less``, whichever it is. Where only a difference can be
-    had, no margin applies: *direction only* when its interval lies on the claimed side of zero, *contradicted* when on
-    the other; values that are the same in every block are *equal*.
+    Of ``more`` (``less`` is its mirror image): *reproduced* when L > m and the size is met, or none is claimed;
+    *direction only* when L > 1, but m or the size is not met; *equivalent* when [L, U] lies in [1/m, m];
+    *contradicted* when U < 1/m, or U < 1 and the estimate is below 1/m; else *inconclusive*. Of ``equal``: *reproduced*
+    when [L, U] lies in [1/m, m], *contradicted* when outside, else *inconclusive*. Of ``different``: as of ``more`` or
+    of ``less``, whichever it is. Of differences likewise, with [-d, d] for [1/m, m] and 0 for 1; without a d nothing is
+    *reproduced*, nor *equivalent*.
 
     Parameters
     ----------
@@ -197,9 +55,11 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
         Above 1.
     size
         The claimed or published ratio, from and to what its rounding allows; None when there is none to meet.
+    margin_difference
+        d, positive, in the effect's unit, where its claim has one.
     """
     if effect.low != effect.low:
-        return _by_difference(effect, claimed)
+        return _by_difference(effect, claimed, margin_difference)
     if claimed == "different":
         claimed = "more" if effect.ratio >= 1 else "less"
     inside = 1 / margin <= effect.low and effect.high <= margin
@@ -209,10 +69,8 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     ratio, low, high = effect.ratio, effect.low, effect.high
     if claimed == "less":
         ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)
-        size = size and (1 / size[1], 1 / size[0])
     if low > margin:
-        met = size is None or (low <= size[1] * SIZE_TOLERANCE and size[0] <= high * SIZE_TOLERANCE)
-        return "reproduced" if met else "direction only"
+        return "reproduced" if size is None or met(effect, size) else "direction only"
     if inside:
         return "equivalent"
     if low > 1:
@@ -220,54 +78,101 @@ def judge(effect: Effect, claimed: Direction, margin: float, size: tuple[float, 
     return "contradicted" if high < 1 and ratio < 1 / margin else "inconclusive"
 
 
+def met(effect: Effect, size: tuple[float, float]) -> bool | None:
+    """Return whether a ratio is as large as published: its whole interval, within `SIZE_TOLERANCE`; None while open."""
+    low, high = size[0] / SIZE_TOLERANCE, size[1] * SIZE_TOLERANCE
+    if low <= effect.low and effect.high <= high:
+        return True
+    return False if effect.high < low or effect.low > high else None
+
+
 def together(verdicts: Iterable[Verdict], *, most: bool = False) -> Verdict:
     """Return the verdict on a claim from those on its contrasts; those not testable here are left out.
 
-    All alike: that. Reproduced in part and in direction elsewhere: *direction only*. Contradicted somewhere and
-    reproduced nowhere: *contradicted*. Anything else is mixed: *inconclusive*.
+    Of a claim of every contrast one that contradicts it is enough: *contradicted*. All alike: that. All hold,
+    reproduced or in direction: *direction only*. More than half reproduced, the others equivalent or open: *reproduced
+    in part*. More than half hold: *direction only*. None open, or more than half equivalent: *equivalent*. Else
+    *inconclusive*.
 
     Parameters
     ----------
     verdicts
         One a contrast.
     most
-        True when the claim is of most contrasts only: then more than half of them suffice.
+        True when the claim is of most contrasts only: then more than half of them suffice to bear it out, and it is
+        contradicted when so many contradict it that these cannot be left.
     """
     counts = Counter(verdict for verdict in verdicts if verdict != NOT_TESTABLE)
     if not counts:
         return NOT_TESTABLE
-    if len(counts) == 1:
-        return next(iter(counts))
-    half = counts.total() / 2
-    if most and counts["reproduced"] > half:
+    n, holds = counts.total(), counts["reproduced"] + counts["direction only"]
+    needed = n // 2 + 1 if most else n
+    if counts["contradicted"] > n - needed:
+        return "contradicted"
+    if counts["reproduced"] >= needed:
         return "reproduced"
-    holds = counts["reproduced"] + counts["direction only"]
-    if holds == counts.total() or (most and holds > half):
+    if holds >= needed:
         return "direction only"
-    return "contradicted" if counts["contradicted"] and not counts["reproduced"] else "inconclusive"
+    if counts["equivalent"] == n:
+        return "equivalent"
+    if not most and holds > n / 2:
+        return IN_PART if counts["reproduced"] > n / 2 else "direction only"
+    return "equivalent" if counts["equivalent"] > n / 2 or not counts["inconclusive"] else "inconclusive"
 
 
-def across(products: Iterable[Verdict]) -> Verdict:
-    """Return the verdict on what is claimed of every one of several products: one that contradicts it is enough.
+@dataclass(frozen=True)
+class Errors:
+    """How often a contrast may be mistaken when it bears its claim out, and when it contradicts it."""
+
+    bearing_out: float
+    contradicting: float
+
+
+def errors(contrasts: int, leads: int, *, most: bool = False) -> Errors:
+    """Return how often each contrast of a claim may be mistaken, so that the claim's verdict is in 5 %.
+
+    A claim of every contrast is borne out by all of them, each at 5 %: all are mistaken together more rarely than one
+    is (an intersection-union test). One of them contradicts it, or one lead of a ranking, which among many one soon
+    does by chance: that asks for Bonferroni's share. A claim of most is borne out by u = floor(n/2) + 1 of n and falls
+    with the others: at least u of n hold when u do at 5 % / (n - u + 1), a test of the partial conjunction.
 
     Parameters
     ----------
-    products
-        Those on each product, as `together` returns them; those not testable here are left out.
+    contrasts
+        How many are judged, n.
+    leads
+        How many they have, of all contrasts together: one each, or those of a ranking.
+    most
+        As in `together`.
+
+    References
+    ----------
+    Berger, Technometrics 24 (1982) 295-300; Benjamini & Heller, Biometrics 64 (2008) 1215-1222.
     """
-    verdicts = list(products)
-    return "contradicted" if "contradicted" in verdicts else together(verdicts)
+    if not most:
+        return Errors(ALPHA, ALPHA / max(leads, 1))
+    needed = contrasts // 2 + 1
+    return Errors(ALPHA / max(contrasts - needed + 1, 1), ALPHA * contrasts / max(needed * leads, 1))
 
 
-def _by_difference(effect: Effect, claimed: Direction) -> Verdict:
+def _by_difference(effect: Effect, claimed: Direction, margin: float | None) -> Verdict:
     estimate, low, high = effect.difference
     if claimed == "less" or (claimed == "different" and estimate < 0):
         low, high = -high, -low
+    if margin is None:
+        if claimed == "equal" or not (low > 0 or high < 0):
+            return "inconclusive"
+        return "direction only" if low > 0 else "contradicted"
+    inside = -margin <= low and high <= margin
     if claimed == "equal":
-        return "reproduced" if low == high == 0 else "inconclusive"
-    if not (low > 0 or high < 0):
-        return "inconclusive"
-    return "direction only" if low > 0 else "contradicted"
+        return "reproduced" if inside else "contradicted" if low > margin or high < -margin else "inconclusive"
+    if low > margin:
+        return "reproduced"
+    if inside:
+        return "equivalent"
+    if low > 0:
+        return "direction only"
+    return "contradicted" if high < 0 and low + high < -2 * margin else "inconclusive"
 
 
 def _inverse(value: float) -> float:

@@ -53,6 +53,7 @@ WITH found AS (
         bool_or(ran_out) AS censored, avg("count") AS "count",
         coalesce(first(campaign), '') AS campaign, avg(coalesce(resolution, 0)) AS resolution,
         count(known) AS measured, favg(known) AS at_least, stddev_samp(known) AS deviation,
+        CASE WHEN min(known) > 0 AND NOT bool_or(ran_out) THEN exp(favg(ln(known))) END AS geometric,
         list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), limited AS (
@@ -60,9 +61,8 @@ WITH found AS (
         ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
-SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, deviation, censored, "count", resolution,
-    measured, known,
-    quartiles[1] - reach AS low, quartiles[2] + reach AS high
+SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, geometric, deviation, censored, "count",
+    resolution, measured, known, quartiles[1] - reach AS low, quartiles[2] + reach AS high
 FROM limited
 """
 """Sums as precise as pandas' (``favg`` is Kahan's); quartiles interpolated as numpy's."""
@@ -97,6 +97,7 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
           is no time;
         - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
+        - ``geometric``: the geometric mean, for ratios; NaN where a repetition is censored or not positive;
         - ``deviation``: standard deviation of the repetitions, in ``unit``; NaN of fewer than two, or of a quantity
           that is derived from several;
         - ``censored``: whether any repetition is;
@@ -204,7 +205,7 @@ def _inside(units: pa.Table) -> "tuple[NDArray[np.int64], pd.Series[float]]":
         return counts, pd.Series(sums / counts)
 
 
-_MEANS: Final = ("value", "at_least", "value_without")
+_MEANS: Final = ("value", "at_least", "geometric", "value_without")
 
 
 @dataclass(frozen=True)
@@ -287,6 +288,7 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
     is known of ``at_least``. The ``resolution`` is what its parts' may add up to, in the derived unit.
     """
+    means = means.reindex(columns=list(dict.fromkeys([*means, *_MEANS])))  # older block means lack the geometric ones
     keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)

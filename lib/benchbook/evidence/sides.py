@@ -32,27 +32,40 @@ FREE: Final = ("lane", "arm", "seed", "repetitions")
 TOGETHER: Final = frozenset({"format", "codec"})
 """Who names one of them may vary the other: no codec writes both formats."""
 
-_READ: Final = ("block", "at_least", "deviation", "censored", "stand_in", "unit")
+_READ: Final = ("block", "campaign", "at_least", "geometric", "deviation", "censored", "stand_in", "resolution", "unit")
+_MEANS: Final = ["at_least", "geometric"]
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
 
 @dataclass(frozen=True)
 class Side:
-    """The block means of one side, arrays of shape (n,); n may be 0."""
+    """The block means of one side, arrays of shape (n,); n may be 0.
+
+    They are geometric means of the repetitions, as ratios ask for, where all of these are positive; else arithmetic.
+    """
 
     settings: Mapping[str, Any]  # what it ran with: parameters and columns
     blocks: NDArray[np.int64]  # the blocks' numbers, ascending
-    values: NDArray[np.float64]  # the means, in `unit`; of a censored one what it exceeds, NaN when nothing is known
+    campaigns: NDArray[np.object_]  # each block's
+    values: NDArray[np.float64]  # in `unit`; of a censored mean what it exceeds, NaN when nothing is known
     censored: NDArray[np.bool_]  # where a wait ran out
     stand_in: bool  # whether a stand-in ran in any block
+    resolution: float  # the counters', of a mean, in `unit`
     unit: str  # empty without blocks
 
     def of(self, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the values in some of its blocks; mostly all of them, for which nothing is looked up."""
         return self.values if len(blocks) == len(self.blocks) else self.values[np.isin(self.blocks, blocks)]
 
+    def campaigns_of(self, blocks: NDArray[np.int64]) -> NDArray[np.object_]:
+        """Return the campaigns of some of its blocks."""
+        return self.campaigns if len(blocks) == len(self.blocks) else self.campaigns[np.isin(self.blocks, blocks)]
 
-ABSENT: Final = Side({}, np.array([], int), np.array([], float), np.array([], bool), stand_in=False, unit="")
+
+_NONE: Final = np.array([], float)
+ABSENT: Final = Side(
+    {}, _NONE.astype(int), _NONE.astype(object), _NONE, _NONE.astype(bool), stand_in=False, resolution=0.0, unit=""
+)
 """A side that did not run."""
 
 
@@ -228,22 +241,27 @@ class Measured:
         Or their spread, in the blocks that have one: of two repetitions at least.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, value, deviation, censored, stand_in, unit = (
+        block, campaign, value, geometric, deviation, censored, stand_in, resolution, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
             for name in _READ
         )
+        if statistic == "mean" and not np.isnan(geometric).any():
+            value = geometric
         if len(parts) > 1:
-            block, which = np.unique(block, return_inverse=True)
+            block, first, which = np.unique(block, return_index=True, return_inverse=True)
+            campaign = campaign[first]
             value = np.bincount(which, value) / np.bincount(which)
             censored = np.bincount(which, censored) > 0
         if statistic != "mean":
             with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
                 value = deviation if statistic == "deviation" else deviation / np.abs(value)
             has = np.isfinite(value)
-            block, value, censored, stand_in = block[has], value[has], censored[has], stand_in[has]
-        return Side(self._settings[numbers[0]], block, value, censored, bool(stand_in.any()), str(unit[0]))
+            block, campaign, value, censored = block[has], campaign[has], value[has], censored[has]
+            resolution = np.zeros(1)
+        about = bool(stand_in.any()), float(resolution.max()), str(unit[0])
+        return Side(self._settings[numbers[0]], block, campaign, value, censored, *about)
 
     @cached_property
     def _ran(self) -> dict[Place, dict[int, Configuration]]:
@@ -281,20 +299,24 @@ def pooled(parts: Sequence[Side]) -> Side:
     """
     if len(parts) == 1:
         return parts[0]
-    blocks = reduce(partial(np.intersect1d, assume_unique=True), (part.blocks for part in parts))
+    blocks = shared(parts)
     at = [np.isin(part.blocks, blocks) for part in parts]
+    settings = parts[0].settings.items()
     return Side(
-        {
-            name: value
-            for name, value in parts[0].settings.items()
-            if all(one.settings.get(name) == value for one in parts)
-        },
+        {name: value for name, value in settings if all(one.settings.get(name) == value for one in parts)},
         blocks,
+        parts[0].campaigns[at[0]],
         np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
         np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
         stand_in=any(part.stand_in for part in parts),
+        resolution=float(np.mean([part.resolution for part in parts])),
         unit=parts[0].unit,
     )
+
+
+def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
+    """Return the blocks that all sides have, ascending."""
+    return reduce(partial(np.intersect1d, assume_unique=True), (side.blocks for side in sides))
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
@@ -330,6 +352,9 @@ def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
         censored=rows["censored"].fillna(False).astype(bool),
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
         deviation=rows.get("deviation", np.nan),
+        campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
+        geometric=rows.get("geometric", np.nan),
+        resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )
     of = ["host", "lane", "parameters", *marks]
     rows["configuration"] = rows.groupby(of, dropna=False, sort=False).ngroup()
@@ -338,7 +363,6 @@ def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
     if not rows.duplicated(keys).any():
         return rows
     grouped = rows.groupby(keys, sort=False)
-    unknown = rows["at_least"].isna().groupby([rows[key] for key in keys], sort=False).transform("any")
     whole = grouped[["censored", "stand_in"]].transform("any")
-    at_least = grouped["at_least"].transform("mean").mask(unknown)
-    return rows.assign(**whole, at_least=at_least).drop_duplicates(keys)
+    means = {name: grouped[name].transform(lambda values: values.mean(skipna=False)) for name in _MEANS}
+    return rows.assign(**whole, **means).drop_duplicates(keys)

@@ -1,7 +1,7 @@
 """Which cells each contrast of a claim is read from: those that its verdict would stand on if all of them had run."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
@@ -9,9 +9,9 @@ import pandas as pd
 
 from benchbook import evidence, results, studies
 from benchbook.evidence.claims import Claim, Level, Tested, label
+from benchbook.evidence.contrasts import asked, eligible, places
 from benchbook.evidence.means import block_means
 from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
-from benchbook.evidence.verdicts import asked, eligible, places
 from benchbook.grid import Cell
 
 Kind: TypeAlias = tuple[str, str]
@@ -69,7 +69,7 @@ def _reading(
         return {name: _united(some) for name, some in parts.items()}
 
     present = sides(here)
-    one = eligible(claim, levels, present)
+    one = eligible(claim, levels, present, blocks=1)
     name, lane = label(levels), place[1]
     if not one.missing:
         read = {cells[number].kind for side in one.sides.values() for number in side.blocks}
@@ -81,10 +81,10 @@ def _reading(
 
 def _united(parts: Sequence[Side]) -> Side:
     """Return a side of all the cells whose mean it is."""
-    blocks, values, censored = (
-        np.concatenate([getattr(part, name) for part in parts]) for name in ("blocks", "values", "censored")
-    )
-    return Side(parts[0].settings, blocks, values, censored, any(part.stand_in for part in parts), parts[0].unit)
+    first = parts[0]
+    names = ("blocks", "campaigns", "values", "censored")
+    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    return replace(first, **arrays, stand_in=any(part.stand_in for part in parts))
 
 
 def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:

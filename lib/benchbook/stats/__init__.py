@@ -1,5 +1,6 @@
 """Tests, sizes of effects, intervals, corrections and changepoints: arrays in, numbers out."""
 
+from benchbook.stats import campaigns
 from benchbook.stats.inference import (
     Interval,
     Test,
@@ -19,6 +20,7 @@ __all__ = [
     "Interval",
     "Steadiness",
     "Test",
+    "campaigns",
     "detectable_ratio",
     "hedges_g",
     "holm",

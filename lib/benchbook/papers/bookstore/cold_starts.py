@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats
-from benchbook.evidence.judge import Values
+from benchbook.evidence.effects import Values
 from benchbook.evidence.means import UNIT
 from benchbook.stats.steadiness import ENOUGH
 

@@ -7,7 +7,7 @@ import pandas as pd
 
 from benchbook.evidence import claim_files
 from benchbook.evidence.comparisons import A_OVER_B, first_arms, pairs
-from benchbook.evidence.judge import effect
+from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.sides import Measured
 from benchbook.registry import STORES

@@ -1,0 +1,164 @@
+"""From the block means of two or more sides to an effect: a ratio, or a difference, and where it may lie."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from math import exp, inf, log, nan
+from typing import Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchbook import stats
+from benchbook.evidence.published import Terms
+from benchbook.evidence.sides import Side, shared
+
+Values: TypeAlias = NDArray[np.float64]
+
+PAIRED: Final = "paired by block"
+BY_CAMPAIGN: Final = "paired by block, a mean a campaign"
+
+APART: Final = "no block has all sides"
+
+
+@dataclass(frozen=True)
+class Effect:
+    """A ratio and where it may lie; NaN when there is none."""
+
+    ratio: float = nan
+    low: float = nan  # an end of 0 or infinity is that of a bound
+    high: float = nan
+    blocks: int = 0  # those that all sides share
+    test: str = "none"  # or `PAIRED`, `BY_CAMPAIGN`
+    reason: str = ""  # why something is NaN, or what is only a bound
+    difference: tuple[float, float, float] = (nan, nan, nan)  # where a ratio has no meaning: a minus b, low, high
+    unit: str = ""  # of the difference
+
+
+@dataclass(frozen=True)
+class Paired:
+    """Block means of sides that belong together, or their means over campaigns that differ."""
+
+    values: tuple[Values, ...]  # one array a side, all of one shape; geometric means when `positive`
+    blocks: int
+    positive: bool
+    by_campaign: bool = False
+
+
+def paired(terms: Terms, sides: Mapping[str, Side], first: int | None = None) -> Paired:
+    """Return the sides of a ratio in the blocks that they share, or in the `first` so many of these.
+
+    A block's cells share the machine's drift: unpaired, two identical arms measured one after the other gave 39 % false
+    alarms, paired 4.9 %. What campaigns differ in, their blocks share: where they differ, they are the units.
+    """
+    every = [sides[name] for _, name in terms]
+    blocks = shared(every)[:first]
+    values = tuple(side.of(blocks) for side in every)
+    positive = all((one > 0).all() for one in values)
+    known = not any(np.isnan(one).any() for one in values)
+    which = every[0].campaigns_of(blocks)
+    if known and len(set(which)) > 1:
+        scaled = tuple(map(np.log, values)) if positive else values
+        if stats.campaigns.differ(_signed(terms, scaled), which):
+            units = tuple(stats.campaigns.means(one, which) for one in scaled)
+            return Paired(tuple(map(np.exp, units)) if positive else units, len(blocks), positive, by_campaign=True)
+    return Paired(values, len(blocks), positive)
+
+
+def effect(
+    terms: Terms,
+    sides: Mapping[str, Side],
+    divisor: float = 1.0,
+    confidence: float = 0.95,
+    first: int | None = None,
+) -> Effect:
+    """Return the product of the sides' geometric means to their signs, over `divisor`.
+
+    Parameters
+    ----------
+    terms
+        Which sides multiply and which divide.
+    sides
+        By name; compared in the blocks that all of them have, and not at all where there is none.
+    divisor
+        What the ratio is divided by: of one side alone, the bound that it is held against.
+    confidence
+        Of the interval, from Student's t on the logarithms. It reaches at least as far as the counters' resolution.
+    first
+        How many of the shared blocks count, the first ones; None for all.
+
+    Returns
+    -------
+    Effect
+        A wait that ran out in the numerator makes the ratio's low end all that is known, one in the denominator its
+        high end. Means that are not all positive have no ratio: of two sides the difference stands instead.
+    """
+    found = paired(terms, sides, first)
+    signed = [(sign, sides[name]) for sign, name in terms]
+    if not found.blocks:
+        return Effect(reason=APART)
+    if any(np.isnan(one).any() for one in found.values):
+        return Effect(blocks=found.blocks, reason="a wait for the replica ran out, and nothing is known of its rate")
+    if not found.positive and (len(signed) > 2 or any(side.censored.any() for _, side in signed)):
+        return Effect(blocks=found.blocks, reason="no ratio: a mean is zero or negative")
+    scaled = tuple(map(np.log, found.values)) if found.positive else found.values
+    interval = stats.mean_interval(_signed(terms, scaled), confidence)
+    both = zip(signed, found.values, strict=True)
+    step = sum(side.resolution / (value.mean() if found.positive else 1) for (_, side), value in both)
+    low, high = interval.estimate - step, interval.estimate + step
+    low, high = (low, high) if interval.reason else (min(interval.low, low), max(interval.high, high))
+    test = "none" if interval.reason else BY_CAMPAIGN if found.by_campaign else PAIRED
+    if interval.reason:
+        low = high = nan
+    if not found.positive:
+        reason = interval.reason or "no ratio: a mean is zero or negative"
+        bound = divisor if len(signed) == 1 else 0.0  # of one side alone: how far it is from what it is held against
+        ends = (interval.estimate - bound, low - bound, high - bound)
+        return Effect(blocks=found.blocks, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
+    ratio, low, high = (_exp(value - log(divisor)) for value in (interval.estimate, low, high))
+    return _bounded(Effect(ratio, low, high, found.blocks, test, interval.reason), signed)
+
+
+def weakest(effects: Sequence[Effect]) -> Effect:
+    """Return a ranking's smallest lead, from the smallest low end to the smallest high end of all leads' intervals.
+
+    The smallest lead is above 1 exactly when every lead is, and below when any is. Where some leads are differences
+    only, the smallest of them stands when all the ratios are above 1. A lead of which nothing is known may be as small
+    as any: then the smallest is known from one that lies below 1, and has no low end.
+    """
+    ratios = [one for one in effects if one.low <= one.high]
+    others = [one for one in effects if one not in ratios]
+    if unknown := [one for one in others if one.difference[1] != one.difference[1]]:
+        below = [one for one in ratios if one.high < 1]
+        if not below:
+            return unknown[0]
+        reason = f"of another lead nothing is known: {unknown[0].reason}"
+        return replace(min(below, key=lambda one: one.high), low=0.0, reason=reason)
+    if others and all(one.low > 1 for one in ratios):
+        return min(others, key=lambda one: one.difference[1])
+    least = min(ratios, key=lambda one: one.ratio)
+    low, high = min(one.low for one in ratios), min(one.high for one in ratios)
+    return replace(least, low=low, high=high, blocks=min(one.blocks for one in effects))
+
+
+def _signed(terms: Terms, values: Sequence[Values]) -> Values:
+    """Return the sum of the sides' values, of shape (n,), each with its sign."""
+    total: Values = np.sum([sign * one for (sign, _), one in zip(terms, values, strict=True)], axis=0)
+    return total
+
+
+def _exp(value: float) -> float:
+    """Return e to that power, infinity where no float is as large: two blocks that differ a lot have such ends."""
+    return exp(value) if value < 709 else inf
+
+
+def _bounded(found: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
+    """Return the effect with the end open that censored means leave open."""
+    above = any(side.censored.any() for sign, side in signed if sign > 0)
+    below = any(side.censored.any() for sign, side in signed if sign < 0)
+    if above and below:
+        return Effect(blocks=found.blocks, reason="waits for the replica ran out on both sides")
+    if above:
+        return replace(found, high=inf, reason=found.reason or "a wait for the replica ran out: the ratio is larger")
+    if below:
+        return replace(found, low=0.0, reason=found.reason or "a wait for the replica ran out: the ratio is smaller")
+    return found
