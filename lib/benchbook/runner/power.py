@@ -11,9 +11,9 @@ import pandas as pd
 
 from benchbook import evidence
 from benchbook.evidence.claims import Claim, Level, Tested, label
-from benchbook.evidence.judge import samples
+from benchbook.evidence.contrasts import asked, places
+from benchbook.evidence.effects import paired
 from benchbook.evidence.sides import Measured, Place, Side
-from benchbook.evidence.verdicts import asked, places
 from benchbook.runner import costs
 from benchbook.runner.readings import Reading
 from benchbook.runner.rounds import Rounds
@@ -85,10 +85,10 @@ def _contrasts(claim: Tested, levels: dict[str, Level], measured: Measured, plac
     means, spreads = (measured.parts(place, wanted, of, claim.pooled) for of in ("mean", "variation"))
     sides = {name: parts[0] for name, parts in means.items() if len(parts) == 1 and (parts[0].values > 0).all()}
     for terms in claim.ratios(sides) if claim.needed() <= set(sides) else ():
-        (values, paired), names = samples(sides[name] for _, name in terms), [name for _, name in terms]
-        if not paired:
+        both, names = paired(terms, sides), [name for _, name in terms]
+        if len(both.values[0]) < 2:
             continue
-        ratio = sum(sign * np.log(one) for (sign, _), one in zip(terms, values, strict=True))
+        ratio = sum(sign * np.log(one) for (sign, _), one in zip(terms, both.values, strict=True))
         inside = sum(_mean_square(spreads.get(name, [])) for name in names)
         repetitions = float(sides[names[0]].settings["repetitions"])
         yield Contrast(components(ratio, [inside], repetitions), repetitions)
