@@ -108,7 +108,7 @@ def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) 
 @pytest.mark.parametrize(
     ("study", "sections"),
     [
-        ("bookstore", {"concepts", "problem"}),
+        ("bookstore", {"concepts", "problem", "setup"}),
         ("tcp", {"introduction", "xml", "json", "methodology", "threats"}),
         ("drivers", {"introdução", "fundamentação teórica"}),
         ("crud", {"introduction", "related work", "document oriented databases"}),
