@@ -41,6 +41,20 @@ def test_identical_arms_that_differ_make_the_studys_run_on_that_host_untrusted(r
     assert evidence.untrusted(evidence.controls(doubtful)) == {("bookstore", "testhost")}
 
 
+def test_arms_in_turn_in_one_process_are_compared_with_each_other_and_with_no_first_cell(rows: pd.DataFrame) -> None:
+    both = with_second_arm(rows, "bookstore", 1.2)
+    own = rows[rows["study"] == "bookstore"]
+    second = both[both["arm"].eq("b")]
+    a = second.assign(arm="a", value=own["value"].to_numpy() * 1.2)  # so that within the process nothing differs
+    in_turn = evidence.measures(pd.concat([both, a], ignore_index=True))
+    assert evidence.untrusted(evidence.controls(evidence.measures(both))) == {("bookstore", "testhost")}
+    found = evidence.controls(in_turn)
+    assert len(found) and not found["untrusted"].any()
+    claimed = evidence.comparisons(in_turn).query("study == 'bookstore'")
+    alone = evidence.comparisons(own)
+    assert claimed["mean_a"].tolist() == alone["mean_a"].tolist(), "the pair's second cell is a control, no result"
+
+
 @pytest.mark.parametrize(("of_b", "untrusted"), [(0.0, False), (4096.0, True)])
 def test_arms_that_do_not_vary_are_alike_when_equal_even_both_zero(
     rows: pd.DataFrame, of_b: float, untrusted: bool

@@ -186,24 +186,40 @@ def test_what_xml_cannot_hold_fails_the_java_cell_in_one_line(tmp_path: Path) ->
         lanes.run("java", "bookstore", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
 
 
+def java_tcp(codec: str, **more: Any) -> tcp.Parameters:
+    """Return a cell of `tcp` on Java: Jackson alone, or beside an XML codec in one process."""
+    if tcp.JAVA[codec] == "json":
+        more |= {"process": "apart", "format": "json"}
+    xml = "jaxb" if codec == "jackson" else codec
+    return tcp.Parameters(lane="java", json_codec="jackson", xml_codec=xml, **more)
+
+
+@pytest.mark.usefixtures("java")
+def test_identical_arms_on_java_take_turns_in_one_process() -> None:
+    parameters = bookstore.Parameters(lane="java", json_codec="jackson", xml_codec="jaxb", n=3, repetitions=2, arm="b")
+    rows = bookstore.run(parameters).query("operation == 'marshal' and metric == 'wall_time'").sort_values("started_at")
+    first, second = (list(zip(some["format"], some["arm"], strict=True)) for _, some in rows.groupby("repetition"))
+    assert first == [("xml", "a"), ("json", "a"), ("xml", "b"), ("json", "b")]
+    assert second == first[::-1]
+
+
 @pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(
-    ("codec", "transport"),
+    ("codec", "transport", "connections"),
     [
-        ("jackson", "framed"),
-        ("jaxb", "batched"),
-        ("dom", "acknowledged"),
-        ("jaxb_context", "framed"),
-        ("xmldecoder", "connection"),
+        ("jackson", "framed", 1),
+        ("jaxb", "batched", 2),
+        ("dom", "acknowledged", 2),
+        ("jaxb_context", "framed", 1),
+        ("xmldecoder", "connection", 2),
     ],
 )
-def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: str, tmp_path: Path) -> None:
-    kind = tcp.JAVA[codec]
-    parameters = tcp.Parameters(
-        lane="java", format=kind, codec=codec, n=20, transport=transport, connections=2, repetitions=1
-    )
+def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: str, connections: int) -> None:
+    parameters = java_tcp(codec, n=20, transport=transport, connections=connections, repetitions=1)
     rows = tcp.run(parameters)
-    assert set(zip(rows["operation"], rows["role"], rows["metric"], strict=True)) == tcp.expected(parameters)
+    for _, some in rows.groupby("codec"):
+        assert set(zip(some["operation"], some["role"], some["metric"], strict=True)) == tcp.expected(parameters)
+    assert set(rows["codec"]) == set(parameters.codecs())
     assert set(rows["count"]) == {20}
     assert (rows.loc[rows["metric"] == "wall_time", "value"] > 0).all()
 
@@ -215,7 +231,7 @@ def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_p
     encode = formats.codec(codec).encode_record
     given = tmp_path / "people.json"
     given.write_bytes(b"\n".join(map(formats.codec("orjson").encode_record, data.records)))
-    parameters = tcp.Parameters(lane="java", format=tcp.JAVA[theirs], codec=theirs, n=5)
+    parameters = java_tcp(theirs, n=5)
     lanes.run("java", "tcp", parameters.model_dump(mode="json"), str(tmp_path), data=str(given))
     assert (tmp_path / f"last.{tcp.JAVA[theirs]}").read_bytes() == encode(data.records[-1])
 

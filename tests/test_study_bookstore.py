@@ -57,6 +57,13 @@ def test_the_formats_take_turns_in_going_first():
     assert list(first["format"]) == ["xml", "json", "xml"]
 
 
+def test_the_second_cell_of_an_a_a_pair_measures_both_arms_in_turn():
+    frame = run(arm="b", repetitions=2).query("operation == 'marshal' and metric == 'size'")
+    first, second = (list(zip(some["format"], some["arm"], strict=True)) for _, some in frame.groupby("repetition"))
+    assert first == [("xml", "a"), ("json", "a"), ("xml", "b"), ("json", "b")]
+    assert second == first[::-1]
+
+
 @pytest.mark.parametrize("kind", ["json", "xml"])
 def test_apart_there_is_one_format(kind):
     assert set(run(process="apart", format=kind)["format"]) == {kind}

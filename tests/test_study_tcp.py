@@ -11,7 +11,7 @@ from benchbook import formats
 from benchbook.studies import tcp
 from benchbook.wire.protocol import WireError
 
-CODECS = [("json", "orjson"), ("xml", "lxml")]
+CODECS = {"json": "orjson", "xml": "lxml"}
 
 
 def run(**parameters: Any) -> pd.DataFrame:
@@ -29,19 +29,22 @@ def run(**parameters: Any) -> pd.DataFrame:
         {"transport": "connection", "connections": 4},
         {"fields": 2},
         {"fields": 50},
-        {"encode": "before"},
+        {"encode": "inside"},
+        {"process": "apart", "format": "json"},
+        {"process": "apart", "format": "xml"},
     ],
     ids=str,
 )
-@pytest.mark.parametrize(("kind", "codec"), CODECS)
-def test_every_repetition_delivers_what_is_declared(kind, codec, variant):
-    parameters = tcp.Parameters(format=kind, codec=codec, n=60, repetitions=2, **variant)
+def test_every_repetition_delivers_what_is_declared_for_each_format(variant):
+    parameters = tcp.Parameters(n=60, repetitions=2, **variant)
     frame = tcp.run(parameters)
-    for repetition in range(2):
-        rows = frame[frame["repetition"] == repetition]
+    kinds = {variant["format"]} if "format" in variant else {"json", "xml"}
+    assert set(zip(frame["format"], frame["codec"], strict=True)) == {(kind, CODECS[kind]) for kind in kinds}
+    for _, rows in frame.groupby(["repetition", "format"]):
         found = list(rows[["operation", "role", "metric"]].itertuples(index=False, name=None))
         assert len(found) == len(set(found))
         assert set(found) == tcp.expected(parameters)
+    assert set(frame["repetition"]) == {0, 1}
     assert set(frame["count"]) == {60}
     assert set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.dataset(parameters)}
     assert frame["dataset_sha256"].nunique() == 1
@@ -49,12 +52,32 @@ def test_every_repetition_delivers_what_is_declared(kind, codec, variant):
 
 @pytest.mark.parametrize("codec", formats.NAMES)
 def test_every_codec_serves(codec):
-    assert len(run(format=formats.NAMES[codec], codec=codec))
+    frame = run(**{f"{formats.NAMES[codec]}_codec": codec})
+    assert codec in set(frame["codec"])
+
+
+def test_the_formats_take_turns_in_going_first():
+    times = run(repetitions=3).query("role == 'client' and metric == 'wall_time'").sort_values("started_at")
+    assert list(times["format"]) == ["xml", "json", "json", "xml", "xml", "json"]
+
+
+def test_memory_is_read_where_a_process_has_one_format():
+    assert not run()["metric"].str.startswith("memory").any()
+    alone = run(process="apart", format="xml")
+    assert set(alone.loc[alone["metric"].str.startswith("memory"), "role"]) == {"server", "machine"}
+
+
+def test_the_second_cell_of_an_a_a_pair_measures_both_arms_in_turn_with_one_server():
+    frame = run(arm="b", repetitions=2).query("role == 'server' and metric == 'wall_time'").sort_values("started_at")
+    first, second = (list(zip(some["format"], some["arm"], strict=True)) for _, some in frame.groupby("repetition"))
+    assert first == [("xml", "a"), ("json", "a"), ("xml", "b"), ("json", "b")]
+    assert second == first[::-1]
+    assert "arm" not in run(arm="b", process="apart", format="json"), "which the cell itself says"
 
 
 def test_the_servers_clock_lies_inside_the_clients():
-    times = run(n=2000).query("metric == 'wall_time'").set_index("role")["value"]
-    assert 0 < times["server"] < times["client"]
+    times = run(n=2000).query("metric == 'wall_time'").pivot(index="format", columns="role", values="value")
+    assert ((times["server"] > 0) & (times["server"] < times["client"])).all()
 
 
 def test_fewer_objects_than_connections_are_all_sent():
@@ -77,7 +100,18 @@ def test_bytes_that_do_not_parse_fail_the_cell(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"format": "xml"}, {"codec": "lxml"}, {"fields": 3}, {"transport": "udp"}, {"connections": 0}, {"n": 0}]
+    "wrong",
+    [
+        {"format": "xml"},
+        {"process": "apart"},
+        {"json_codec": "lxml"},
+        {"xml_codec": "jaxb"},
+        {"lane": "java"},
+        {"fields": 3},
+        {"transport": "udp"},
+        {"connections": 0},
+        {"n": 0},
+    ],
 )
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValidationError):
@@ -87,6 +121,5 @@ def test_what_makes_no_sense_is_refused(wrong):
 def test_own_records_take_the_peoples_place(tmp_path):
     file = tmp_path / "mine.jsonl"
     file.write_text("".join(json.dumps({"text": f"line {i}", "number": i}) + "\n" for i in range(5)))
-    for kind, codec in CODECS:
-        frame = run(format=kind, codec=codec, n=12, dataset_file=str(file))
-        assert (set(frame["dataset"]), set(frame["count"])) == ({"own-mine"}, {12})
+    frame = run(n=12, dataset_file=str(file))
+    assert (set(frame["dataset"]), set(frame["count"])) == ({"own-mine"}, {12})

@@ -60,7 +60,7 @@ def java(codec: str) -> Iterator[Server]:
     try:
         with process.stdin as owner, process.stdout as said:
             secret = secrets.token_bytes(32)
-            owner.write(json.dumps({"secret": secret.hex(), "codec": codec}).encode() + b"\n")
+            owner.write(json.dumps({"secret": secret.hex(), "codecs": [codec]}).encode() + b"\n")
             owner.flush()
             yield Server(int(said.readline()), process.pid, greeting(secret))
     finally:
@@ -69,7 +69,7 @@ def java(codec: str) -> Iterator[Server]:
 
 @contextmanager
 def python() -> Iterator[Server]:
-    with serving("orjson", PEOPLE.schema) as server:
+    with serving(["orjson"], PEOPLE.schema) as server:
         yield server
 
 
@@ -121,7 +121,9 @@ def next_frame(connection: socket.socket) -> Frame:
 
 def serves(server: Server) -> None:
     """Hold that who knows the secret is served."""
-    with connected(server, server.greeting + message(START, acknowledge=False, check=False)) as connection:
+    with connected(
+        server, server.greeting + message(START, codec="orjson", acknowledge=False, check=False)
+    ) as connection:
         assert next_frame(connection)[0] == READY
         connection.sendall(b"".join(frame(OBJECT, data) for data in OBJECTS) + message(END, objects=len(OBJECTS)))
         kind, payload = next_frame(connection)
@@ -166,7 +168,7 @@ def old_start(codec: str) -> bytes:
 
 UNKNOWN = {
     "the old protocol": old_start("orjson") + frame(OBJECT, OBJECTS[0]),
-    "another secret": greeting(bytes(32)) + message(START, acknowledge=False, check=False),
+    "another secret": greeting(bytes(32)) + message(START, codec="orjson", acknowledge=False, check=False),
     "a long frame": HEADER.pack(START, 2**31) + bytes(1000),
     "no protocol": b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n" + bytes(100),
     "deep JSON": frame(START, b"[" * 100_000),
@@ -200,15 +202,18 @@ def test_the_secret_stands_in_no_argument_and_no_environment(server: Server) -> 
     assert secret not in " ".join([*process.cmdline(), *process.environ().values(), repr(server)])
 
 
-def test_the_start_command_chooses_no_codec(server: Server) -> None:
+def test_the_start_command_names_no_codec_but_those_that_the_server_was_given(server: Server) -> None:
     with connected(server, server.greeting + old_start("xmldecoder")) as connection:
-        assert next_frame(connection)[0] == READY
-        connection.sendall(frame(OBJECT, OBJECTS[0]))
-        assert next_frame(connection)[0] == ACK
+        kind, said = next_frame(connection)
+    assert kind == ERROR
+    assert b"not a start command" in said
+    serves(server)
 
 
 @ROOT
-@pytest.mark.parametrize("cell", [{"codec": "orjson"}, {"codec": "jackson", "lane": "java"}], ids=["python", "java"])
+@pytest.mark.parametrize(
+    "cell", [{}, {"json_codec": "jackson", "xml_codec": "jaxb", "lane": "java"}], ids=["python", "java"]
+)
 def test_another_user_gets_nothing_from_a_cell_that_is_measured(
     cell: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

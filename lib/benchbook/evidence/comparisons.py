@@ -63,8 +63,11 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
 
 
 def first_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without the second arms of A/A pairs."""
-    return rows[rows["arm"].fillna("a").eq("a")] if "arm" in rows else rows
+    """Return the rows without the second cells of A/A pairs, whose rows may be of either arm."""
+    if "arm" not in rows:
+        return rows
+    second = [text for text in rows["parameters"].dropna().unique() if json.loads(text).get("arm") == "b"]
+    return rows[rows["arm"].fillna("a").eq("a") & ~rows["parameters"].isin(second)]
 
 
 def controls(observations: pd.DataFrame) -> pd.DataFrame:
@@ -108,12 +111,17 @@ def _arms(study: str) -> Comparison:
 
 
 def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of cells that have a second arm: a few of all."""
+    """Return the rows of cells that have a second arm: a few of all.
+
+    Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
+    """
     if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
         return rows[:0]
     cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}
-    both = {cells[text] for text in rows.loc[second, "parameters"].dropna().unique()}
-    return rows[rows["parameters"].isin([text for text, cell in cells.items() if cell in both])]
+    seconds = set(rows.loc[second, "parameters"].dropna().unique())
+    whole = seconds & set(rows.loc[~second, "parameters"].dropna().unique())
+    halves = {cells[text] for text in seconds - whole}
+    return rows[rows["parameters"].isin([text for text, cell in cells.items() if text in whole or cell in halves])]
 
 
 def _but_arm(parameters: str) -> str:
@@ -254,6 +262,7 @@ _PHRASES: Final = {
     "cpu_percent": "had {} times the CPU share of",
     "cpu_user_percent": "had {} times the user CPU share of",
     "cpu_system_percent": "had {} times the system CPU share of",
+    "idle_percent": "had {} times the idle share of",
     "memory_percent": "had {} times the memory share of",
     "memory_rss_mb": "held {} times the memory of",
     "memory_change_kb": "took {} times as much new memory as",

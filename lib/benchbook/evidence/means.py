@@ -19,7 +19,7 @@ from benchbook.results.folder import Whole
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec"]
+UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec", "arm"]
 """What one block's mean covers: all its repetitions of one quantity."""
 
 BATCH: Final = 16 * 2**20
@@ -231,6 +231,7 @@ DERIVED: Final = (
     Derived("cpu_percent", "%", ("cpu_user", "cpu_system"), per="cpu_capacity", factor=100, unless="cpu_total"),
     Derived("cpu_user_percent", "%", ("cpu_user",), per="cpu_capacity", factor=100),
     Derived("cpu_system_percent", "%", ("cpu_system",), per="cpu_capacity", factor=100),
+    Derived("idle_percent", "%", ("idle_time",), per="wall_time", factor=100),
     Derived("memory_percent", "%", ("memory_used",), per="memory_total", factor=100),
     Derived("memory_rss_mb", "MB", ("memory_rss",), factor=1 / 2**20),  # as Atop's RSIZE: an MB of 1,048,576 bytes
     Derived("memory_pss_mb", "MB", ("memory_pss",), factor=1 / 2**20),

@@ -79,6 +79,7 @@ class Section:
     """Role, metric, value, unit, source and resolution of each reading, and whether it is censored."""
     format: str | None = None
     codec: str | None = None
+    arm: str | None = None
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ Metric = Literal[
     "wall_time",
     "catch_up_time",
     "elapsed_time",
+    "idle_time",
     "cpu_total",
     "cpu_user",
     "cpu_system",
@@ -32,6 +33,7 @@ UNITS: Final[dict[Metric, str]] = {
     "wall_time": "ns",  # the timed loop, on the clock of the row's role
     "catch_up_time": "ns",  # from the loop's end until the replica holds what the primary holds
     "elapsed_time": "ns",  # wall_time + catch_up_time, read as one interval
+    "idle_time": "ns",  # of wall_time, when a server waited for bytes
     "cpu_total": "ns",  # user and system time by one exact counter, where the two alone are told in coarser steps
     "cpu_user": "ns",
     "cpu_system": "ns",

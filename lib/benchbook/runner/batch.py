@@ -38,7 +38,7 @@ _STEP_S: Final = 0.1
 """Seconds by which the two clocks may part before it is a jump: more than passes between two readings of them."""
 
 _TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
-_VARYING: Final = ["format", "codec"]
+_VARYING: Final = ["format", "codec", "arm"]
 
 
 class Batch:

@@ -28,7 +28,7 @@ from benchbook.folders import Folder
 from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, on_lane
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, on_lane
 
 T = TypeVar("T")
 
@@ -107,7 +107,8 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
-    metrics = ("wall_time",) if parameters.process == "warm" else METRICS
+    exact = ("cpu_total",) if parameters.lane == "java" else ()
+    metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
     times = {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
     return times | {("marshal", "client", "size")}
 
@@ -126,13 +127,19 @@ def run(parameters: Parameters) -> pd.DataFrame:
         return on_lane(parameters, "bookstore", about, data=document.json())[0].frame()
     codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
     with Folder("cell") as folder:
+        to_file = parameters.sink == "file"
+        trips = [
+            _RoundTrip(document, codec, folder / f"document.{codec.format}" if to_file else None) for codec in codecs
+        ]
+        turns = [(trip, arm) for arm in parameters.identical_arms() for trip in trips]
+        for trip, _ in turns if len(turns) > len(trips) else ():
+            trip.measure(document.build())
         for repetition in range(parameters.repetitions):
             thing = document.build()
-            for codec in codecs if repetition % 2 == 0 else reversed(codecs):
-                file = folder / f"document.{codec.format}" if parameters.sink == "file" else None
+            for trip, arm in in_turn(turns, repetition):
                 started_at = datetime.now(UTC)
-                measured = _RoundTrip(document, codec, file).measure(thing)
-                columns = {**about, "format": codec.format, "codec": codec.name}
+                measured = trip.measure(thing)
+                columns: dict[str, Any] = {**about, **arm, "format": trip.codec.format, "codec": trip.codec.name}
                 for operation, readings in measured.items():
                     rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
     return rows.frame()

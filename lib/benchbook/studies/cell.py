@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from math import nan
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, get_args, get_origin
+from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import pandas as pd
 import pyarrow as pa
@@ -18,6 +18,8 @@ from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
+
+T = TypeVar("T")
 
 RESULT: Final = "BENCHBOOK_RESULT"
 """Environment variable that names the file into which a runner wants a cell's rows."""
@@ -31,6 +33,7 @@ Count: TypeAlias = Annotated[int, Field(ge=1, le=10_000_000)]
 Repetitions: TypeAlias = Annotated[int, Field(ge=1, le=10_000)]
 """Timed passes inside a cell: a hundred times the papers' most."""
 
+
 Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
 """A wait: a day at most."""
 
@@ -39,8 +42,9 @@ class CellParameters(BaseModel):
     """The parameters of every study's cells; a study adds its own.
 
     The `seed` is the data's; `repetitions` are timed passes inside the cell; the `lane` is the stack that does the
-    work; `arm` is ``b`` for the second of two identical arms; `dataset_file` holds own records (JSON Lines or CSV) in
-    place of the study's.
+    work; `arm` is ``b`` for the second of two identical arms, and where a cell's sides share a process (``process:
+    together``) that cell measures both arms in turn; `dataset_file` holds own records (JSON Lines or CSV) in place of
+    the study's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
@@ -74,9 +78,25 @@ class CellParameters(BaseModel):
         """Return what each arm that the cell measures states on its rows, by column; one that states nothing else."""
         return [{}]
 
+    def identical_arms(self) -> list[dict[str, str]]:
+        """Return what the rows of two identical arms that a cell measures in turn state; one that states nothing else.
+
+        A cell with two begins with an untimed pass of everything: what a first use costs would be one arm's alone.
+        """
+        both = self.arm == "b" and getattr(self, "process", "apart") == "together"
+        return [{"arm": "a"}, {"arm": "b"}] if both else [{}]
+
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
         return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated
+
+
+def in_turn(sides: Iterable[T], repetition: int) -> list[T]:
+    """Return what a process measures in the order of a repetition: in odd ones from the last to the first.
+
+    So neither side is always first, and drift and warming up are shared.
+    """
+    return [*sides] if repetition % 2 == 0 else [*sides][::-1]
 
 
 class Rows:
@@ -163,6 +183,7 @@ def on_lane(
     for repetition in answer:
         for section in repetition.sections:
             about = {**columns, "driver": closing.driver, "format": section.format, "codec": section.codec}
+            about["arm"] = section.arm
             for value in section.values:
                 rows.add_value(
                     repetition.number,

@@ -46,14 +46,16 @@ class Server:
 
 
 @contextmanager
-def serving(codec: str, schema: Schema) -> Iterator[Server]:
-    """Run a server that decodes everything so while the context lasts; from the main thread only.
+def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
+    """Run a server that can decode so, each trial with one of the codecs, while the context lasts.
+
+    From the main thread only.
 
     It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
     `WireError` when it does not come up.
     """
     secret, shape = secrets.token_bytes(32), [(each.name, each.type) for each in schema.fields]
-    order = {"secret": secret.hex(), "codec": codec, "schema": {"name": schema.name, "fields": shape}}
+    order = {"secret": secret.hex(), "codecs": [*codecs], "schema": {"name": schema.name, "fields": shape}}
     command = [*processes.PYTHON, "-m", "benchbook.wire.server"]
     process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
@@ -81,7 +83,10 @@ class Report:
     """What the server logged of a trial: what it read, how many objects it received and decoded, how long they were."""
 
     readings: list[Reading]
-    """``wall_time`` from start command to end signal, ``cpu_user`` and ``cpu_system`` between, ``memory_rss`` after."""
+    """``wall_time`` from start command to end signal, ``cpu_user`` and ``cpu_system`` between, ``memory_rss`` after.
+
+    On one connection also ``idle_time``, in which its thread neither ran nor waited for a processor, but for bytes.
+    """
     objects: int
     bytes: int
     digest: int
@@ -117,9 +122,10 @@ class Connection:
 
 @dataclass(frozen=True)
 class Client:
-    """Trials with one server and one transport."""
+    """Trials with one server, one of its codecs and one transport."""
 
     server: Server
+    codec: str
     transport: Transport = "framed"
 
     def trial(self, streams: Sequence[Objects], *, check: bool = False) -> Report:
@@ -147,7 +153,7 @@ class Client:
         self, control: Connection, joined: Sequence[Connection], streams: Sequence[Objects], *, check: bool = False
     ) -> Report:
         acknowledge = self.transport in ("acknowledged", "connection")
-        control.socket.sendall(message(protocol.START, acknowledge=acknowledge, check=check))
+        control.socket.sendall(message(protocol.START, codec=self.codec, acknowledge=acknowledge, check=check))
         join = message(protocol.JOIN, trial=fields(control.expect(protocol.READY))["trial"])
         sent = self._send(control, joined, join, streams)
         control.socket.sendall(message(protocol.END, objects=sent))

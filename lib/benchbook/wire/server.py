@@ -1,11 +1,12 @@
 """The multi-threaded server: a thread a connection, decoding on receipt and discarding.
 
 ``python -m benchbook.wire.server`` reads a line of JSON on its standard input: the secret that each connection must say
-first, and the codec and the schema of all that it will decode. It listens on a free port of the loopback and says
-which, as a line of JSON. A trial is a start command, answered by a ready message; objects, on the same
-connection or on others that join the trial; and an end signal, answered by the report once all objects have been
-decoded. What goes wrong is told to the connection where it went wrong and in answer to the end signal; the server goes
-on. Who does not know the secret is told nothing (`Unauthenticated`).
+first, and the codecs and the schema of all that it will decode. It listens on a free port of the loopback and says
+which, as a line of JSON. A trial is a start command, which names one of the codecs, answered by a ready message;
+objects, on the same connection or on others that join the trial; and an end signal, answered by the report once all
+objects have been decoded. The decoders are made before the first trial: no clock runs meanwhile. What goes wrong is
+told to the connection where it went wrong and in answer to the end signal; the server goes on. Who does not know the
+secret is told nothing (`Unauthenticated`).
 """
 
 import hmac
@@ -16,9 +17,9 @@ import struct
 import sys
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
-from functools import partial
+from pathlib import Path
 from typing import Any, BinaryIO, Final, cast
 
 import psutil
@@ -32,6 +33,9 @@ from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fi
 _BACKLOG: Final = 1024
 _PAUSE_S: Final = 0.01
 """How long nothing is accepted once that has failed."""
+
+_SCHEDSTAT: Final = Path("/proc/thread-self/schedstat")
+"""A thread's own time on a processor, its time in the queue for one (ns), and how often it was given one."""
 
 _ACK: Final = protocol.frame(protocol.ACK)
 
@@ -47,21 +51,24 @@ _CPU: Final = [meter for meter in client_meters() if meter.metric in ("cpu_user"
 class Trial:
     """One trial, from its start command to its end signal: its clock, what it has received, and what went wrong.
 
-    The start command says ``acknowledge`` and ``check``: with that the decoded objects' fingerprints are added up, so
-    that the client can compare; without it each is discarded at once.
+    The start command says which ``codec``, ``acknowledge`` and ``check``: with that the decoded objects' fingerprints
+    are added up, so that the client can compare; without it each is discarded at once.
     """
 
-    def __init__(self, decode: Callable[[bytes], Record], order: Mapping[str, Any]) -> None:
-        self._decode = decode
+    def __init__(self, decoders: Mapping[str, Callable[[bytes], Record]], order: Mapping[str, Any]) -> None:
         try:
+            self._decode = decoders[order["codec"]]
             self.acknowledge = bool(order["acknowledge"])
-            self.decode: Callable[[bytes], object] = self._fold if order["check"] else decode
-        except KeyError as error:
+            self.decode: Callable[[bytes], object] = self._fold if order["check"] else self._decode
+        except (KeyError, TypeError) as error:
             raise WireError(f"not a start command: {error!r}") from error
         self._changed = threading.Condition()
         self._received = self._bytes = self._digest = 0
+        self.joined = False
+        """Whether objects come on other connections than the one that started the trial."""
         self._error: WireError | None = None
         self._cpu = [meter.read() for meter in _CPU]
+        self._busy = _busy()
         self._start = clock()
 
     def add(self, received: int, size: int) -> None:
@@ -98,9 +105,12 @@ class Trial:
             Reading(meter.metric, "server", meter.read() - before, meter.unit, meter.source, meter.resolution)
             for meter, before in zip(_CPU, self._cpu, strict=True)
         ]
+        idle = max(0, elapsed - (_busy() - self._busy))
         rss = psutil.Process().memory_info().rss
+        waited = Reading("idle_time", "server", idle, "ns", "clock less the thread's CPU time and run delay", 1.0)
         return [
             Reading("wall_time", "server", elapsed, "ns", "perf_counter_ns, from start to end signal", 1.0),
+            *([] if self.joined else [waited]),
             *cpu,
             Reading("memory_rss", "server", rss, "B", "psutil.memory_info", 4096),
         ]
@@ -157,9 +167,9 @@ class Unauthenticated:
 class Listener:
     """A server on a free port of the loopback, to which every connection says the secret before anything else."""
 
-    def __init__(self, secret: bytes, codec: str, schema: Schema) -> None:
+    def __init__(self, secret: bytes, codecs: Iterable[str], schema: Schema) -> None:
         self._unauthenticated = Unauthenticated(protocol.greeting(secret))
-        self._decoder = partial(formats.codec(codec).decoder, schema)
+        self._decoders = {name: formats.codec(name).decoder(schema) for name in codecs}
         self._socket = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
         self._trials: dict[int, Trial] = {}
         self._numbers = itertools.count(1)
@@ -194,7 +204,7 @@ class Listener:
         while first := read(stream):
             kind, payload = first
             if kind == protocol.START:
-                self._control(connection, stream, Trial(self._decoder(), fields(payload)))
+                self._control(connection, stream, Trial(self._decoders, fields(payload)))
             elif kind == protocol.JOIN:
                 self._join(connection, stream, fields(payload).get("trial"))
             else:
@@ -220,6 +230,7 @@ class Listener:
         trial = self._trials.get(number) if isinstance(number, int) else None
         if trial is None:
             raise WireError(f"there is no trial {number!r} to join")
+        trial.joined = True
         if self._receive(connection, stream, trial):
             raise WireError("only objects come on a connection that has joined")
 
@@ -246,6 +257,18 @@ class Listener:
             trial.add(count, size)
 
 
+def _busy() -> int:
+    """Return for how long this thread has run or waited for a processor (where Linux tells), in ns.
+
+    The rest of the time it waits for bytes: asked outside the clock, it costs the loop that receives nothing.
+    """
+    try:
+        waited = int(_SCHEDSTAT.read_text().split()[1])
+    except (OSError, IndexError):
+        waited = 0
+    return time.thread_time_ns() + waited
+
+
 def _drain(connection: socket.socket, stream: BinaryIO) -> None:
     """Read what the client still sends: closed on unread bytes, the kernel would throw our last words away."""
     connection.shutdown(socket.SHUT_WR)
@@ -257,7 +280,7 @@ def main() -> None:
     """Serve until killed."""
     order: dict[str, Any] = json.loads(sys.stdin.readline())
     schema = Schema(order["schema"]["name"], tuple(Field(name, kind) for name, kind in order["schema"]["fields"]))
-    listener = Listener(bytes.fromhex(order["secret"]), order["codec"], schema)
+    listener = Listener(bytes.fromhex(order["secret"]), order["codecs"], schema)
     print(json.dumps({"port": listener.port}), flush=True)
     listener.serve()
 

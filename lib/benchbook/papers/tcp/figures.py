@@ -40,7 +40,10 @@ FORMATS: Final = ("JSON", "XML")
 STACKS: Final = {"Python": {"json": "orjson", "xml": "lxml"}, "Java": {"json": "jackson", "xml": "jaxb"}}
 """Each stack's main codecs; the paper's own are Java's, and its XML decoder may have been another: see the ratios."""
 
-PAPERS_WAY: Final[dict[str, Any]] = {"transport": "framed", "connections": 1, "encode": "inside", "fields": 12}
+PAPERS_WAY: Final[dict[str, Any]] = {"transport": "framed", "connections": 1, "encode": "before", "fields": 12}
+"""How its objects went: decoding is what the server's clock is about, so they are encoded before it starts."""
+
+TOGETHER: Final[dict[str, Any]] = {**PAPERS_WAY, "process": "together"}
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
 Cells = dict[str, tuple[pd.DataFrame, list[str]]]
 """By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
@@ -54,15 +57,16 @@ def cells(evidence: Evidence) -> Cells:
     """
     found = {}
     for stack, rows in ran(wide(evidence, "tcp")).items():
-        every, notes = chosen(rows, PAPERS_WAY)
-        parts = []
-        for kind, codec in STACKS[stack].items():
-            part, more = chosen(where(every, format=kind), {"codec": codec})
-            parts.append(part)
-            notes += more
-        both = pd.concat(parts)
-        found[stack] = pd.concat([_measured(both, measure) for measure in MEASURES], ignore_index=True), notes
+        codecs = {f"{kind}_codec": codec for kind, codec in STACKS[stack].items()}
+        every, notes = chosen(rows, PAPERS_WAY | codecs)
+        parts = [_measured(where(every, process=_process(measure)), measure) for measure in MEASURES]
+        found[stack] = pd.concat(parts, ignore_index=True), notes
     return found
+
+
+def _process(measure: str) -> str:
+    """Return whose numbers stand for a measure: of memory those of a format alone, else those of both in turn."""
+    return "apart" if measure == "Memory" else "together"
 
 
 def _measured(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
@@ -262,8 +266,13 @@ def p_values(evidence: Evidence) -> Exhibit:
     every, notes = by_stack(evidence, TRIALS)
     said = []
     for head, some in headed(every).items():
-        shown = where(evidence.means, cell_id=[*some["cell_id"]])  # those alone which the other tables show
-        tests = students.here(shown).drop_duplicates("measure").set_index("measure")
+        drawn = some.dropna(subset=["drawn"])
+        shown = [
+            where(evidence.means, cell_id=[*where(drawn, measure=name)["cell_id"]], metric=metric)
+            for name, (_, _, metric, _) in MEASURES.items()
+        ]
+        tests = students.here(pd.concat(shown))
+        tests = tests.drop_duplicates("measure").set_index("measure")  # those alone which the other tables show
         columns[f"p, {head}"] = tests["p"].map(_p).reindex(list(MEASURES)).fillna(NOT_RUN)
         said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
@@ -292,7 +301,7 @@ def decoders(evidence: Evidence) -> Exhibit:
     rows: list[dict[str, Any]] = []
     said = []
     for stack, codecs in DECODERS.items():
-        mine, notes = chosen(stacks.get(stack, every[:0]), PAPERS_WAY)
+        mine, notes = chosen(stacks.get(stack, every[:0]), TOGETHER)
         missing = [names.codec(codec) for codec in codecs if codec not in set(mine["codec"])]
         rows += _over_json(evidence, mine, stack)
         said += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
@@ -306,20 +315,22 @@ def decoders(evidence: Evidence) -> Exhibit:
 
 
 def _over_json(evidence: Evidence, mine: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
-    """Return one stack's ratios, one an n and codec; none where its own JSON codec did not run."""
+    """Return one stack's ratios, one an n and codec: in one process where both shared it; none without its JSON."""
     base = STACKS[stack]["json"]
     (compared,) = claim_files.comparisons("tcp")
     pairs = tuple((codec, base) for codec in DECODERS[stack] if codec != base)
     times = (Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),)
     wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "missing": False})
+    apart = wanted.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     kinds = dict(zip(mine["codec"], mine["format"], strict=True))
+    found = comparisons(where(evidence.means, cell_id=[*mine["cell_id"]]), [wanted, apart])
     return [
         {
             **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
             **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
             "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
         }
-        for row in each(comparisons(where(evidence.means, cell_id=[*mine["cell_id"]]), [wanted]))
+        for row in each(found.drop_duplicates(["n", "side_a"]))
     ]
 
 
@@ -353,7 +364,7 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_fig3_json": partial(shares_figure, figure=3, formats=("JSON",)),
     "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
     "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
-    "tcp_ratios": Ratios("tcp", "XML against JSON", "XML over JSON", quantity, PAPERS_WAY, series=sides),
+    "tcp_ratios": Ratios("tcp", "XML against JSON", "XML over JSON", quantity, TOGETHER, series=sides),
 }
 TABLES: Final[dict[str, Maker]] = {
     "tcp_table1_scenario1_time": partial(timing, source="Table 1"),

@@ -9,28 +9,20 @@ import java.util.stream.Stream;
 /** What Linux tells of this process and of the machine. */
 public final class Proc {
     /** The kernel states CPU in hundredths of a second to user space. */
-    private static final double TICK = 1e7;
+    static final double TICK = 1e7;
 
     private static final Path STAT = Path.of("/proc/self/stat");
 
     private Proc() {}
 
     /** Returns the user and system time of this whole process, the compiler's and collector's threads too, in ticks. */
-    public static long[] cpu() throws IOException {
-        return cpu(STAT);
+    static long[] ticks() throws IOException {
+        return ticks(STAT);
     }
 
     /** Returns the user and system time of another process, in ticks. */
-    public static long[] cpu(long pid) throws IOException {
-        return cpu(Path.of("/proc/" + pid + "/stat"));
-    }
-
-    public static Value user(String role, long[] before, long[] after) {
-        return new Value(role, "cpu_user", (after[0] - before[0]) * TICK, "ns", "/proc/PID/stat", 2 * TICK);
-    }
-
-    public static Value system(String role, long[] before, long[] after) {
-        return new Value(role, "cpu_system", (after[1] - before[1]) * TICK, "ns", "/proc/PID/stat", 2 * TICK);
+    public static long[] ticks(long pid) throws IOException {
+        return ticks(Path.of("/proc/" + pid + "/stat"));
     }
 
     public static Value rss(String role) throws IOException {
@@ -56,7 +48,7 @@ public final class Proc {
                 new Value("machine", "memory_total", total, "B", "/proc/meminfo", 1024));
     }
 
-    private static long[] cpu(Path file) throws IOException {
+    private static long[] ticks(Path file) throws IOException {
         String stat = Files.readString(file);
         String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" "); // a name may hold spaces
         return new long[] {Long.parseLong(fields[11]), Long.parseLong(fields[12])};

@@ -21,6 +21,12 @@ public final class Section {
         return this;
     }
 
+    /** Says which of two arms that a cell measures in turn this is; null where it measures one. */
+    public Section arm(String arm) {
+        told.put("arm", arm);
+        return this;
+    }
+
     public Section with(Value value) {
         values.add(value);
         return this;
@@ -32,8 +38,7 @@ public final class Section {
         for (int i = 0; i < Math.min(values.size(), other.values.size()); i++) {
             sums.add(values.get(i).plus(other.values.get(i)));
         }
-        Section sum = new Section(operation, Instant.parse(told.getString("started_at")), told.getLong("count"), sums);
-        return sum.codec(told.getString("format"), told.getString("codec"));
+        return new Section(operation, Instant.parse(told.getString("started_at")), told.getLong("count"), sums);
     }
 
     JSONObject json() {

@@ -1,6 +1,7 @@
 package org.benchbook;
 
 import java.time.Instant;
+import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
 
@@ -8,15 +9,13 @@ import java.util.concurrent.Callable;
 public record Timed<T>(T result, Instant startedAt, List<Value> values) {
     public static <T> Timed<T> run(String role, Callable<T> action) throws Exception {
         Instant startedAt = Instant.now();
-        long[] before = Proc.cpu();
+        Cpu before = Cpu.now();
         long start = System.nanoTime();
         T result = action.call();
         long duration = System.nanoTime() - start;
-        long[] after = Proc.cpu();
-        return new Timed<>(result, startedAt, List.of(
-                new Value(role, "wall_time", duration, "ns", "System.nanoTime", 1),
-                Proc.user(role, before, after),
-                Proc.system(role, before, after)));
+        List<Value> values = new ArrayList<>(Cpu.now().since(before, role));
+        values.add(0, new Value(role, "wall_time", duration, "ns", "System.nanoTime", 1));
+        return new Timed<>(result, startedAt, values);
     }
 
     public Section section(String operation, long count) {

@@ -5,13 +5,14 @@ import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
-import java.util.Collections;
 import java.util.List;
 import java.util.function.Supplier;
 import org.benchbook.Answer;
 import org.benchbook.Request;
 import org.benchbook.Section;
 import org.benchbook.Timed;
+import org.benchbook.Turns;
+import org.benchbook.Turns.Turn;
 import org.benchbook.Value;
 import org.openjdk.jmh.runner.options.TimeValue;
 
@@ -20,6 +21,7 @@ public final class Bookstores {
     private final Supplier<Object> builder;
     private final long books;
     private final List<Codec> codecs = new ArrayList<>();
+    private final Turns<Codec> turns;
     private final boolean toFile;
     private final boolean warm;
     private final TimeValue iteration;
@@ -43,6 +45,7 @@ public final class Bookstores {
         if (!format.equals("xml")) {
             codecs.add(each ? new EachTime("jackson", () -> new Jackson(type)) : new Jackson(type));
         }
+        turns = new Turns<>(codecs, parameters);
     }
 
     public void run(Answer answer) throws Exception {
@@ -51,18 +54,25 @@ public final class Bookstores {
             Warm.run(answer, codecs, builder.get(), books, iteration);
             return;
         }
-        for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
-            List<Codec> order = new ArrayList<>(codecs);
-            if (repetition % 2 == 1) {
-                Collections.reverse(order);
+        if (turns.paired()) {
+            for (Codec codec : codecs) {
+                sections(new Turn<>(codec, null), builder.get());
             }
+        }
+        for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
             Object bookstore = builder.get();
             List<Section> sections = new ArrayList<>();
-            for (Codec codec : order) {
-                sections.addAll(toFile ? throughFile(codec, bookstore) : throughMemory(codec, bookstore));
+            for (Turn<Codec> turn : turns.in(repetition)) {
+                sections.addAll(sections(turn, bookstore));
             }
             answer.repetition(repetition, sections);
         }
+    }
+
+    private List<Section> sections(Turn<Codec> turn, Object bookstore) throws Exception {
+        List<Section> sections = toFile ? throughFile(turn.codec(), bookstore) : throughMemory(turn.codec(), bookstore);
+        sections.forEach(section -> section.codec(turn.codec().format(), turn.codec().name()).arm(turn.arm()));
+        return sections;
     }
 
     private List<Section> throughFile(Codec codec, Object bookstore) throws Exception {
@@ -86,8 +96,8 @@ public final class Bookstores {
         if (!bookstore.equals(unmarshal.result())) {
             throw new IllegalStateException(codec.name() + ": the object that was read back is not the one that was written");
         }
-        Section first = marshal.section("marshal", books).codec(codec.format(), codec.name());
-        Section second = unmarshal.section("unmarshal", books).codec(codec.format(), codec.name());
+        Section first = marshal.section("marshal", books);
+        Section second = unmarshal.section("unmarshal", books);
         Section both = first.plus(second, "round_trip");
         return List.of(first.with(size), second, both);
     }

@@ -11,7 +11,7 @@ import java.util.concurrent.Future;
 import org.json.JSONObject;
 
 /** The client's side of a trial, in the transports of the Python lane; each connection begins with the greeting. */
-record Client(int port, byte[] greeting, String transport) {
+record Client(int port, byte[] greeting, String codec, String transport) {
     private static final int BATCH = 1 << 16;
 
     /** Objects as the connection's turn comes: encoded then, or before. */
@@ -43,7 +43,8 @@ record Client(int port, byte[] greeting, String transport) {
     JSONObject trial(Opened opened, List<Objects> streams, boolean check) throws Exception {
         boolean acknowledge = transport.equals("acknowledged") || transport.equals("connection");
         Line control = opened.lines().get(0);
-        control.send(Line.message(Line.START, new JSONObject().put("acknowledge", acknowledge).put("check", check)));
+        JSONObject order = new JSONObject().put("codec", codec).put("acknowledge", acknowledge).put("check", check);
+        control.send(Line.message(Line.START, order));
         byte[] join = Line.message(Line.JOIN, new JSONObject().put("trial", control.expect(Line.READY).fields().getInt("trial")));
         boolean joining = streams.size() > 1 || transport.equals("connection");
         long sent = joining ? inThreads(join, opened.lines(), streams) : told(control, streams.get(0));

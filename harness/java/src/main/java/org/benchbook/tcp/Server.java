@@ -7,6 +7,7 @@ import java.net.InetAddress;
 import java.net.ServerSocket;
 import java.net.Socket;
 import java.nio.charset.StandardCharsets;
+import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.Map;
 import java.util.concurrent.ConcurrentHashMap;
@@ -18,20 +19,22 @@ import org.json.JSONObject;
 /**
  * The multi-threaded server: a thread a connection, decoding on receipt and discarding.
  *
- * <p>The first line of its standard input is the secret that each connection must say first, and the codec of all that it
- * will decode, in JSON. It ends with its standard input.
+ * <p>The first line of its standard input is the secret that each connection must say first, and the codecs of all that it
+ * will decode, in JSON; they are made before the first trial, whose clock so holds none. It ends with its standard input.
  */
 public final class Server {
     /** How long nothing is accepted once that has failed. */
     private static final long PAUSE_MS = 10;
 
-    private final String codec;
+    private final Map<String, Codec> codecs = new HashMap<>();
     private final Strangers strangers;
     private final Map<Integer, Trial> trials = new ConcurrentHashMap<>();
     private final AtomicInteger numbers = new AtomicInteger();
 
-    private Server(JSONObject order) {
-        codec = order.getString("codec");
+    private Server(JSONObject order) throws Exception {
+        for (Object name : order.getJSONArray("codecs")) {
+            codecs.put((String) name, Codec.of((String) name));
+        }
         strangers = new Strangers(Line.frame(Line.SECRET, HexFormat.of().parseHex(order.getString("secret"))));
     }
 
@@ -102,6 +105,7 @@ public final class Server {
             if (trial == null) {
                 throw new IOException("there is no such trial to join");
             }
+            trial.join();
             if (receive(line, trial) != null) {
                 throw new IOException("only objects come on a connection that has joined");
             }
@@ -113,7 +117,7 @@ public final class Server {
     private void control(Line line, JSONObject order) throws IOException {
         int number = numbers.incrementAndGet();
         try {
-            Trial trial = new Trial(codec, order);
+            Trial trial = new Trial(codecs, order);
             trials.put(number, trial);
             line.send(Line.message(Line.READY, new JSONObject().put("trial", number)));
             Frame last = receive(line, trial);

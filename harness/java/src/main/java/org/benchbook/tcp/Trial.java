@@ -3,32 +3,44 @@ package org.benchbook.tcp;
 import java.io.IOException;
 import java.nio.charset.StandardCharsets;
 import java.security.MessageDigest;
+import java.util.ArrayList;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.TimeUnit;
 import java.util.concurrent.locks.Condition;
 import java.util.concurrent.locks.ReentrantLock;
+import org.benchbook.Cpu;
 import org.benchbook.Proc;
 import org.benchbook.Value;
 import org.json.JSONArray;
 import org.json.JSONObject;
 
-/** What the server knows of one trial: its clock, what it has received, and what went wrong. */
+/** What the server knows of one trial: its clock, what it has received, and what went wrong; made by the thread that receives. */
 final class Trial {
     final boolean acknowledge;
     private final Codec codec;
     private final boolean check;
+    private volatile boolean joined;
     private final ReentrantLock lock = new ReentrantLock();
     private final Condition changed = lock.newCondition();
-    private final long[] cpu = Proc.cpu();
-    private final long start = System.nanoTime();
+    private final Cpu cpu;
+    private final long busy;
+    private final long start;
     private long received;
     private long digest;
     private IOException error;
 
-    Trial(String codec, JSONObject order) throws Exception {
-        this.codec = Codec.of(codec);
+    /** Starts the clock, last of all; the codecs are those that the server has made before. */
+    Trial(Map<String, Codec> codecs, JSONObject order) throws IOException {
+        codec = codecs.get(order.getString("codec"));
+        if (codec == null) {
+            throw new IOException("not a start command: the server was given no codec " + order.getString("codec"));
+        }
         acknowledge = order.getBoolean("acknowledge");
         check = order.getBoolean("check");
+        cpu = Cpu.now();
+        busy = Cpu.busy();
+        start = System.nanoTime();
     }
 
     /** Decodes one object, and discards it unless this is a check. */
@@ -42,6 +54,11 @@ final class Trial {
         } catch (Exception | LinkageError | StackOverflowError failure) {
             throw new IOException("it cannot be decoded: " + failure, failure);
         }
+    }
+
+    /** Says that objects come on other connections than the one that started the trial. */
+    void join() {
+        joined = true;
     }
 
     /** Counts what one connection has brought. */
@@ -78,12 +95,14 @@ final class Trial {
     }
 
     private List<Value> readings(long elapsed) throws IOException {
-        long[] now = Proc.cpu();
-        return List.of(
-                new Value("server", "wall_time", elapsed, "ns", "System.nanoTime, from start to end signal", 1),
-                Proc.user("server", cpu, now),
-                Proc.system("server", cpu, now),
-                Proc.rss("server"));
+        long idle = Math.max(0, elapsed - (Cpu.busy() - busy));
+        List<Value> values = new ArrayList<>(Cpu.now().since(cpu, "server"));
+        values.add(new Value("server", "wall_time", elapsed, "ns", "System.nanoTime, from start to end signal", 1));
+        if (!joined) { // with several connections there are as many threads, which wait for each other too
+            values.add(new Value("server", "idle_time", idle, "ns", "clock less the thread's CPU time and run delay", 1));
+        }
+        values.add(Proc.rss("server"));
+        return values;
     }
 
     /** Returns 64 bits of all that a person holds; they can be added up in any order. */
