@@ -313,6 +313,12 @@ class Bound(Tested):
         return self.margin * sqrt(self._ends[-1] / self._ends[0])
 
     @property
+    def against(self) -> str:
+        """The divisor in words."""
+        middle = "the middle of " if len(self._ends) == 2 else ""
+        return f"{middle}{' and '.join(f'{end:g}' for end in self._ends)} {self.unit}"
+
+    @property
     @override
     def direction(self) -> str:
         words = {"less": "below", "more": "above", "equal": "between"}

@@ -270,11 +270,13 @@ def _found_words(claim: Tested, found: Effect) -> str:
     blocks = f"{found.blocks} block{'' if found.blocks == 1 else 's'}"
     if found.low == found.low:
         name = "smallest lead " if isinstance(claim, Rank) else ""
+        of = f" times {claim.against}" if isinstance(claim, Bound) else ""
         bound = f"; {found.reason}" if found.reason else ""
-        return f"{name}{figures(found.ratio)} ({_end(found.low)} to {_end(found.high)}) in {blocks}{bound}"
+        return f"{name}{figures(found.ratio)} ({_end(found.low)} to {_end(found.high)}){of} in {blocks}{bound}"
     if found.difference[1] == found.difference[1]:
         _, low, high = found.difference
-        return f"the difference is {low:+.3g} to {high:+.3g} {found.unit} in {blocks}; {found.reason}"
+        of = f" from {claim.against}" if isinstance(claim, Bound) else ""
+        return f"the difference{of} is {low:+.3g} to {high:+.3g} {found.unit} in {blocks}; {found.reason}"
     estimate = f"{figures(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
     return f"{estimate}{found.reason}"
 
