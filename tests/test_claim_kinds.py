@@ -10,6 +10,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from benchbook import evidence
+from benchbook.evidence.claim_files import check
 from benchbook.evidence.claims import LANES, Claim
 from benchbook.evidence.judge import NOT_TESTABLE, Effect, judge
 from benchbook.evidence.sides import Measured
@@ -154,6 +155,20 @@ def test_a_spread_is_that_of_the_repetitions_inside_a_block(statistic: str) -> N
     means = evidence.measures(rows[0])
     assert means.loc[means["block"] == 0, "deviation"].iloc[0] == pytest.approx(values.std(ddof=1))
     assert judged(claim(**parts, claimed="equal"), *rows)["verdict"].iloc[0] != "contradicted", "the means are alike"
+
+
+def test_a_derived_quantity_has_a_spread_where_it_only_changes_the_unit() -> None:
+    values = around(5e6, 0.3)
+    rows = [ran(values, quantity=MEMORY), ran(values, quantity={**TIME, "operation": "update"})]
+    means = evidence.measures(pd.concat(rows)).set_index(["metric", "block"])["deviation"]
+    assert means["memory_change_kb", 0] == pytest.approx(np.std(values[0], ddof=1) / 1e3)
+    assert np.isnan(means["time_per_item", 0]), "a quotient's spread is not that of its dividend"
+    with pytest.raises(ValueError, match="variation: not known of time_per_item, which is derived from several"):
+        check(
+            claim(
+                compare="bound", statistic="variation", above=10, unit="%", quantity=TIME | {"metric": "time_per_item"}
+            )
+        )
 
 
 @pytest.mark.parametrize(("percent", "expected"), [(10, "reproduced"), (40, "contradicted")])
