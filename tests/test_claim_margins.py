@@ -4,7 +4,7 @@ from collections import Counter
 
 import pytest
 
-from benchbook import evidence
+from benchbook import evidence, paths
 from benchbook.evidence.claims import Bound, Directed, Level, Rank, Ratio, Untestable, published_ratio
 from benchbook.evidence.claims import Tested as Statement
 
@@ -39,6 +39,15 @@ def test_the_papers_own_ratio_is_beyond_the_margin_or_the_claim_says_why_not(cla
 
 def test_the_papers_own_numbers_bear_out_all_but_eighteen_claims() -> None:
     assert Counter(claim.study for claim in CLAIMS if claim.why_within) == {"bookstore": 1, "crud": 13, "tcp": 4}
+
+
+def test_the_readme_counts_the_claims() -> None:
+    every = evidence.claims()
+    untestable = sum(isinstance(claim, Untestable) for claim in every)
+    words = " ".join((paths.root() / "README.md").read_text().split())
+    assert f"mapped to some of {len(every)} claims" in words
+    assert f"{untestable} no observation here can answer" in words
+    assert f"its own numbers do not bear it out ({sum(bool(claim.why_within) for claim in CLAIMS)} do not)" in words
 
 
 def test_a_ranking_and_a_ratio_are_held_against_what_is_printed() -> None:
