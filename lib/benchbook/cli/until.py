@@ -46,7 +46,7 @@ def run(asked: argparse.Namespace) -> int:
     rounds = Rounds(cells, Costs(known))
     now = look(cells, read)
     print(_text(now, rounds), flush=True)
-    if not any(one.state == "open" for one in now):
+    if not any(one.open for one in now):
         return cli.DONE if any(one.state != "not here" for one in now) else cli.NOTHING_RUNS
 
     def left_s() -> float:
@@ -112,7 +112,7 @@ def _text(now: Sequence[Standing], rounds: Rounds) -> str:
     ]
     parked = [one for one in now if one.state == "parked"]
     lines = [output.as_text(table), *(f"parked: {one.claim.id} ({one.lane}): {one.why}" for one in parked)]
-    return "\n".join([*lines, *_ahead([one for one in now if one.state == "open"], rounds)])
+    return "\n".join([*lines, *_ahead([one for one in now if one.open], rounds)])
 
 
 def _ahead(now: Sequence[Standing], rounds: Rounds) -> list[str]:

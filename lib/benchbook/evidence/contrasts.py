@@ -36,8 +36,10 @@ NOT_RUN: Final = "did not run"
 LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
 """The lane of each paper's own stack, where it is one of ours; the first lane of the others is Python's."""
 
+DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
 CONTRASTS: Final = [
     *("id", "study", "host", "lane", "contrast", "compare", "claimed", "margin", "ratio", "low", "high", "confidence"),
+    *DIFFERENCE,
     *("published", "published_source", "size", "look", "blocks", "test", "stood", "stand_in", "censored"),
     *("untrusted", "verdict", "decided", "open", "lacking", "why"),
 ]
@@ -68,6 +70,7 @@ def judged(
     pandas.DataFrame
         Columns `CONTRASTS`. ``contrast`` is its levels, as ``n=1000``; ``ratio, low, high`` are without unit (of a
         ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait ran out);
+        ``difference`` and its ends, in the metric's unit, stand where there is no ratio;
         ``confidence`` is the interval's; ``look``, from 1, was after ``blocks`` blocks, 0 when there was none;
         ``decided`` says whether that look left the contrast a verdict, ``open`` that more blocks may; ``published`` is
         the paper's own ratio, ``size`` whether it was ``met``, ``missed`` or is ``open``, empty without one or without
@@ -170,7 +173,7 @@ def _row(claim: Tested, levels: dict[str, Level], one: Eligible, allowed: Errors
     row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in, "lacking": one.lacking}
     row |= {"censored": any(side.censored.any() for side in sides.values()), "look": 0, "blocks": 0, "test": "none"}
     row |= {"size": "", "decided": False, "open": one.open, "verdict": NOT_TESTABLE, "why": one.missing}
-    row |= dict.fromkeys(("ratio", "low", "high"), nan)
+    row |= dict.fromkeys(("ratio", "low", "high", *DIFFERENCE), nan)
     if one.missing:
         return row
     if not (found := _looked_at(claim, sides, allowed, paper)):
@@ -178,6 +181,7 @@ def _row(claim: Tested, levels: dict[str, Level], one: Eligible, allowed: Errors
         return {**row, "open": True, "why": few}
     ends = found.effect
     row |= {"ratio": ends.ratio, "low": ends.low, "high": ends.high, "confidence": found.confidence, "test": ends.test}
+    row |= dict(zip(DIFFERENCE, ends.difference, strict=True))
     row |= {"look": LOOKS.index(found.blocks) + 1, "blocks": found.blocks, "verdict": found.verdict, "size": found.size}
     row |= {"decided": found.verdict in DECIDED, "open": found.verdict not in DECIDED}
     return {**row, "why": _words(claim, found, paper.ratio, one.left_out)}
@@ -219,13 +223,13 @@ def _look(claim: Tested, sides: Mapping[str, Side], blocks: int, allowed: Errors
     def at(error: float) -> _Found:
         sure = confidence(blocks, error)
         found = weakest([effect(terms, sides, claim.divisor, sure, blocks) for terms in claim.ratios(sides)])
-        return _Found(blocks, sure, found, *_verdict(claim, found, paper))
+        return _Found(blocks, sure, found, *verdict_on(claim, found, paper))
 
     found = at(allowed.bearing_out)
     return at(allowed.contradicting) if found.verdict == "contradicted" else found
 
 
-def _verdict(claim: Tested, found: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
+def verdict_on(claim: Tested, found: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
     """Return the verdict on a contrast, and whether its size is met, missed or open; empty where that is not asked."""
     if isinstance(claim, Rank):
         return judge(found, "more", claim.margin), ""  # an order has no size

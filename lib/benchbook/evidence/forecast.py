@@ -1,21 +1,22 @@
 """What more blocks would decide, if the estimate stays where it is and only the interval shrinks."""
 
 from collections.abc import Iterable, Mapping
-from math import sqrt
+from math import inf, sqrt
 from typing import Any, Final
 
 import pandas as pd
 
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Claim, Directed, Tested
+from benchbook.evidence.claims import Claim, Tested
+from benchbook.evidence.contrasts import verdict_on
 from benchbook.evidence.effects import Effect
-from benchbook.evidence.judge import Verdict, judge
+from benchbook.evidence.judge import DECIDED, Verdict
+from benchbook.evidence.published import PublishedRatio
 from benchbook.stats.sequential import LOOKS, REACH
 
 HOPE: Final = 0.8
 """Who stays undecided even with this share of the half-width that is forecast for the last look is not worth it."""
 
-OPEN: Final = "inconclusive"
 
 
 def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
@@ -32,24 +33,34 @@ def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1
     share
         How much of the half-width that is to be expected then.
     """
-    if row["blocks"] not in LOOKS or not 0 < row["low"] <= row["high"] < float("inf"):
+    if row["blocks"] not in LOOKS:
         return None
     shrunk = share * _reach(blocks) / _reach(int(row["blocks"]))
-    ratio = row["ratio"]
-    ends = (ratio, *(ratio * (end / ratio) ** shrunk for end in (row["low"], row["high"])))
-    if not isinstance(claim, Directed):
-        return judge(Effect(*ends), "more", claim.margin)  # an order
-    return judge(Effect(*(end / claim.than for end in ends)), claim.claimed, claim.margin)
+    if 0 < row["low"] <= row["high"] < inf:
+        ratio = row["ratio"]
+        expected = Effect(ratio, *(ratio * (end / ratio) ** shrunk for end in (row["low"], row["high"])))
+    elif row["difference_low"] <= row["difference_high"]:
+        middle = row["difference"]
+        low, high = (middle + shrunk * (row[name] - middle) for name in ("difference_low", "difference_high"))
+        expected = Effect(difference=(middle, low, high))
+    else:
+        return None
+    return verdict_on(claim, expected, PublishedRatio())[0]
 
 
 def look_that_decides(row: Mapping[Any, Any], claim: Tested) -> int | None:
     """Return after how many blocks a contrast would be decided, if its estimate stays; None when never, or unknown."""
     later = [blocks for blocks in LOOKS if blocks > row["blocks"]]
-    return next((blocks for blocks in later if at_look(row, claim, blocks) not in (None, OPEN)), None)
+    return next((blocks for blocks in later if at_look(row, claim, blocks) in DECIDED), None)
 
 
-def at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
-    """Return the contrasts as the last look would find them with `HOPE` of the half-width that is forecast for it.
+def at_best(row: Mapping[Any, Any], claim: Tested) -> Verdict | None:
+    """Return the verdict of an open contrast at the last look with `HOPE` of the half-width that is forecast for it."""
+    return at_look(row, claim, LOOKS[-1], HOPE)
+
+
+def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+    """Return the contrasts with the verdicts of `at_best` for those that are open.
 
     Parameters
     ----------
@@ -61,7 +72,7 @@ def at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> p
     wanted = claim_files.claims() if claims is None else claims
     tested = {claim.id: claim for claim in wanted if isinstance(claim, Tested)}
     foretold = [
-        (at_look(row, tested[row["id"]], LOOKS[-1], HOPE) if row["verdict"] == OPEN else None) or row["verdict"]
+        (at_best(row, tested[row["id"]]) if row["open"] else None) or row["verdict"]
         for row in contrasts.to_dict("records")
     ]
     return contrasts.assign(verdict=pd.Series(foretold, index=contrasts.index, dtype=object))

@@ -101,7 +101,7 @@ class Rounds:
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
         """Return the cells of each contrast that is to go on: those of open claims, and the studies' identical arms."""
-        every = {reading.cells for one in now if one.state == "open" for reading in one.open}
+        every = {reading.cells for one in now for reading in one.open}
         some = {cells for cells in every if all(self._failures[kind] < GIVEN_UP for kind in cells)}
         asked = {study for cells in some for study, _ in cells}
         return [*some, *(pair for study, pair in self._identical_arms() if study in asked)]

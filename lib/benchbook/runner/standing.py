@@ -9,8 +9,8 @@ import pandas as pd
 
 from benchbook import evidence
 from benchbook.evidence.claims import Claim, Tested
-from benchbook.evidence.forecast import HOPE, OPEN, at_best, at_look, look_that_decides
-from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.evidence.forecast import all_at_best, at_best, look_that_decides
+from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.runner.readings import Kind, Reading
 from benchbook.stats.sequential import LOOKS
 
@@ -28,11 +28,12 @@ class Standing:
     claim, lane
         Which.
     state
-        ``decided``; ``open``: more blocks may decide it; ``parked``: they would not; ``not here``: no cell tells.
+        ``decided``, though some of its contrasts may be open; ``open``: more blocks may decide it; ``parked``: they would
+        not; ``not here``: no cell tells.
     verdict
         As `benchbook.evidence.verdicts` gives it today.
     blocks
-        Of the contrast that has fewest, among those that are judged; 0 before the first look.
+        After which its verdict was given; 0 before the first look.
     open
         The contrasts to go on with.
     expected
@@ -73,7 +74,7 @@ def standings(
     wanted = list(evidence.claims() if claims is None else claims)
     contrasts = evidence.judged(evidence.measures(means), wanted)
     rows = {(row["id"], row["lane"], row["contrast"]): row for row in contrasts.to_dict("records")}
-    now, best = (_by_lane(evidence.verdicts(one, wanted)) for one in (contrasts, at_best(contrasts, wanted)))
+    now, best = (_by_lane(evidence.verdicts(one, wanted)) for one in (contrasts, all_at_best(contrasts, wanted)))
     return [
         _standing(list(some), rows, now.get(place, {}), best.get(place, {}))
         for place, some in groupby(readings, lambda one: (one.claim.id, one.lane))
@@ -96,23 +97,27 @@ def _standing(
     if not readable:
         why = "; ".join(dict.fromkeys(one.why for one in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
-    blocks = min((int(rows[one.key]["blocks"]) for one in readable if one.key in rows), default=0)
-    undecided = [one for one in readable if not _decided(rows.get(one.key))]
-    if not undecided or (verdict == "contradicted" and not claim.most):
-        return Standing(claim, lane, "decided", verdict, blocks)
-    hopeful = [one for one in undecided if _hope(rows.get(one.key), claim) != OPEN]
-    unknown = any(_hope(rows.get(one.key), claim) is None for one in undecided)
-    if not hopeful or (best.get("verdict") == OPEN and not unknown):
-        return Standing(claim, lane, "parked", verdict, blocks, why=PARKED)
-    looks = [look_that_decides(rows[one.key], claim) if one.key in rows else None for one in hopeful]
+    blocks, decided = int(now.get("blocks", 0)), verdict in DECIDED
+    found = {one: rows.get(one.key) for one in readable}
+    undecided = [] if verdict == "contradicted" else [one for one in readable if not _decided(found[one])]
+    best_of = {one: _at_best(found[one], claim) for one in undecided}
+    hopeful = [one for one in undecided if best_of[one] is None or best_of[one] in DECIDED]
+    if not decided and None not in best_of.values() and best.get("verdict") not in DECIDED:
+        hopeful = []
+    if not hopeful:
+        return Standing(claim, lane, "decided" if decided else "parked", verdict, blocks, why="" if decided else PARKED)
+    looks = [_expected(found[one], claim) for one in hopeful]
     expected = None if None in looks else max(look for look in looks if look)
-    return Standing(claim, lane, "open", verdict, blocks, tuple(hopeful), expected)
+    return Standing(claim, lane, "decided" if decided else "open", verdict, blocks, tuple(hopeful), expected)
 
 
 def _decided(row: Mapping[Any, Any] | None) -> bool:
-    return row is not None and row["blocks"] in LOOKS and row["verdict"] not in (OPEN, NOT_TESTABLE)
+    return row is not None and bool(row["decided"])
 
 
-def _hope(row: Mapping[Any, Any] | None, claim: Tested) -> str | None:
-    """Return what a contrast would be found at best; None when nothing foretells it."""
-    return None if row is None or row["verdict"] != OPEN else at_look(row, claim, LOOKS[-1], HOPE)
+def _at_best(row: Mapping[Any, Any] | None, claim: Tested) -> str | None:
+    return None if row is None else at_best(row, claim)
+
+
+def _expected(row: Mapping[Any, Any] | None, claim: Tested) -> int | None:
+    return None if row is None else look_that_decides(row, claim)
