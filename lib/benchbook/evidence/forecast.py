@@ -18,7 +18,6 @@ HOPE: Final = 0.8
 """Who stays undecided even with this share of the half-width that is forecast for the last look is not worth it."""
 
 
-
 def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
     """Return the verdict that a contrast would get after so many blocks; None when its interval foretells nothing.
 

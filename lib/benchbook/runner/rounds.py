@@ -7,7 +7,7 @@ goes on where it was.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final, TypeAlias
 
@@ -91,10 +91,12 @@ class Rounds:
     def round(self, now: Sequence[Standing], block: int, left_s: float = float("inf")) -> list[Cell]:
         """Return the cells of a block that open contrasts still lack, in the order in which they are to be run.
 
-        Contrasts that would not reach their next look in the time left are put off, the dearest first; if none would,
-        the cheapest goes on alone.
+        Contrasts that would not reach their next look in the time left are put off, those of claims that are decided
+        without them and the dearest first; if none would, the cheapest goes on alone.
         """
-        chosen = self._affordable(self.contrasts(now), block, left_s)
+        settled = {reading.cells for one in now if one.state == "decided" for reading in one.open}
+        settled -= {reading.cells for one in now if one.state == "open" for reading in one.open}
+        chosen = self._affordable(self.contrasts(now), settled, block, left_s)
         wanted = set[Kind]().union(*chosen)
         cells = [self._blocks[block][kind] for kind in sorted(wanted) if self._lacks(kind, block)]
         return self._ordered(cells, chosen, block)
@@ -116,11 +118,14 @@ class Rounds:
     def _lacks(self, kind: Kind, block: int) -> bool:
         return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
 
-    def _affordable(self, contrasts: Iterable[frozenset[Kind]], block: int, left_s: float) -> list[frozenset[Kind]]:
+    def _affordable(
+        self, contrasts: Iterable[frozenset[Kind]], settled: Collection[frozenset[Kind]], block: int, left_s: float
+    ) -> list[frozenset[Kind]]:
         """Return the contrasts, the cheapest first, as far as the time left brings them to their next look."""
         until = next((look for look in LOOKS if look > block), block + 1)
         due = {cells: self._due(cells, range(block, until)) for cells in contrasts}
-        ordered = sorted(due, key=lambda cells: (self._costs.of(kind for kind, _ in due[cells]).seconds, sorted(cells)))
+        cost = {cells: self._costs.of(kind for kind, _ in due[cells]).seconds for cells in due}
+        ordered = sorted(due, key=lambda cells: (cells in settled, cost[cells], sorted(cells)))
         chosen: list[frozenset[Kind]] = []
         together: set[tuple[Kind, int]] = set()
         for cells in ordered:

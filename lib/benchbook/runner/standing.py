@@ -28,8 +28,8 @@ class Standing:
     claim, lane
         Which.
     state
-        ``decided``, though some of its contrasts may be open; ``open``: more blocks may decide it; ``parked``: they would
-        not; ``not here``: no cell tells.
+        ``decided``, though some of its contrasts may be open; ``open``: more blocks may decide it; ``parked``: they
+        would not; ``not here``: no cell tells.
     verdict
         As `benchbook.evidence.verdicts` gives it today.
     blocks
@@ -98,15 +98,14 @@ def _standing(
         why = "; ".join(dict.fromkeys(one.why for one in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
     blocks, decided = int(now.get("blocks", 0)), verdict in DECIDED
-    found = {one: rows.get(one.key) for one in readable}
-    undecided = [] if verdict == "contradicted" else [one for one in readable if not _decided(found[one])]
-    best_of = {one: _at_best(found[one], claim) for one in undecided}
-    hopeful = [one for one in undecided if best_of[one] is None or best_of[one] in DECIDED]
-    if not decided and None not in best_of.values() and best.get("verdict") not in DECIDED:
+    open_ = [] if verdict == "contradicted" else [one for one in readable if not _decided(rows.get(one.key))]
+    foretold = [_at_best(rows.get(one.key), claim) for one in open_]
+    hopeful = [one for one, best_of in zip(open_, foretold, strict=True) if best_of is None or best_of in DECIDED]
+    if not decided and None not in foretold and best.get("verdict") not in DECIDED:
         hopeful = []
     if not hopeful:
         return Standing(claim, lane, "decided" if decided else "parked", verdict, blocks, why="" if decided else PARKED)
-    looks = [_expected(found[one], claim) for one in hopeful]
+    looks = [_expected(rows.get(one.key), claim) for one in hopeful]
     expected = None if None in looks else max(look for look in looks if look)
     return Standing(claim, lane, "decided" if decided else "open", verdict, blocks, tuple(hopeful), expected)
 
