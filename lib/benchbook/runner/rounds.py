@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
-from typing import Final, TypeAlias
+from typing import Any, Final, TypeAlias
 
 from benchbook.grid import Cell
 from benchbook.runner.costs import Cost, Costs
@@ -109,11 +109,13 @@ class Rounds:
         return [*some, *(pair for study, pair in self._identical_arms() if study in asked)]
 
     def _identical_arms(self) -> Iterable[tuple[str, frozenset[Kind]]]:
-        first = self._blocks.get(0, {})
-        for cell in first.values():
-            if cell.arm == "b":
-                twin = replace(cell, parameters=cell.parameters.model_copy(update={"arm": "a"}))
-                yield cell.study, frozenset({cell.kind, twin.kind})
+        """Yield the cells of each A/A pair, with its study: one cell where that measures both arms in turn."""
+        for cell in self._blocks.get(0, {}).values():
+            if cell.arm != "a":
+                parameters: Any = cell.parameters
+                twin = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
+                alone = any(one.get("arm") == "a" for one in parameters.identical_arms())
+                yield cell.study, frozenset({cell.kind} if alone else {cell.kind, twin.kind})
 
     def _lacks(self, kind: Kind, block: int) -> bool:
         return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
