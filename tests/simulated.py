@@ -24,26 +24,35 @@ class Machine:
     drift
         Standard deviation of the machine's slow mood, an AR(1) of `memory` from cell to cell: what blocks take out.
     noise
-        Standard deviation of a cell's own mean.
+        Standard deviation of a cell's own mean, normal or by Student's t of 3 degrees of freedom (`tails`).
+    days
+        Standard deviation of what a campaign adds to each cell.
+    bad
+        What the first cell's values are multiplied by in one block, another on each machine.
     """
 
     drift: float = 0.1
     memory: float = 0.95
     noise: float = 0.05
+    tails: bool = False
+    days: float = 0.0
+    bad: float = 1.0
 
 
 def observations(
     times: Mapping[Side, float],
     *,
     machines: int = 2000,
-    blocks: int = 6,
+    blocks: int = 5,
     machine: Machine = Machine(),
+    campaigns: Sequence[int] = (),
     operations: Sequence[str] = ("insert",),
     seed: int = 1,
 ) -> pd.DataFrame:
     """Return what so many machines measure of cells with these true times (ns), two repetitions each.
 
-    In each block every machine visits its cells in a random order of its own.
+    In each block every machine visits its cells in a random order of its own. The `campaigns` are the first blocks of
+    the second and later ones.
     """
     random = np.random.Generator(np.random.PCG64(seed))
     sides, cells = list(times), len(times)
@@ -51,13 +60,18 @@ def observations(
     order = np.argsort(random.random((machines, blocks, cells)), axis=2)
     moment = np.arange(blocks)[None, :, None] * cells + order
     shape = (machines, blocks, cells, len(operations), 2)
-    own = machine.noise * random.standard_normal(shape[:-1])[..., None] + 0.01 * random.standard_normal(shape)
+    standard = random.standard_t(3, shape[:-1]) / np.sqrt(3) if machine.tails else random.standard_normal(shape[:-1])
+    own = machine.noise * standard[..., None] + 0.01 * random.standard_normal(shape)
+    day = np.searchsorted(np.asarray(campaigns), np.arange(blocks), side="right")
+    own += machine.days * random.standard_normal((machines, len(campaigns) + 1, cells))[:, day, :, None, None]
+    own[np.arange(machines), random.integers(blocks, size=machines), 0] += np.log(machine.bad)
     slow = np.take_along_axis(mood, moment.reshape(machines, -1), axis=1).reshape(machines, blocks, cells, 1, 1)
     values = np.array([times[side] for side in sides])[None, None, :, None, None] * np.exp(slow + own)
     host, block, cell, operation, repetition = (axis.ravel() for axis in np.indices(shape))
     about = pd.DataFrame([_cell(side) for side in sides]).iloc[cell].reset_index(drop=True)
     frame = about.assign(
         host=np.array([f"machine-{number:05}" for number in range(machines)])[host],
+        campaign=np.array([f"2026-11-{1 + one:02}T00:00:00Z" for one in day])[block],
         block=block, repetition=repetition, operation=np.asarray(operations)[operation], value=values.ravel(),
         study="crud", lane="python", topology="single", state="done", stand_in=False, censored=False,
         role="client", metric="wall_time", unit="ns", source="simulated", resolution=1.0,

@@ -10,6 +10,7 @@ from pydantic import TypeAdapter
 import simulated
 from benchbook import evidence, stats
 from benchbook.evidence.claims import Claim
+from benchbook.stats import sequential
 
 A, B, C = "postgresql+relational", "mongodb", "postgresql+jsonb"
 TIME = {"operation": "insert", "role": "client", "metric": "elapsed_time"}
@@ -44,38 +45,61 @@ def covers(table: pd.DataFrame, true: float) -> float:
     return float(((table["low"] <= true) & (true <= table["high"])).mean())
 
 
-@pytest.mark.parametrize("blocks", (3, 6))
-def test_identical_sides_under_drift_raise_a_false_alarm_in_five_percent_of_runs(blocks: int) -> None:
-    table = judged(ratio("more"), two(1.0), blocks=blocks)
-    assert len(table) == 2000
-    assert 1 - covers(table, 1.0) == pytest.approx(0.05, abs=0.02)
-    assert table["verdict"].isin(HOLDS).mean() <= 0.025 + 0.01
-    assert (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
+def decided_wrongly(table: pd.DataFrame) -> float:
+    """Return the share of machines on which identical sides were found to differ."""
+    return float((~table["verdict"].isin(["inconclusive", "equivalent"])).mean())
 
 
-def test_intervals_cover_the_true_ratio_in_95_percent_of_runs() -> None:
-    assert covers(judged(ratio("more"), two(1.37), seed=2), 1.37) == pytest.approx(0.95, abs=0.015)
+FRAMES = {
+    "normal": simulated.Machine(),
+    "heavy tails": simulated.Machine(tails=True),
+    "one bad block": simulated.Machine(bad=3.0),
+}
 
 
-@pytest.mark.parametrize("blocks", (3, 6))
+@pytest.mark.parametrize("frame", FRAMES)
+def test_all_looks_together_find_a_difference_of_identical_sides_in_five_percent_of_runs(frame: str) -> None:
+    table = judged(ratio("more", margin=1.0001), two(1.0), blocks=30, machines=1000, machine=FRAMES[frame])
+    assert 0.005 <= decided_wrongly(table) <= 0.05 + 0.015
+
+
+def test_days_that_differ_are_told_from_blocks_that_do() -> None:
+    """Four fifths of the variance lie between blocks, one fifth between the days that some of them share."""
+    spread = simulated.Machine(days=0.025)
+    rows = simulated.observations(two(1.0), blocks=30, machines=1000, machine=spread, campaigns=(5, 10, 15, 20, 25))
+    means, stated = evidence.measures(rows), ratio("more")
+    pooled, told = (decided_wrongly(verdicts(one, stated)) for one in (means.assign(campaign=""), means))
+    assert told <= pooled <= 0.12
+
+
+def test_intervals_of_a_first_look_cover_the_true_ratio_as_often_as_they_say() -> None:
+    table = judged(ratio("more"), two(1.37), blocks=5, seed=2)
+    assert covers(table, 1.37) == pytest.approx(sequential.confidence(5), abs=0.01)
+
+
+@pytest.mark.parametrize("blocks", (5, 8))
 def test_an_effect_as_large_as_promised_detectable_is_found_with_80_percent_power(blocks: int) -> None:
     """Without drift the spread of a block's log ratio is known, so that the promise can be asked for it."""
     spread = np.sqrt(2 * (STILL.noise**2 + 0.01**2 / 2))
     unit = np.linspace(-1, 1, blocks)
-    promised = stats.detectable_ratio(np.exp(spread * unit / unit.std(ddof=1)), np.ones(blocks), pairs=True)
-    table = judged(ratio("more", margin=1.0001), two(promised), blocks=blocks, machine=STILL, seed=3)
-    assert table["verdict"].isin(HOLDS).mean() == pytest.approx(0.8, abs=0.03)
+    values = np.exp(spread * unit / unit.std(ddof=1))
+    error = 1 - sequential.confidence(blocks)
+    promised = stats.detectable_ratio(values, np.ones(blocks), pairs=True, alpha=error)
+    stated = ratio("more", margin=1.0001)
+    table = judged(stated, two(promised), blocks=blocks, machine=STILL, seed=3)
+    assert table["verdict"].isin(HOLDS).mean() == pytest.approx(0.8 if blocks == 5 else 0.83, abs=0.03)
 
 
 def test_sides_that_differ_by_the_margin_are_seldom_called_equivalent() -> None:
-    means = evidence.measures(simulated.observations(two(1.1), machine=simulated.Machine(noise=0.02), seed=4))
+    rows = simulated.observations(two(1.1), blocks=12, machine=simulated.Machine(noise=0.02), seed=4)
+    means = evidence.measures(rows)
     level = float((verdicts(means, ratio("equal"))["verdict"] == "reproduced").mean())
-    assert 0.01 <= level <= 0.025 + 0.01  # of the 95 % interval: half the level of the two one-sided tests at 5 %
-    assert (verdicts(means, ratio("more"))["verdict"] == "equivalent").mean() == level
+    assert 0.005 <= level <= 0.025 + 0.01
+    assert 0.005 <= (verdicts(means, ratio("more"))["verdict"] == "equivalent").mean() <= level  # or in direction
 
 
 def test_identical_sides_that_hardly_vary_are_called_equivalent() -> None:
-    table = judged(ratio("equal"), two(1.0), machine=simulated.Machine(drift=0.02, noise=0.02), seed=5)
+    table = judged(ratio("equal"), two(1.0), machine=simulated.Machine(drift=0.02, noise=0.015), seed=5)
     assert (table["verdict"] == "reproduced").mean() > 0.95
 
 
@@ -84,9 +108,10 @@ def test_ratios_of_ratios_and_trends_cover_their_truth() -> None:
     over = {"n": [1000, 100000]}
     gap = claim(compare="interaction", a={"engine": A}, b={"engine": B}, over=over, claimed="more")
     means = evidence.measures(simulated.observations(times, seed=7))
-    assert covers(verdicts(means, gap), 2.0) == pytest.approx(0.95, abs=0.015)
+    sure = sequential.confidence(5)
+    assert covers(verdicts(means, gap), 2.0) == pytest.approx(sure, abs=0.01)
     growth = claim(compare="trend", a={"engine": A}, over=over, per_item=True, claimed="more")
-    assert covers(verdicts(means, growth), 2.0) == pytest.approx(0.95, abs=0.015)
+    assert covers(verdicts(means, growth), 2.0) == pytest.approx(sure, abs=0.01)
 
 
 SIZES = (1000, 10000, 100000)
@@ -98,18 +123,25 @@ def of_sizes(*true: float) -> dict[simulated.Side, float]:
     return sides | {(B, n, "a"): 1e3 * n for n in SIZES}
 
 
-def test_a_claim_of_several_contrasts_is_seldom_borne_out_when_it_fails_in_one() -> None:
-    """The worst case of an intersection-union test: all the others hold beyond doubt."""
+def test_a_claim_of_several_contrasts_is_seldom_borne_out_whole_when_it_fails_in_one() -> None:
+    """The worst case of an intersection-union test: all the others hold beyond doubt, which the wording says."""
     each = ratio("more", margin=1.0001, each={"n": list(SIZES)})
     table = judged(each, of_sizes(5.0, 5.0, 1.0), seed=8)
-    assert 0.01 <= table["verdict"].isin(HOLDS).mean() <= 0.025 + 0.01
+    assert (table["verdict"] == "reproduced").mean() <= 0.025
+    assert (table["wording"] == "reproduced in 2 of 3 contrasts, open in 1").mean() > 0.95
+
+
+def test_a_claim_of_most_contrasts_is_seldom_borne_out_when_most_of_them_fail() -> None:
+    """Beyond doubt in one of three, nothing in the others: of two one soon holds by chance."""
+    most = ratio("more", margin=1.0001, each={"n": list(SIZES)}, most=True)
+    assert judged(most, of_sizes(5.0, 1.0, 1.0), seed=8)["verdict"].isin(HOLDS).mean() <= 0.025 + 0.01
 
 
 def test_a_claim_of_several_contrasts_is_seldom_contradicted_by_chance_in_one_of_them() -> None:
-    """At 95 % each, some 7 % would be."""
+    """At 5 % each, some 7 % would be."""
     each = ratio("more", margin=1.0001, each={"n": list(SIZES)})
     table = judged(each, of_sizes(1.0, 1.0, 1.0), seed=8)
-    assert (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
+    assert 0.002 <= (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
     assert table["verdict"].isin(HOLDS).mean() <= 0.025
 
 
@@ -119,7 +151,7 @@ def test_a_claim_over_products_is_seldom_contradicted_by_chance_in_one_of_them()
     grows = claim(compare="trend", over={"n": list(SIZES[:2])}, per_item=True, each=each, claimed="more", margin=1.0001)
     times = {(engine, n, "a"): 1e3 * n for engine in each["engine"] for n in SIZES[:2]}
     table = judged(grows, times, seed=11)
-    assert 0.01 <= (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
+    assert 0.002 <= (table["verdict"] == "contradicted").mean() <= 0.025 + 0.01
     held = judged(grows, {side: time * (3.0 if side[1] == SIZES[1] else 1.0) for side, time in times.items()}, seed=12)
     assert (held["verdict"] == "reproduced").mean() > 0.9
 
