@@ -116,6 +116,8 @@ def _parser() -> argparse.ArgumentParser:
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
     parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)
+    text = "measure beside other processes: do not wait until they rest, mark the cells and repeat none"
+    parts["run"].add_argument("--noisy", action="store_true", help=text)
     _reading(parts["results"])
     _serving(parts["servers"])
     return parser

@@ -51,9 +51,16 @@ def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence
 
     def work(summary: "Summary") -> None:
         with Progress(cells, results.seconds()) as progress:
-            Batch(cells, progress, asked.timeout or TIMEOUT_S, summary).run()
+            Batch(cells, progress, asked.timeout or TIMEOUT_S, summary, patience_s=patience_s(asked)).run()
 
     return carried_out(asked, cells, absent, work)
+
+
+def patience_s(asked: argparse.Namespace) -> float | None:
+    """Return how long a run waits for a quiet machine; None: it only records the load, as tests' runs do."""
+    from benchbook.runner import quiet
+
+    return None if asked.noisy or asked.profile == "smoke" else quiet.PATIENCE_S
 
 
 def carried_out(
@@ -64,6 +71,7 @@ def carried_out(
 ) -> int:
     """Do the work of a run with the results' folder to itself, print what it did, and return the exit status."""
     from benchbook.results.folder import BusyError
+    from benchbook.runner.quiet import NotQuietError
     from benchbook.runner.run_lock import UnwritableError, run_lock
     from benchbook.runner.summary import Summary
 
@@ -76,7 +84,7 @@ def carried_out(
                 work(summary)
             except KeyboardInterrupt as error:
                 stopped = cli.TERMINATED if isinstance(error, _Terminated) else cli.INTERRUPTED
-            except UnwritableError as error:
+            except (UnwritableError, NotQuietError) as error:
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error
@@ -99,6 +107,11 @@ def _print_summary(
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     share = summary.measured_s / summary.wall_s if summary.wall_s else 0.0
     print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was measured work")
+    if summary.waited_s >= 1:
+        print(f"waited for a quiet machine: {span(summary.waited_s)}")
+    if summary.beside_others:
+        counts = f"{summary.repeated} measured again, {len(summary.disturbed)} stay marked as disturbed"
+        print(f"measured while other processes were busy: {summary.beside_others}, {counts}")
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
         print("\n".join(f"  {described(cell, cells)} (block {cell.block + 1})" for cell in summary.ran_out))

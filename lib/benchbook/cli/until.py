@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output
-from benchbook.cli.run import carried_out
+from benchbook.cli.run import carried_out, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
@@ -56,7 +56,8 @@ def run(asked: argparse.Namespace) -> int:
         def execute(some: Sequence[grid.Cell]) -> list[grid.Cell]:
             failed = len(summary.failed)
             with Progress(some, known) as progress:
-                Batch(some, progress, asked.timeout or TIMEOUT_S, summary, over=lambda: left_s() <= 0).run()
+                timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
+                Batch(some, progress, timeout_s, summary, over=lambda: left_s() <= 0, patience_s=quiet_s).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
         ended = rounds.run(lambda: look(cells, read), execute, left_s)

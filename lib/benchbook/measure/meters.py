@@ -85,11 +85,24 @@ def tree_cpu(pid: int) -> Cpu:
 
     Raises `psutil.Error` or `OSError` when the process is gone or hidden.
     """
-    times = [_cpu(pid), _reaped(psutil.Process(pid))]
+    times = [process_cpu(psutil.Process(pid))]
     for child in _children(pid):
         with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
-            times += [_cpu(child.pid), _reaped(child)]
+            times.append(process_cpu(child))
     return Cpu(sum(each.user for each in times), sum(each.system for each in times))
+
+
+def process_cpu(process: psutil.Process) -> Cpu:
+    """Return the CPU time of a process and of the children that it has reaped; raises as `tree_cpu` does."""
+    times = process.cpu_times()
+    user, system = times.user * 1e9, times.system * 1e9
+    if not _LINUX:
+        return Cpu(user, system)
+    # The two are cut to whole ticks: what the exact clock has beyond them is shared out as they are.
+    rest = max(0.0, time.clock_gettime_ns((~process.pid << 3) | 2) - user - system)
+    share = user / (user + system) if user + system else 1.0
+    reaped = times.children_user * 1e9, times.children_system * 1e9
+    return Cpu(user + rest * share + reaped[0], system + rest * (1 - share) + reaped[1])
 
 
 def machine_meters() -> list[Meter]:
@@ -134,22 +147,6 @@ def idle(pids: Iterable[int], patience_s: float = 10.0) -> None:
 
 def _children(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
-
-
-def _cpu(pid: int) -> Cpu:
-    times = psutil.Process(pid).cpu_times()
-    user, system = times.user * 1e9, times.system * 1e9
-    if not _LINUX:
-        return Cpu(user, system)
-    # The two are cut to whole ticks: what the exact clock has beyond them is shared out as they are.
-    rest = max(0.0, time.clock_gettime_ns((~pid << 3) | 2) - user - system)
-    share = user / (user + system) if user + system else 1.0
-    return Cpu(user + rest * share, system + rest * (1 - share))
-
-
-def _reaped(process: psutil.Process) -> Cpu:
-    times = process.cpu_times()
-    return Cpu(times.children_user * 1e9, times.children_system * 1e9) if _LINUX else Cpu(0.0, 0.0)
 
 
 def _memory_meter(

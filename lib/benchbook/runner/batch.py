@@ -2,6 +2,7 @@
 
 import itertools
 import json
+import math
 import time
 import uuid
 from collections.abc import Callable, Iterable, Sequence
@@ -20,7 +21,8 @@ from benchbook.deployment import Topology
 from benchbook.grid import Cell, code, code_hash, notebook
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
-from benchbook.runner import campaign
+from benchbook.measure.load import Load
+from benchbook.runner import campaign, quiet
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import execute
 from benchbook.runner.progress import Progress
@@ -44,7 +46,9 @@ _VARYING: Final = ["format", "codec", "arm"]
 class Batch:
     """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds.
 
-    It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up.
+    It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
+    machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
+    its block's end. With a patience of None the run does neither, and only marks such cells.
     """
 
     def __init__(
@@ -54,6 +58,7 @@ class Batch:
         timeout_s: float = TIMEOUT_S,
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,
+        patience_s: float | None = quiet.PATIENCE_S,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
@@ -61,19 +66,34 @@ class Batch:
         self._over = over
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary or Summary()
+        self._quiet = quiet.Watch(progress.waiting, patience_s)
+        self._repeats = patience_s is not None
+        self._disturbed: dict[str, tuple[Cell, float]] = {}
+        """The block's cells that others disturbed, and how many processors they used."""
 
     def run(self) -> None:
-        """Run what is not done; raises `UnwritableError`, and lets an interrupt through once nothing runs any more."""
+        """Run what is not done; lets an interrupt through once nothing runs any more.
+
+        Raises `UnwritableError`, and `benchbook.runner.quiet.NotQuietError`.
+        """
         start = time.monotonic()
         try:
             self._skip(cell for cell in self._cells if cell.missing)
             runnable = [cell for cell in self._cells if not cell.missing]
-            for (_, product, topology), cells in itertools.groupby(runnable, _visited):
-                if self._over():
-                    break
-                self._visit(list(cells), product, topology)
+            for _, block in itertools.groupby(runnable, lambda cell: cell.block):
+                self._disturbed.clear()
+                self._visits(block)
+                if self._repeats:
+                    self._visits([cell for cell, _ in self._disturbed.values()])
         finally:
+            self.summary.waited_s += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
+
+    def _visits(self, cells: Iterable[Cell]) -> None:
+        for (_, product, topology), some in itertools.groupby(cells, _visited):
+            if self._over():
+                break
+            self._visit(list(some), product, topology)
 
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
@@ -83,6 +103,7 @@ class Batch:
             self._progress.ended(cell, "skipped")
 
     def _visit(self, cells: Sequence[Cell], product: str, topology: Topology) -> None:
+        again = any(cell.key in self._disturbed for cell in cells)
         modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in cells))
         with Visit(product, topology, modules) as visit:
             for cell in cells:
@@ -95,10 +116,11 @@ class Batch:
                 except ServerError as error:
                     self._fail(cell, str(error), {})
                 else:
+                    self._quiet.begin(visit.own)
                     if not self._attempt(cell, visit):
                         visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
                 campaign.ended()
-        self._progress.visited(cells)
+        self._progress.visited(cells, again=again)
 
     def _attempt(self, cell: Cell, visit: Visit) -> bool:
         """Run a cell; return whether its servers can be trusted with another."""
@@ -106,10 +128,11 @@ class Batch:
         target.unlink(missing_ok=True)
         watch = Stopwatch()
         why = self._execute(cell, visit, target)
+        load = self._quiet.end(visit.own)
         other = _changed(cell)
         table, lacking = _delivered(cell, target)
         watch.stop()
-        known = _measured_on(visit, watch)
+        known = _measured_on(visit, watch, load)
         failed = table is None or lacking or other
         dead = visit.broken() if failed or visit.deployment.given else None  # it may have got a replica meanwhile
         if table is None or failed or dead:
@@ -117,14 +140,25 @@ class Batch:
                 cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
             )
             return False
-        self._write({**_columns(cell, "done"), **known}, table)
-        self.summary.done += 1
         rows = _judged(table)
+        late = ran_out(rows)
+        _, least = self._disturbed.get(cell.key, (cell, math.inf))
+        if load.foreign < least:  # of two measurements the less disturbed stands
+            self._write({**_columns(cell, "done"), **known}, table)
+            self.summary.stands(cell, late=late, disturbed=not load.quiet)
         self.summary.measured_s += measured_s(rows)
-        self._progress.ended(cell, "done", watch.seconds)
-        if late := ran_out(rows):
-            self.summary.ran_out.append(cell)
+        self._count(cell, watch.seconds, load)
         return not late
+
+    def _count(self, cell: Cell, seconds: float, load: Load) -> None:
+        if cell.key in self._disturbed:
+            self.summary.repeated += 1
+            return
+        self.summary.done += 1
+        self._progress.ended(cell, "done", seconds)
+        if not load.quiet:
+            self.summary.beside_others += 1
+            self._disturbed[cell.key] = cell, load.foreign
 
     def _execute(self, cell: Cell, visit: Visit, target: Path) -> str | None:
         kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
@@ -154,6 +188,9 @@ class Batch:
 
     def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
         reason = scrubbed(reason)
+        if cell.key in self._disturbed:
+            self._progress.kept(cell, reason)
+            return
         self._write({**_columns(cell, "failed", reason), **known})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
@@ -203,18 +240,21 @@ def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dic
     }
 
 
-def _measured_on(visit: Visit, watch: Stopwatch) -> dict[str, Any]:
-    """Return a cell's columns that its deployment knows, and when it ran.
+def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, Any]:
+    """Return a cell's columns that its deployment knows, when it ran, and beside what.
 
-    It ends as long after its start as the monotonic clock says; how far the machine's time jumped meanwhile stands
-    with its environment.
+    It ends as long after its start as the monotonic clock says; how far the machine's time jumped meanwhile, and how
+    often its processors were slowed down for heat, stands with its environment.
     """
     nodes = visit.deployment.nodes
     jumped = {"clock_step_s": round(watch.step_s, 3)} if abs(watch.step_s) >= _STEP_S else {}
+    slowed = {"slowed_for_heat": load.slowed} if load.slowed else {}
     return {
         "engine_version": nodes[0].version if nodes else None,
         "stand_in": any(node.stand_in for node in nodes),
-        "environment": json.dumps(visit.environment | jumped, sort_keys=True, default=str),
+        "environment": json.dumps(visit.environment | jumped | slowed, sort_keys=True, default=str),
+        "foreign_load": load.foreign,
+        "disturbed": not load.quiet,
         "cell_started_at": watch.started_at,
         "cell_ended_at": watch.started_at + timedelta(seconds=watch.seconds),
     }

@@ -24,6 +24,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal
+        self._waits = False
         self._bar = Bar(
             BarColumn(bar_width=20),
             TextColumn("{task.fields[counts]}"),
@@ -46,7 +47,15 @@ class Progress(AbstractContextManager["Progress"]):
 
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
+        self._waits = False
         self._draw(f"block {cell.block + 1}: {described(cell, self._plan)}")
+
+    def waiting(self, why: str) -> None:
+        """Note that the cell that has begun waits, and for what; asked again and again, it is said once in a log."""
+        if not self._live and not self._waits:
+            self._say(why)
+        self._waits = True
+        self._draw(why)
 
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
         """Note that a cell has ended, in what state, how long it took, and why it failed."""
@@ -59,11 +68,17 @@ class Progress(AbstractContextManager["Progress"]):
             self._say(f"failed: {described(cell, self._plan)} (block {cell.block + 1}): {first}")
         self._draw("")
 
-    def visited(self, cells: Sequence[Cell]) -> None:
-        """Note that a deployment's cells in a block have ended."""
+    def kept(self, cell: Cell, reason: str) -> None:
+        """Note that a cell failed when it was measured again, so that what was measured first stands."""
+        name = f"{described(cell, self._plan)} (block {cell.block + 1})"
+        self._say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
+
+    def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Note that a deployment's cells in a block have ended, or those that were measured again."""
         if not self._live:
             where = f"{cells[0].product} {cells[0].topology}" if cells[0].product != "none" else "without servers"
-            self._say(f"block {cells[0].block + 1}, {where}: {self._counts()}")
+            what = f"{len(cells)} measured again" if again else self._counts()
+            self._say(f"block {cells[0].block + 1}, {where}: {what}")
 
     def _counts(self) -> str:
         """Return how many cells are done, failed and left, and for how long the rest will take."""

@@ -29,9 +29,25 @@ class Summary:
     skipped: list[Failure] = field(default_factory=list)
     ran_out: list[Cell] = field(default_factory=list)
     """Finished cells in which a wait for the replica ran out: their times are censored."""
+    disturbed: list[Cell] = field(default_factory=list)
+    """Finished cells whose values stand and were measured while other processes used more than a quiet machine's."""
+    beside_others: int = 0
+    """How many cells were so when they were first measured."""
+    repeated: int = 0
+    """How many of those were measured again."""
+    waited_s: float = 0.0
+    """For how long of it the run waited for a quiet machine."""
     wall_s: float = 0.0
     measured_s: float = 0.0
     """For how long of it a cell's clock ran."""
+
+    def stands(self, cell: Cell, *, late: bool, disturbed: bool) -> None:
+        """Note of a cell whose values now stand whether a wait ran out in it, and whether others disturbed it."""
+        for noted, is_so in ((self.ran_out, late), (self.disturbed, disturbed)):
+            if is_so and cell not in noted:
+                noted.append(cell)
+            elif not is_so and cell in noted:
+                noted.remove(cell)
 
 
 def again(cell: Cell, plan: Sequence[Cell], profile: str, where: Sequence[str], changes: Sequence[str]) -> str:

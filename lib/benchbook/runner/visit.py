@@ -80,6 +80,11 @@ class Visit(AbstractContextManager["Visit"]):
         return self._running.deployment
 
     @property
+    def own(self) -> set[int]:
+        """The processes that with their descendants are the run's: this one, and given servers that run here."""
+        return {os.getpid(), *(node.pid for node in self.deployment.nodes if node.pid)}
+
+    @property
     def env(self) -> dict[str, str]:
         """What tells a kernel of the deployment."""
         return {VARIABLE: str(self.folder / "deployment.json")}

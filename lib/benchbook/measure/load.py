@@ -1,0 +1,151 @@
+"""What other processes take of the processors, beside a run: foreign load, by whom, and whether the machine is quiet.
+
+It is what the processors did (``/proc/stat``) less what the run's own processes and the kernel's threads, which write
+and send for it, used by their exact clocks; and what a host took from this virtual machine (steal).
+"""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import psutil
+
+from benchbook.measure.meters import process_cpu
+from benchbook.measure.timing import clock
+
+QUIET: Final = 0.1
+"""Processors that others may use of a quiet machine. Of two processors it is a twentieth: no claim of time or processor
+time has a smaller margin. A machine at rest uses less than half of it."""
+
+_SAMPLED_NS: Final = 5e7
+"""``/proc/stat`` is counted by samples, a few a hundredth of a second: in 1 s on two busy processors it was off by 0.03
+on average, by 0.07 at most, in 4 s by 0.02."""
+
+_LISTED: Final = 3
+_LONGEST: Final = 20
+
+
+class _Process(NamedTuple):
+    """A process, and the nanoseconds of CPU that it and its children that ended have used."""
+
+    parent: int
+    used: float
+
+
+@dataclass(frozen=True)
+class Reading:
+    """What the processors and all visible processes have done so far, in nanoseconds."""
+
+    at: int
+    busy: float
+    steal: float
+    processes: Mapping[int, _Process]
+    slowed: int
+    """How often processors were slowed down for heat, as far as ``/sys`` says."""
+
+
+@dataclass(frozen=True)
+class Load:
+    """What others used between two readings."""
+
+    seconds: float
+    foreign: float
+    """Processors, on average, steal among them."""
+    steal: float
+    slowed: int
+    others: Mapping[int, float]
+    """Processors that each other visible process used."""
+
+    @property
+    def quiet(self) -> bool:
+        """Whether it is at most `QUIET`, as far as a window of that length can tell."""
+        return self.foreign <= QUIET + _SAMPLED_NS / 1e9 / self.seconds
+
+    def __str__(self) -> str:
+        """Return it in words, with those that used most: names alone, without folders and arguments."""
+        used = defaultdict[str, float](float)
+        for pid, processors in self.others.items():
+            used[_name(pid)] += processors
+        most = sorted(used.items(), key=lambda one: one[1], reverse=True)[:_LISTED]
+        shares = [(name, share) for name, share in most if share >= QUIET / 2]
+        if self.steal >= QUIET / 2:
+            shares.append(("the host of this virtual machine", self.steal))
+        named = ", ".join(f"{name} {share:.2f}" for name, share in shares) or "none of which can be seen from here"
+        return f"other processes use {self.foreign:.2f} processors ({named})"
+
+
+def reading() -> Reading:
+    """Return what has been done until now; it takes some milliseconds."""
+    times = psutil.cpu_times()
+    busy = times.user + getattr(times, "nice", 0.0) + times.system
+    return Reading(clock(), busy * 1e9, getattr(times, "steal", 0.0) * 1e9, _processes(), _slowed())
+
+
+def load(before: Reading, after: Reading, own: Collection[int]) -> Load:
+    """Return what others used between two readings.
+
+    Parameters
+    ----------
+    own
+        Processes that with all their descendants are no others: the run's, and its servers'.
+    """
+    window = after.at - before.at
+    roots = {*own, *_kernel_threads()}
+    mine = _tree(before.processes, roots) | _tree(after.processes, roots)
+    used = sum(one.used for pid, one in after.processes.items() if pid in mine)
+    used -= sum(one.used for pid, one in before.processes.items() if pid in mine)
+    steal = max(0.0, after.steal - before.steal)
+    foreign = max(0.0, after.busy - before.busy - max(0.0, used)) + steal
+    others = {
+        pid: (one.used - (before.processes[pid].used if pid in before.processes else 0.0)) / window
+        for pid, one in after.processes.items()
+        if pid not in mine
+    }
+    return Load(window / 1e9, foreign / window, steal / window, after.slowed - before.slowed, others)
+
+
+def _processes() -> dict[int, _Process]:
+    found = {}
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError), process.oneshot():
+            found[process.pid] = _Process(process.ppid(), sum(process_cpu(process)))
+    return found
+
+
+@cache
+def _kernel_threads() -> set[int]:
+    """Return the process whose children are the kernel's threads; none in a container, which does not see them."""
+    with suppress(OSError):
+        return {2} if Path("/proc/2/comm").read_text() == "kthreadd\n" else set()
+    return set()
+
+
+def _tree(processes: Mapping[int, _Process], roots: Collection[int]) -> set[int]:
+    """Return those processes with all their descendants."""
+    found, left = set[int](), set(roots)
+    while left:
+        found |= left
+        left = {pid for pid, one in processes.items() if one.parent in left} - found
+    return found
+
+
+def _slowed() -> int:
+    counts = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
+    total = 0
+    for file in counts:
+        with suppress(OSError, ValueError):
+            total += int(file.read_text())
+    return total
+
+
+def _name(pid: int) -> str:
+    """Return a process' name without what a terminal would obey; nothing of its folder or arguments."""
+    try:
+        name = psutil.Process(pid).name()
+    except psutil.Error:
+        name = ""
+    return "".join(letter if letter.isprintable() else "?" for letter in name)[:_LONGEST] or "a process that ended"

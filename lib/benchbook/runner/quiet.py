@@ -1,0 +1,93 @@
+"""A quiet machine: a run waits until others rest, and says of each cell what they used while it ran."""
+
+import time
+from collections.abc import Callable, Collection
+from typing import Final
+
+from benchbook.measure.load import QUIET, Load, Reading, load, reading
+
+PATIENCE_S: Final = 300.0
+"""How long a run waits for a quiet machine: an update that the system makes by itself is over by then."""
+
+_LONG_ENOUGH_S: Final = 0.5
+"""A window that tells quiet from busy."""
+
+_GLANCE_S: Final = 1.0
+
+
+class NotQuietError(RuntimeError):
+    """Other processes kept the machine busy: says which, for how long, and what to do."""
+
+
+class Watch:
+    """Watches what other processes than the run's use, before its cells and while they run.
+
+    Parameters
+    ----------
+    say
+        Is told, in a line, for what a wait is, every second of it.
+    patience_s
+        How long a wait may last; None: nothing is waited for, the load is only recorded.
+    """
+
+    def __init__(self, say: Callable[[str], None], patience_s: float | None = PATIENCE_S) -> None:
+        self._say = say
+        self._patience_s = patience_s
+        self._last: Reading | None = None
+        self._newest: Load | None = None
+        self.waited_s = 0.0
+
+    def begin(self, own: Collection[int]) -> None:
+        """Wait until the machine is quiet, if it was not since the last cell began, and note that the next begins.
+
+        Parameters
+        ----------
+        own
+            The processes that with their descendants are the run's: its own, and its servers'.
+
+        Raises
+        ------
+        NotQuietError
+            When it never was while patience lasted.
+        """
+        start = time.monotonic()
+        try:
+            found = self._window(own, 0.0)
+            while self._patience_s is not None and (found is None or not found.quiet):
+                if found is not None:
+                    self._go_on(found, time.monotonic() - start)
+                found = self._window(own, _LONG_ENOUGH_S if found is None else _GLANCE_S)
+        finally:
+            self.waited_s += time.monotonic() - start
+
+    def end(self, own: Collection[int]) -> Load:
+        """Return what others used since the cell began."""
+        assert self._last is not None, "a cell has begun"
+        now = reading()
+        self._newest, self._last = load(self._last, now, own), now
+        return self._newest
+
+    def _window(self, own: Collection[int], seconds: float) -> Load | None:
+        """Return what others used since the last reading and in so many seconds more.
+
+        Where that is too short to tell, as between two cells, what was found before stands if it was quiet; else None.
+        """
+        time.sleep(seconds)
+        last, self._last = self._last, reading()
+        if last is None:
+            return None
+        since = load(last, self._last, own)
+        if since.seconds < _LONG_ENOUGH_S:
+            return self._newest if self._newest and self._newest.quiet else None
+        self._newest = since
+        return since
+
+    def _go_on(self, found: Load, waited_s: float) -> None:
+        """Say for what it waits, or raise `NotQuietError`."""
+        assert self._patience_s is not None
+        if waited_s >= self._patience_s:
+            raise NotQuietError(
+                f"{found}, and the machine was not quiet for {waited_s:.0f} s (stop them, or measure beside them with"
+                " --noisy, which marks the cells)"
+            )
+        self._say(f"waiting until others use less than {QUIET:g} processors: {found}")
