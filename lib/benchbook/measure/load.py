@@ -14,7 +14,7 @@ from typing import Final, NamedTuple
 
 import psutil
 
-from benchbook.measure.meters import process_cpu
+from benchbook.measure.meters import process_cpu, reaped_cpu
 from benchbook.measure.timing import clock
 
 QUIET: Final = 0.1
@@ -30,9 +30,10 @@ _LONGEST: Final = 20
 
 
 class _Process(NamedTuple):
-    """A process, and the nanoseconds of CPU that it and its children that ended have used."""
+    """A process, and the nanoseconds of CPU that it has used, alone and with its children that ended."""
 
     parent: int
+    alone: float
     used: float
 
 
@@ -58,7 +59,7 @@ class Load:
     steal: float
     slowed: int
     others: Mapping[int, float]
-    """Processors that each other visible process used."""
+    """Processors that each other visible process used, if it still runs."""
 
     @property
     def quiet(self) -> bool:
@@ -101,7 +102,7 @@ def load(before: Reading, after: Reading, own: Collection[int]) -> Load:
     steal = max(0.0, after.steal - before.steal)
     foreign = max(0.0, after.busy - before.busy - max(0.0, used)) + steal
     others = {
-        pid: (one.used - (before.processes[pid].used if pid in before.processes else 0.0)) / window
+        pid: (one.alone - (before.processes[pid].alone if pid in before.processes else 0.0)) / window
         for pid, one in after.processes.items()
         if pid not in mine
     }
@@ -112,7 +113,8 @@ def _processes() -> dict[int, _Process]:
     found = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError), process.oneshot():
-            found[process.pid] = _Process(process.ppid(), sum(process_cpu(process)))
+            alone = sum(process_cpu(process))
+            found[process.pid] = _Process(process.ppid(), alone, alone + sum(reaped_cpu(process)))
     return found
 
 

@@ -85,15 +85,16 @@ def tree_cpu(pid: int) -> Cpu:
 
     Raises `psutil.Error` or `OSError` when the process is gone or hidden.
     """
-    times = [process_cpu(psutil.Process(pid))]
+    top = psutil.Process(pid)
+    times = [process_cpu(top), reaped_cpu(top)]
     for child in _children(pid):
         with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
-            times.append(process_cpu(child))
+            times += [process_cpu(child), reaped_cpu(child)]
     return Cpu(sum(each.user for each in times), sum(each.system for each in times))
 
 
 def process_cpu(process: psutil.Process) -> Cpu:
-    """Return the CPU time of a process and of the children that it has reaped; raises as `tree_cpu` does."""
+    """Return the CPU time of one process without its children; raises as `tree_cpu` does."""
     times = process.cpu_times()
     user, system = times.user * 1e9, times.system * 1e9
     if not _LINUX:
@@ -101,8 +102,13 @@ def process_cpu(process: psutil.Process) -> Cpu:
     # The two are cut to whole ticks: what the exact clock has beyond them is shared out as they are.
     rest = max(0.0, time.clock_gettime_ns((~process.pid << 3) | 2) - user - system)
     share = user / (user + system) if user + system else 1.0
-    reaped = times.children_user * 1e9, times.children_system * 1e9
-    return Cpu(user + rest * share + reaped[0], system + rest * (1 - share) + reaped[1])
+    return Cpu(user + rest * share, system + rest * (1 - share))
+
+
+def reaped_cpu(process: psutil.Process) -> Cpu:
+    """Return the CPU time of the children that a process has reaped, in whole ticks; raises as `tree_cpu` does."""
+    times = process.cpu_times()
+    return Cpu(times.children_user * 1e9, times.children_system * 1e9) if _LINUX else Cpu(0.0, 0.0)
 
 
 def machine_meters() -> list[Meter]:
