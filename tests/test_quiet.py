@@ -1,6 +1,7 @@
 """What other processes use is seen and waited for, and what they disturbed is measured again: on real cells."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -206,3 +207,11 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(quiet, "load", lambda *_: used(1.0, 1.0))
     with pytest.raises(NotQuietError, match=r"use 1.00 processors .*, and the machine was not quiet for 0 s \(stop"):
         quiet.Watch(lambda _: None, 0.0).begin([])
+
+
+def test_doctor_says_who_keeps_the_machine_busy():
+    with busy():
+        printed = benchbook("doctor").stdout
+    assert re.search(
+        r"^other processes use \d\.\d\d processors \(.*python.*\): a run waits until it is less", printed, re.M
+    )

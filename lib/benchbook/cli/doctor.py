@@ -1,16 +1,21 @@
 """`benchbook doctor`: what can run here, and what would help where it cannot."""
 
 import argparse
+import os
 import platform
 import sys
+import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any
+from typing import Any, Final
 
 from benchbook import cli, databases, folders, lanes, servers
 from benchbook.cli import output
 from benchbook.compliance import untested
 from benchbook.measure.environment import environment
+from benchbook.measure.load import QUIET, Load, load, reading
+
+_WINDOW_S: Final = 1.0
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -83,8 +88,15 @@ def _limits() -> list[str]:
         )
     if found["governor"] not in (None, "performance"):
         lines.append(f"the processors' governor is {found['governor']}: times vary; set it to performance")
-    if found["load"][0] > 0.5:
-        lines.append(f"the machine is busy (load {found['load'][0]:.1f}): times vary; stop what else runs")
+    if not (beside := _load()).quiet:
+        lines.append(f"{beside}: a run waits until it is less than {QUIET:g}; stop them, or run with --noisy")
     if found["cores_usable"] < 2:
         lines.append("one processor: client and servers share it; times include both")
     return lines or ["nothing is missing on this system"]
+
+
+def _load() -> Load:
+    """Return what other processes use at present."""
+    before = reading()
+    time.sleep(_WINDOW_S)
+    return load(before, reading(), [os.getpid()])
