@@ -28,7 +28,8 @@ def ratio(claimed: str, **parts: Any) -> Claim:
 
 
 def verdicts(means: pd.DataFrame, stated: Claim) -> pd.DataFrame:
-    return evidence.verdicts(evidence.judged(means, [stated]), [stated])
+    table = evidence.verdicts(evidence.judged(means, [stated]), [stated])
+    return table[table["host"].str.startswith("machine")]
 
 
 def judged(stated: Claim, times: dict[simulated.Side, float], **how: Any) -> pd.DataFrame:
@@ -101,6 +102,26 @@ def test_sides_that_differ_by_the_margin_are_seldom_called_equivalent() -> None:
 def test_identical_sides_that_hardly_vary_are_called_equivalent() -> None:
     table = judged(ratio("equal"), two(1.0), machine=simulated.Machine(drift=0.02, noise=0.015), seed=5)
     assert (table["verdict"] == "reproduced").mean() > 0.95
+
+
+def test_hosts_that_differ_have_a_mean_with_an_interval_that_holds_it() -> None:
+    """Machines in groups of five, each with a ratio of its own beside its blocks' noise."""
+    random = np.random.Generator(np.random.PCG64(6))
+    true = random.normal(0.3, 0.1, (2000, 5))
+    errors = random.uniform(0.02, 0.2, true.shape)
+    found = [stats.over_hosts(*one) for one in zip(random.normal(true, errors), errors, strict=True)]
+    assert np.mean([one.low <= 0.3 <= one.high for one in found]) == pytest.approx(0.96, abs=0.02)
+    assert stats.over_hosts([0.1, 0.2, 0.3], [0.1, 0.1, 0.1]).reason == "3 hosts: a mean of hosts asks for 4"
+
+
+def test_from_four_hosts_on_a_claim_is_judged_on_hosts_like_them_too() -> None:
+    means = evidence.measures(simulated.observations(two(1.5), machines=6))
+    for machines, expected in ((3, []), (6, ["6 hosts"])):
+        some = means[means["host"] < f"machine-{machines:05}"]
+        table = evidence.verdicts(evidence.judged(some, [ratio("more")]), [ratio("more")])
+        assert sorted(set(table["host"]) - set(some["host"])) == expected
+    pooled = table[table["host"] == "6 hosts"].iloc[0]
+    assert (pooled["verdict"], pooled["ratio"]) == ("reproduced", pytest.approx(1.5, rel=0.1))
 
 
 def test_ratios_of_ratios_and_trends_cover_their_truth() -> None:

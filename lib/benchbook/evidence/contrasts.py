@@ -1,6 +1,6 @@
 """Every contrast of every claim: what ran of it, the look at which it was decided, and what was found."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, nan
 from typing import Any, Final
@@ -23,12 +23,13 @@ from benchbook.evidence.claims import (
 )
 from benchbook.evidence.comparisons import controls as identical_arms
 from benchbook.evidence.comparisons import figures, first_arms, untrusted
-from benchbook.evidence.effects import Effect, effect, weakest
+from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side, by_study, shared
 from benchbook.registry import title
+from benchbook.stats.hosts import FEWEST
 from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"
@@ -54,7 +55,8 @@ def judged(
     logarithms, over campaigns where these differ. Contrasts are looked at after as many blocks as
     `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
     stays so, and later blocks only settle whether it is as large as published. What has fewer blocks than the first
-    look is not judged. How often a contrast may err is what `benchbook.evidence.judge.errors` says.
+    look is not judged. Hosts are not pooled; from four on that have run a lane, a row of ``host`` ``4 hosts`` says what
+    holds on hosts like them. How often a contrast may err is what `benchbook.evidence.judge.errors` says.
 
     Parameters
     ----------
@@ -80,6 +82,7 @@ def judged(
     doubted = untrusted(identical_arms(means) if controls is None else controls)
     wanted = claim_files.claims() if claims is None else claims
     rows = [row for claim, found, place in places(means, wanted) for row in _contrasts(claim, found, place)]
+    rows += [row for claim, found, lane in _lanes(means, wanted) for row in _over_hosts(claim, found, lane)]
     table = pd.DataFrame(rows, columns=[name for name in CONTRASTS if name != "untrusted"])
     where = pd.MultiIndex.from_frame(table[["study", "host"]])
     return table.assign(untrusted=[place in doubted for place in where])[CONTRASTS]
@@ -154,6 +157,42 @@ def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, A
     return [_row(claim, levels, one, allowed, place) for levels, one in every]
 
 
+def _lanes(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, str]]:
+    """Yield every claim that can be tested with each lane that so many hosts ran that they have a mean."""
+    for claim, found, place in places(means, claims):
+        hosts = [host for host, lane in found.places if lane == place[1]]
+        if place[0] == hosts[0] and len(hosts) >= FEWEST:
+            yield claim, found, place[1]
+
+
+def _over_hosts(claim: Tested, found: Measured, lane: str) -> list[dict[str, Any]]:
+    """Return the rows of one claim on hosts like those that ran a lane, of the contrasts that so many of them judge."""
+    every = []
+    for levels in claim.contrasts(lane):
+        ran = [eligible(claim, levels, _ran(claim, levels, found, place)) for place in found.places if place[1] == lane]
+        able = [one for one in ran if not one.missing and _shared(claim, one.sides) >= LOOKS[0]]
+        alike = [one for one in able if set(one.sides) == set(able[0].sides)]
+        if len(alike) >= FEWEST:
+            every.append((levels, alike))
+    leads = [len(claim.ratios(some[0].sides)) for _, some in every]
+    allowed = errors(len(leads), sum(leads), most=claim.most)
+    rows = []
+    for levels, some in every:
+        paper = published_ratio(claim, levels, some[0].sides)
+
+        def at(error: float, some: Sequence[Eligible] = some, paper: PublishedRatio = paper) -> _Found:
+            each = [
+                over_hosts([effect(terms, one.sides, claim.divisor) for one in some], 1 - error)
+                for terms in claim.ratios(some[0].sides)
+            ]
+            found = weakest(each)
+            return _Found(found.blocks, 1 - error, found, *verdict_on(claim, found, paper))
+
+        row = _about(claim, levels, some[0], (f"{len(some)} hosts", lane), paper)
+        rows.append(_told(row, claim, _strict(at, allowed), paper, some[0].left_out))
+    return rows
+
+
 def asked(claim: Tested, levels: dict[str, Level]) -> dict[str, Settings]:
     """Return by a side's name all that a contrast asks of it."""
     common = {**claim.quantity.model_dump(), **claim.at, **levels}
@@ -165,26 +204,38 @@ def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place)
 
 
 def _row(claim: Tested, levels: dict[str, Level], one: Eligible, allowed: Errors, place: Place) -> dict[str, Any]:
-    sides = one.sides
-    paper = published_ratio(claim, levels, None if one.missing else sides)
+    paper = published_ratio(claim, levels, None if one.missing else one.sides)
+    row = _about(claim, levels, one, place, paper)
+    if one.missing:
+        return row
+    if not (found := _looked_at(claim, one.sides, allowed, paper)):
+        few = f"the sides share {_shared(claim, one.sides)} of the {LOOKS[0]} blocks of a first look"
+        return {**row, "open": True, "why": few}
+    told = _told(row, claim, found, paper, one.left_out)
+    return {**told, "look": LOOKS.index(found.blocks) + 1}
+
+
+def _about(
+    claim: Tested, levels: dict[str, Level], one: Eligible, place: Place, paper: PublishedRatio
+) -> dict[str, Any]:
+    """Return a contrast's row before anything is found."""
     row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
     row |= {"contrast": label(levels), "compare": claim.compare, "claimed": claim.direction}
     row |= {"margin": claim.tolerance, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
-    row |= {"stood": _stood(claim, sides), "stand_in": one.stand_in, "lacking": one.lacking}
-    row |= {"censored": any(side.censored.any() for side in sides.values()), "look": 0, "blocks": 0, "test": "none"}
+    row |= {"stood": _stood(claim, one.sides), "stand_in": one.stand_in, "lacking": one.lacking, "test": "none"}
+    row |= {"censored": any(side.censored.any() for side in one.sides.values()), "look": 0, "blocks": 0}
     row |= {"size": "", "decided": False, "open": one.open, "verdict": NOT_TESTABLE, "why": one.missing}
-    row |= dict.fromkeys(("ratio", "low", "high", *DIFFERENCE), nan)
-    if one.missing:
-        return row
-    if not (found := _looked_at(claim, sides, allowed, paper)):
-        few = f"the sides share {_shared(claim, sides)} of the {LOOKS[0]} blocks of a first look"
-        return {**row, "open": True, "why": few}
+    return row | dict.fromkeys(("ratio", "low", "high", *DIFFERENCE), nan)
+
+
+def _told(row: dict[str, Any], claim: Tested, found: "_Found", paper: PublishedRatio, left_out: str) -> dict[str, Any]:
+    """Return a contrast's row with what was found."""
     ends = found.effect
     row |= {"ratio": ends.ratio, "low": ends.low, "high": ends.high, "confidence": found.confidence, "test": ends.test}
     row |= dict(zip(DIFFERENCE, ends.difference, strict=True))
-    row |= {"look": LOOKS.index(found.blocks) + 1, "blocks": found.blocks, "verdict": found.verdict, "size": found.size}
+    row |= {"blocks": found.blocks, "verdict": found.verdict, "size": found.size}
     row |= {"decided": found.verdict in DECIDED, "open": found.verdict not in DECIDED}
-    return {**row, "why": _words(claim, found, paper.ratio, one.left_out)}
+    return {**row, "why": _words(claim, found, paper.ratio, left_out)}
 
 
 @dataclass(frozen=True)
@@ -225,6 +276,11 @@ def _look(claim: Tested, sides: Mapping[str, Side], blocks: int, allowed: Errors
         found = weakest([effect(terms, sides, claim.divisor, sure, blocks) for terms in claim.ratios(sides)])
         return _Found(blocks, sure, found, *verdict_on(claim, found, paper))
 
+    return _strict(at, allowed)
+
+
+def _strict(at: Callable[[float], _Found], allowed: Errors) -> _Found:
+    """Return what is found at the error that is allowed: contradicting a claim may be allowed a smaller one."""
     found = at(allowed.bearing_out)
     return at(allowed.contradicting) if found.verdict == "contradicted" else found
 

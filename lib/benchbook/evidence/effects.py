@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log, nan
+from math import exp, inf, log, nan, sqrt
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -16,6 +16,7 @@ Values: TypeAlias = NDArray[np.float64]
 
 PAIRED: Final = "paired by block"
 BY_CAMPAIGN: Final = "paired by block, a mean a campaign"
+OVER_HOSTS: Final = "a mean of hosts"
 
 APART: Final = "no block has all sides"
 
@@ -28,8 +29,9 @@ class Effect:
     low: float = nan  # an end of 0 or infinity is that of a bound
     high: float = nan
     blocks: int = 0  # those that all sides share
-    test: str = "none"  # or `PAIRED`, `BY_CAMPAIGN`
+    test: str = "none"  # or `PAIRED`, `BY_CAMPAIGN`, `OVER_HOSTS`
     reason: str = ""  # why something is NaN, or what is only a bound
+    error: float = nan  # standard error of the ratio's logarithm
     difference: tuple[float, float, float] = (nan, nan, nan)  # where a ratio has no meaning: a minus b, low, high
     unit: str = ""  # of the difference
 
@@ -101,7 +103,8 @@ def effect(
     if not found.positive and (len(signed) > 2 or any(side.censored.any() for _, side in signed)):
         return Effect(blocks=found.blocks, reason="no ratio: a mean is zero or negative")
     scaled = tuple(map(np.log, found.values)) if found.positive else found.values
-    interval = stats.mean_interval(_signed(terms, scaled), confidence)
+    units = _signed(terms, scaled)
+    interval = stats.mean_interval(units, confidence)
     both = zip(signed, found.values, strict=True)
     step = sum(side.resolution / (value.mean() if found.positive else 1) for (_, side), value in both)
     low, high = interval.estimate - step, interval.estimate + step
@@ -115,7 +118,21 @@ def effect(
         ends = (interval.estimate - bound, low - bound, high - bound)
         return Effect(blocks=found.blocks, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
     ratio, low, high = (_exp(value - log(divisor)) for value in (interval.estimate, low, high))
-    return _bounded(Effect(ratio, low, high, found.blocks, test, interval.reason), signed)
+    error = float(units.std(ddof=1)) / sqrt(len(units)) if not interval.reason else nan
+    return _bounded(Effect(ratio, low, high, found.blocks, test, interval.reason, error), signed)
+
+
+def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
+    """Return the effect on hosts like those on which it was found so; no more than the first reason where one has none.
+
+    Its blocks are the fewest of a host.
+    """
+    lacking = [one for one in effects if not (one.error == one.error and one.low > 0 and one.high < inf)]
+    if lacking:
+        return Effect(reason=lacking[0].reason)
+    found = stats.over_hosts([log(one.ratio) for one in effects], [one.error for one in effects], confidence)
+    ratio, low, high = (_exp(value) for value in (found.estimate, found.low, found.high))
+    return Effect(ratio, low, high, min(one.blocks for one in effects), OVER_HOSTS, found.reason)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:

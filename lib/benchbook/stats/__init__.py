@@ -1,6 +1,7 @@
 """Tests, sizes of effects, intervals, corrections and changepoints: arrays in, numbers out."""
 
 from benchbook.stats import campaigns
+from benchbook.stats.hosts import over_hosts
 from benchbook.stats.inference import (
     Interval,
     Test,
@@ -25,6 +26,7 @@ __all__ = [
     "hedges_g",
     "holm",
     "mean_interval",
+    "over_hosts",
     "paired",
     "ratio_interval",
     "steadiness",
