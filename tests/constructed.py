@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from benchbook.results import OBSERVATIONS, UNITS, typed
+from benchbook.results import OBSERVATIONS, OF_AN_ARM, UNITS, typed
 
 START = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 MACHINE = {
@@ -44,10 +44,11 @@ def _rows(study: str, blocks: int, cell: dict[str, Any], quantities: list[Quanti
     parameters = {"seed": 20150501, "repetitions": 2, "lane": "python", "arm": "a"} | cell.pop("parameters")
     columns = {
         key: parameters[key]
-        for key in ("n", "engine", "topology", "driver", "transport", "durability", "model", "arm")
+        for key in ("n", "engine", "topology", "transport", "durability", "model", "arm")
         if key in parameters
     }
-    number = zlib.crc32(repr((study, parameters, cell.get("format"))).encode())
+    arm = [cell.get(name) for name in OF_AN_ARM]
+    number = zlib.crc32(repr((study, parameters, arm)).encode())
     identity = f"{number:016x}"
     noise = np.random.Generator(np.random.PCG64(number))
     for block, repetition in product(range(blocks), range(2)):
@@ -103,16 +104,19 @@ def _tcp() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
 def _drivers() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for attributes, (driver, factor) in product((89, 6), (("pymongo", 1), ("mongoengine", 8))):
         engine = "mongodb" if driver == "pymongo" else "mongodb+mongoengine"
-        parameters = {"driver": driver, "attributes": attributes, "n": 1000, "calls": "bulk", "durability": "default"}
         time = 4e7 * factor * attributes**0.5 / 3
-        yield (
-            {"parameters": parameters, "engine": engine, "engine_version": "6.0.5", "driver": f"{driver} 4.20.0"},
-            [
-                (operation, "client", metric, share * (time if metric != "memory_change" else 2e6))
-                for operation, share in (("insert", 1.0), ("find", 0.6), ("update", 0.4), ("delete", 0.3))
-                for metric in ("wall_time", "cpu_user", "cpu_system", "memory_change")
-            ],
-        )
+        read = {"together": ("wall_time", "cpu_user", "cpu_system"), "operation": ("memory_change",)}
+        for process, metrics in read.items():
+            parameters = {"process": process, "driver": "pymongo+mongoengine", "attributes": attributes, "n": 1000}
+            parameters |= {"calls": "bulk", "durability": "default"}
+            yield (
+                {"parameters": parameters, "engine": engine, "engine_version": "6.0.5", "driver": driver},
+                [
+                    (operation, "client", metric, share * (time if metric != "memory_change" else 2e6))
+                    for operation, share in (("insert", 1.0), ("find", 0.6), ("update", 0.4), ("delete", 0.3))
+                    for metric in metrics
+                ],
+            )
 
 
 def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
@@ -139,9 +143,13 @@ def _replication() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for engine, (model, factor) in product(
         ("mongodb", "postgresql+jsonb"), (("document", 0.9), ("json_text", 1), ("xml_text", 1.1))
     ):
-        parameters = {"engine": engine, "topology": "replicated", "model": model, "n": 2000, "durability": "default"}
-        cell = {"parameters": parameters, "engine_version": "6.0.5", "format": "xml" if model == "xml_text" else "json"}
-        spent = (("cpu_user", 3e8), ("cpu_system", 1e8), ("cpu_capacity", 1.24e9), ("memory_rss", 1.4e8))
+        parameters = {"engine": engine, "topology": "replicated", "process": "together", "n": 2000}
+        parameters |= {"model": "document+json_text+xml_text", "durability": "default"}
+        cell = {"parameters": parameters, "engine_version": "6.0.5", "model": model}
+        cell |= {"format": "xml" if model == "xml_text" else "json"}
+        held = [("insert", role, "memory_rss", 1.4e8 * factor) for role in ("primary", "replica")]
+        yield {**cell, "parameters": {**parameters, "process": "apart", "model": model}}, held
+        spent = (("cpu_user", 3e8), ("cpu_system", 1e8), ("cpu_capacity", 1.24e9))
         yield (
             cell,
             [

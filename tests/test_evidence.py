@@ -9,6 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from benchbook.evidence import block_means, comparisons, controls, measures
+from benchbook.evidence.sides import Measured
 from benchbook.papers.tcp import students
 from benchbook.results import OBSERVATIONS, UNITS, typed
 
@@ -323,6 +324,39 @@ def test_second_arms_are_controls_and_not_compared():
     assert (trusted["ratio"], untrusted["ratio"]) == pytest.approx((1.0015, 1.2478), abs=1e-3)
     assert not trusted["untrusted"]
     assert untrusted["untrusted"]
+
+
+def pair(pymongo: list[float], mongoengine: list[float], arm: str = "a", of: str = "a") -> pd.DataFrame:
+    """Return the rows of an arm of a cell in which driver and mapper take turns."""
+    about = {"process": "together", "driver": "pymongo+mongoengine", "n": 10, "arm": of}
+    one, two = (cell("drivers", {INSERT: [[value] for value in values]}, **about) for values in (pymongo, mongoengine))
+    return pd.concat([one.assign(driver="pymongo", arm=arm), two.assign(driver="mongoengine", arm=arm)])
+
+
+def test_arms_that_took_turns_in_one_cell_are_the_sides_of_a_claim_and_from_one_cell():
+    apart = [
+        cell("drivers", {INSERT: [[10.0], [20.0]]}, driver=driver, n=10, process="apart")
+        for driver in ("pymongo", "mongoengine")
+    ]
+    rows = pd.concat([*apart, pair([1.0, 2.0], [3.0, 8.0])])
+    means = measures(rows)
+    assert set(zip(means["driver"], means["value"], strict=True)) >= {("pymongo", 1.0), ("mongoengine", 8.0)}
+    quantity = dict(zip(("operation", "role", "metric"), INSERT, strict=True))
+    wanted = {side: {**quantity, "driver": driver} for side, driver in (("a", "mongoengine"), ("b", "pymongo"))}
+    sides = Measured("drivers", means).sides(("h", "python"), wanted)
+    assert sides["a"].values == pytest.approx([3, 8])
+    assert sides["b"].values == pytest.approx([1, 2])
+    found = comparisons(rows).query("metric == 'wall_time'")
+    assert sorted(found["ratio"]) == pytest.approx([1.0, 12**0.5])
+
+
+def test_identical_arms_that_took_turns_are_compared_within_their_cell_and_are_no_evidence():
+    first = pair([1.0, 2.0, 3.0], [3.0, 8.0, 9.0])
+    both = pd.concat([pair([1.0, 2.0, 3.0], [3.0, 8.0, 9.0], arm, of="b") for arm in ("a", "b")])
+    both.loc[both["arm"].eq("b") & both["driver"].eq("mongoengine"), "value"] *= 2
+    table = controls(pd.concat([first, both])).set_index("factors")["ratio"]
+    assert sorted(table) == pytest.approx([1.0, 2.0])
+    assert comparisons(pd.concat([first.assign(value=first["value"] * 5), both]))["mean_a"].tolist() == [100 / 3]
 
 
 def test_identical_arms_under_drift_give_5_percent_false_alarms_and_none_when_corrected():

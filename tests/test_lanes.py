@@ -149,7 +149,7 @@ def test_a_cell_on_java_delivers_what_the_study_promises(binding: str) -> None:
             assert set(zip(found["operation"], found["role"], found["metric"], strict=True)) == bookstore.expected(
                 parameters
             )
-    assert rows["driver"].str.match(r"jaxb-runtime \d.*, jackson \d").all()
+    assert rows["driver_version"].str.match(r"jaxb-runtime \d.*, jackson \d").all()
 
 
 @pytest.mark.usefixtures("java")
@@ -237,21 +237,43 @@ def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_p
 
 
 @pytest.mark.usefixtures("node")
-@pytest.mark.parametrize("driver", drivers.NODE)
+@pytest.mark.parametrize("driver", [*drivers.NODE, "+".join(drivers.NODE)])
 @pytest.mark.parametrize(("calls", "attributes"), [("bulk", 89), ("single", 6)])
 def test_a_cell_on_node_delivers_what_the_study_promises(
     driver: str, calls: str, attributes: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     announce("mongodb", "single")
     monkeypatch.setenv("NODE_OPTIONS", "--require /nowhere/of-the-users.js")
+    settings: dict[str, Any] = {"calls": calls, "attributes": attributes, "n": 30, "repetitions": 2}
+    arm, process = ("b", "together") if "+" in driver else ("a", "apart")
     parameters = drivers.Parameters(
-        lane="node", driver=driver, calls=calls, attributes=attributes, n=30, repetitions=2, durability="relaxed"
+        lane="node", process=process, driver=driver, arm=arm, durability="relaxed", **settings
     )
     rows = drivers.run(parameters)
-    for repetition in range(2):
-        assert outputs(rows, repetition) == drivers.expected(parameters)
+    rows = rows if "arm" in rows else rows.assign(arm="a")
+    turns = {(turn["driver"], turn.get("arm", "a")) for turn in parameters.turns()}
+    assert set(rows[["driver", "arm"]].itertuples(index=False, name=None)) == turns
+    for _, part in rows.groupby(["driver", "arm"]):
+        assert all(outputs(part, repetition) == drivers.expected(parameters) for repetition in range(2))
     assert set(rows["count"]) == {30}
-    assert rows["driver"].str.startswith("mongodb 7" if driver == "mongoclient" else "mongoose 9").all()
+    assert rows["driver_version"].str.startswith("mongodb 7" if driver == "mongoclient" else "mongoose 9").all()
+    firsts = rows.groupby(["repetition", "driver", "arm"])["started_at"].min().sort_values(kind="stable")
+    orders = [[one[1:] for one in firsts.index if one[0] == repetition] for repetition in range(2)]
+    assert orders[0] == (orders[1][::-1] if "+" in driver else orders[1])
+
+
+@pytest.mark.usefixtures("node")
+def test_memory_on_node_is_that_of_a_process_that_does_one_operation(announce: Announce) -> None:
+    announce("mongodb", "single")
+    parameters = drivers.Parameters(
+        lane="node", process="operation", driver="+".join(drivers.NODE), attributes=89, n=300, repetitions=1
+    )
+    rows = drivers.run(parameters)
+    for driver, part in rows.groupby("driver"):
+        assert outputs(part, 0) == drivers.expected(parameters), driver
+    grown = rows.pivot_table(index="operation", columns=["metric", "driver"], values="value") / 1e6
+    assert (grown.loc["find", "heap_change"] > 2).all()
+    assert (grown.loc[["update", "delete"], "memory_change"] < 1).all(axis=None)
 
 
 @pytest.mark.usefixtures("node")
@@ -262,7 +284,7 @@ def test_a_record_that_the_mapper_refuses_fails_the_node_cell(
     data = players.wide(3, 7, attributes=6)
     data.records[1]["Age"] = None
     monkeypatch.setattr(players, "wide", lambda *_, **__: data)
-    parameters = drivers.Parameters(lane="node", driver="mongoose", attributes=6, n=3, repetitions=1)
+    parameters = drivers.Parameters(lane="node", process="apart", driver="mongoose", attributes=6, n=3, repetitions=1)
     with pytest.raises(lanes.LaneError, match=r"node: ValidationError: .*Age"):
         drivers.run(parameters)
 

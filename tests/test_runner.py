@@ -25,6 +25,7 @@ from benchbook import grid, processes, results, servers
 from benchbook.runner import batch
 from benchbook.runner.kernels import ForkServer
 from benchbook.runner.summary import again, time_left
+from benchbook.studies import bookstore, drivers
 from waiting import PATIENCE_S, comes_true
 
 PASSWORD = "p%41ss \"w/rd@'漢\\n"
@@ -469,7 +470,8 @@ def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_pa
 
 def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False) -> pd.DataFrame:
     names = ["repetition", "operation", "metric", "value", "start"]
-    frame = pd.DataFrame(values, columns=names).assign(role="client", censored=censored, format=None, codec=None)
+    frame = pd.DataFrame(values, columns=names).assign(role="client", censored=censored)
+    frame = frame.assign(**dict.fromkeys(results.OF_AN_ARM))
     starts = [NOW + timedelta(seconds=second) for second in frame.pop("start")]
     return frame.assign(started_at=pd.Series(starts, dtype="datetime64[us, UTC]"))
 
@@ -487,10 +489,24 @@ def test_complete_is_every_value_of_every_repetition():
 
 
 def test_a_cell_of_both_formats_owes_both():
-    json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json")
-    assert batch.missing(json, 1, EXPECTED, "both") == "all values of xml"
-    both = pd.concat([json, json.assign(format="xml")])
-    assert batch.missing(both, 1, EXPECTED, "both") is None
+    json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json", codec="orjson")
+    turns = bookstore.Parameters().turns()
+    assert batch.missing(json, 1, EXPECTED, turns) == "all values of xml lxml"
+    both = pd.concat([json, json.assign(format="xml", codec="lxml")])
+    assert batch.missing(both, 1, EXPECTED, turns) is None
+
+
+def test_a_cell_of_a_pair_owes_each_driver_in_each_arm():
+    turns = drivers.Parameters(arm="b").turns()
+    one, *others = [
+        rows((0, "insert", "wall_time", 1, 0)).assign(driver=driver, arm=arm)
+        for driver in ("pymongo", "mongoengine")
+        for arm in ("a", "b")
+    ]
+    assert batch.missing(pd.concat(others), 1, EXPECTED, turns) == "all values of a pymongo"
+    assert batch.missing(pd.concat([one, *others]), 1, EXPECTED, turns) is None
+    short = one.assign(operation="find")
+    assert "1 of 1 values" in str(batch.missing(pd.concat([short, *others]), 1, EXPECTED, turns))
 
 
 def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():

@@ -1,9 +1,11 @@
 """Study `drivers` on a real MongoDB."""
 
 import json
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -20,7 +22,7 @@ SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 @pytest.mark.parametrize("driver", drivers.ENGINES)
 def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any, calls: Any, announce: Announce):
     announce("mongodb", "single")
-    parameters = drivers.Parameters(driver=driver, attributes=attributes, calls=calls, **SMALL)
+    parameters = drivers.Parameters(process="apart", driver=driver, attributes=attributes, calls=calls, **SMALL)
     frame = drivers.run(parameters)
     for repetition in range(2):
         assert outputs(frame, repetition) == drivers.expected(parameters)
@@ -28,9 +30,63 @@ def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
     assert not frame["censored"].any()
     assert set(frame["dataset"]) == {drivers.dataset(parameters)} == {f"wide-{attributes}"}
-    assert frame["driver"].str.match(rf"{driver.removesuffix('_async')} \d").all()
+    assert set(frame["driver"]) == {driver}
+    assert frame["driver_version"].str.match(rf"{driver.removesuffix('_async')} \d").all()
     assert set(frame["topology"]) == {"single"}
     assert frame["engine_version"].str.match(r"\d").all()
+
+
+@pytest.mark.parametrize("pair", ["pymongo+mongoengine", "pymongo_async+beanie"])
+def test_a_pair_takes_turns_over_one_client(pair: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    announce("mongodb", "single")
+    clients, repetition = set(), drivers._turn
+
+    def watched(parameters: Any, store: Any, *rest: Any) -> None:
+        clients.add(id(store.engine._sessions["primary"]))
+        clients.add(id(getattr(store.engine, "_async_client", store.engine._sessions["primary"])))
+        repetition(parameters, store, *rest)
+
+    monkeypatch.setattr(drivers, "_turn", watched)
+    parameters = drivers.Parameters(driver=pair, attributes=6, **SMALL)
+    frame = drivers.run(parameters)
+    native, mapper = pair.split("+")
+    for arm in (native, mapper):
+        rows = frame[frame["driver"] == arm]
+        assert all(outputs(rows, repetition) == drivers.expected(parameters) for repetition in range(2))
+        assert set(rows["engine"]) == {drivers.ENGINES[arm]}
+    first, second = (order(frame[frame["repetition"] == repetition], "driver") for repetition in range(2))
+    assert {tuple(first), tuple(second)} == {(native, mapper), (mapper, native)}
+    assert len(clients) == (2 if pair.startswith("pymongo_async") else 1)
+
+
+def order(rows: pd.DataFrame, *names: str) -> list[Any]:
+    """Return the levels of some columns in the order in which they came, each as often as it began anew."""
+    levels = rows.sort_values("started_at", kind="stable")[[*names]].itertuples(index=False, name=None)
+    return [level[0] if len(level) == 1 else level for level, _ in groupby(levels)]
+
+
+def test_identical_arms_take_turns_beside_the_other_driver(announce: Announce):
+    announce("mongodb", "single")
+    parameters = drivers.Parameters(arm="b", attributes=6, **SMALL)
+    frame = drivers.run(parameters)
+    forwards = [("pymongo", "a"), ("mongoengine", "a"), ("pymongo", "b"), ("mongoengine", "b")]
+    orders = [order(frame[frame["repetition"] == repetition], "driver", "arm") for repetition in range(2)]
+    assert sorted(orders) == sorted([forwards, forwards[::-1]])
+    for _, rows in frame.groupby(["driver", "arm"]):
+        assert all(outputs(rows, repetition) == drivers.expected(parameters) for repetition in range(2))
+
+
+def test_memory_is_that_of_a_process_that_does_one_operation_and_comes_out_alike_each_time(announce: Announce):
+    announce("mongodb", "single")
+    parameters = drivers.Parameters(process="operation", attributes=89, n=300, repetitions=2)
+    frame = drivers.run(parameters)
+    for driver, rows in frame.groupby("driver"):
+        assert all(outputs(rows, repetition) == drivers.expected(parameters) for repetition in range(2)), driver
+    grown = frame.pivot_table(index="operation", columns=["driver", "repetition"], values="value") / 1e6
+    for driver in parameters.drivers():
+        assert (grown.loc["find", driver] > 2).all(), "300 records of 1.4 KB come back, whatever insert freed"
+        assert (grown.loc[["update", "delete"], driver] < 1).all(axis=None)
+        assert grown.loc["find", driver].max() < 1.2 * grown.loc["find", driver].min()
 
 
 def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
@@ -64,7 +120,7 @@ def test_an_engine_that_lies_fails_the_cell(lie: Any, error: str, announce: Anno
     announce("mongodb", "single")
     tamper(monkeypatch, lie)
     with pytest.raises(WrongContentsError, match=error):
-        drivers.run(drivers.Parameters(**SMALL))
+        drivers.run(drivers.Parameters(process="apart", driver="pymongo", **SMALL))
 
 
 @pytest.mark.parametrize("driver", drivers.ENGINES)
@@ -72,14 +128,23 @@ def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path:
     announce("mongodb", "single")
     own = tmp_path / "towns.jsonl"
     own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
-    parameters = drivers.Parameters(driver=driver, dataset_file=str(own), n=5, repetitions=1)
+    parameters = drivers.Parameters(process="apart", driver=driver, dataset_file=str(own), n=5, repetitions=1)
     frame = drivers.run(parameters)
     assert outputs(frame, 0) == drivers.expected(parameters)
     assert set(frame["dataset"]) == {"own-towns"} == {drivers.dataset(parameters)}
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"driver": "mongoose"}, {"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}]
+    "wrong",
+    [
+        *(
+            {"driver": "mongoclient+mongoose"},
+            {"driver": "pymongo"},
+            {"driver": "pymongo+beanie"},
+            {"process": "apart"},
+        ),
+        *({"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}),
+    ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any]):
     with pytest.raises(ValidationError, match=next(iter(wrong))):

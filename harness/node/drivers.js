@@ -1,6 +1,9 @@
 // Study drivers: all records inserted, found, updated and deleted, in each repetition from an emptied collection.
 'use strict'
-const { open } = require('./mongodb')
+const { fork } = require('node:child_process')
+const { randomInt } = require('node:crypto')
+const { once } = require('node:events')
+const { connect, DRIVERS } = require('./mongodb')
 const { read, check } = require('./records')
 const idle = require('./idle')
 const timed = require('./timed')
@@ -25,30 +28,71 @@ const single = (store, records, change) => ({
   delete: async () => { for (const { _id } of records) await store.delete(_id) }
 })
 
+// One arm's four operations, each checked outside the clock.
+async function turn (store, { records, change, calls, pids }) {
+  const sections = []
+  const all = store.check || store.all
+  await store.fresh()
+  await idle(pids)
+  const given = records.map(record => ({ ...record })) // a driver may keep or mark what it is given
+  for (const [operation, action] of Object.entries((calls === 'bulk' ? bulk : single)(store, given, change))) {
+    const [result, section] = await timed(operation, records.length, action)
+    if (operation === 'find') check(store.plain(result), records, operation)
+    if (operation === 'update') check(await all(), records, operation, change)
+    if (operation === 'delete') check(await all(), [], operation)
+    sections.push(section)
+  }
+  return sections
+}
+
+// Each operation in a process of its own, which has what nothing before it has left; what it did is checked here.
+async function alone (store, { records, change, pids, asked }, { driver }) {
+  const sections = []
+  const all = store.check || store.all
+  await store.fresh()
+  await idle(pids)
+  for (const operation of ['insert', 'find', 'update', 'delete']) {
+    const child = fork(require.resolve('./operation'), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+    child.send({ ...asked, driver, name: NAME, change, operation })
+    const [found] = await Promise.race([once(child, 'message'), once(child, 'exit')])
+    if (found?.error) throw Object.assign(new Error(found.error.message), { name: found.error.name })
+    if (!found?.values) throw new Error(`the process that was to ${operation} ended (${found})`)
+    if (operation === 'insert') check(await all(), records, operation)
+    if (operation === 'update') check(await all(), records, operation, change)
+    if (operation === 'delete') check(await all(), [], operation)
+    sections.push({ operation, count: records.length, ...found })
+  }
+  return sections
+}
+
 module.exports = async function drivers ({ parameters, data, url, pids = [] }, repetition) {
   const { fields, records } = read(data)
   const field = fields.find(([name, type]) => type === 'string' && name !== '_id')[0]
-  const change = { [field]: `new ${field}` }
-  const store = await open[parameters.driver](url, NAME, parameters.durability, fields)
-  const all = store.check || store.all
+  const { calls, durability, arm, repetitions } = parameters
+  const given = { records, change: { [field]: `new ${field}` }, calls, pids, asked: { url, data, durability, fields } }
+  const measured = parameters.process === 'operation' ? alone : turn
+  const identical = arm === 'b' && parameters.process === 'together' ? [{ arm: 'a' }, { arm: 'b' }] : [{}]
+  const client = await connect(url, durability) // one for all, with its connections
   try {
-    for (let i = 0; i < parameters.repetitions; i++) {
+    const arms = []
+    let version
+    for (const driver of parameters.driver.split('+')) {
+      const store = await DRIVERS[driver](client, NAME, fields)
+      version = store.version // the mapper's, which names the driver below it, comes last
+      arms.push({ store, driver })
+    }
+    const turns = identical.flatMap(each => arms.map(({ store, driver }) => ({ store, about: { driver, ...each } })))
+    if (identical.length > 1) for (const { store, about } of turns) await measured(store, given, about) // else one would pay for all first uses
+    const backwards = randomInt(2) // no arm has the better place in every block
+    for (let i = 0; i < repetitions; i++) {
       const sections = []
-      await store.fresh()
-      await idle(pids)
-      const given = records.map(record => ({ ...record })) // a driver may keep or mark what it is given
-      const calls = (parameters.calls === 'bulk' ? bulk : single)(store, given, change)
-      for (const [operation, action] of Object.entries(calls)) {
-        const [result, section] = await timed(operation, records.length, action)
-        if (operation === 'find') check(store.plain(result), records, operation)
-        if (operation === 'update') check(await all(), records, operation, change)
-        if (operation === 'delete') check(await all(), [], operation)
-        sections.push(section)
+      for (const { store, about } of i % 2 === backwards ? turns.toReversed() : turns) {
+        for (const section of await measured(store, given, about)) sections.push({ ...section, ...about })
       }
       repetition(sections)
     }
+    return { driver: version }
   } finally {
-    await store.close()
+    await client.close()
   }
-  return { driver: store.version }
 }

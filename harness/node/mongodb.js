@@ -19,8 +19,7 @@ const connect = (url, durability) => new MongoClient(url, options(durability)).c
 connect.version = `mongodb ${require('mongodb/package.json').version} (Node ${process.version})`
 
 // The driver's own collection: also what empties and checks the store for the mapper.
-async function native (url, name, durability) {
-  const client = await connect(url, durability)
+async function native (client, name) {
   const collection = client.db(DATABASE).collection(name)
   return {
     version: connect.version,
@@ -37,18 +36,17 @@ async function native (url, name, durability) {
     update: (id, change) => collection.updateOne({ _id: id }, { $set: change }),
     deleteMany: () => collection.deleteMany({}),
     delete: id => collection.deleteOne({ _id: id }),
-    plain: records => records,
-    close: () => client.close()
+    plain: records => records
   }
 }
 
 // A model whose fields have the types that a user would declare and must be there; an empty text is one too.
-async function mapped (url, name, durability, fields) {
-  const below = await native(url, name, durability)
-  const connection = await mongoose.createConnection(url, { ...options(durability), dbName: DATABASE, autoIndex: false, autoCreate: false }).asPromise()
+async function mapped (client, name, fields) {
+  const below = await native(client, name)
+  const connection = mongoose.createConnection().setClient(client).useDb(DATABASE)
   const there = { validator: value => value != null, message: 'is missing' }
   const declared = Object.fromEntries(fields.map(([field, type]) => [field, { type: TYPES[type], validate: there, ...integer(type) }]))
-  const Model = connection.model('Record', new mongoose.Schema(declared, { collection: name, versionKey: false, strict: 'throw' }))
+  const Model = connection.model('Record', new mongoose.Schema(declared, { collection: name, versionKey: false, strict: 'throw', autoIndex: false, autoCreate: false }))
   return {
     ...below,
     version: `mongoose ${mongoose.version}, ${below.version}`,
@@ -61,12 +59,11 @@ async function mapped (url, name, durability, fields) {
     deleteMany: () => Model.deleteMany({}),
     delete: id => Model.deleteOne({ _id: id }),
     plain: records => records.map(record => record.toObject()),
-    check: below.all,
-    close: async () => { await connection.close(); await below.close() }
+    check: below.all
   }
 }
 
 const integer = type => type === 'integer' ? { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : {}
 
 exports.connect = connect
-exports.open = { mongoclient: native, mongoose: mapped }
+exports.DRIVERS = { mongoclient: native, mongoose: mapped }

@@ -1,4 +1,4 @@
-// A timed section: the clock around an action, CPU and memory of this process read outside the clock.
+// A timed section: the clock around an action, CPU of this process read outside the clock.
 'use strict'
 
 const value = (metric, value, unit, source, resolution) => ({ role: 'client', metric, value, unit, source, resolution })
@@ -7,19 +7,15 @@ const value = (metric, value, unit, source, resolution) => ({ role: 'client', me
 module.exports = async function timed (operation, count, action) {
   global.gc() // what checking left behind is not the next operation's to clear
   const startedAt = new Date().toISOString()
-  const memory = process.memoryUsage()
   const cpu = process.cpuUsage()
   const start = process.hrtime.bigint()
   const result = await action()
   const duration = process.hrtime.bigint() - start
   const used = process.cpuUsage(cpu)
-  const now = process.memoryUsage()
   const values = [
     value('wall_time', Number(duration), 'ns', 'process.hrtime', 1),
     value('cpu_user', used.user * 1000, 'ns', 'process.cpuUsage', 1000),
-    value('cpu_system', used.system * 1000, 'ns', 'process.cpuUsage', 1000),
-    value('memory_change', now.rss - memory.rss, 'B', 'process.memoryUsage().rss', 4096),
-    value('heap_change', now.heapUsed - memory.heapUsed, 'B', 'process.memoryUsage().heapUsed', 1)
+    value('cpu_system', used.system * 1000, 'ns', 'process.cpuUsage', 1000)
   ]
   return [result, { operation, count, started_at: startedAt, values }]
 }

@@ -150,6 +150,7 @@ class Connected(Engine):
     """Connects when it is made; an adapter adds its sessions, its namespace and its verbs."""
 
     namespace: ClassVar[type[Namespace]]
+    _sessions: dict[Role, Any]
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         super().__init__(deployment, options)
@@ -191,8 +192,11 @@ class Connected(Engine):
         self._closing.close()
 
     def _connect(self) -> None:
-        """Open a session with each node."""
-        self._sessions = {node.role: self._session(node) for node in self.deployment.nodes}
+        """Open a session with each node, unless another engine has them."""
+        if isinstance(other := self.options.client_of, Connected):
+            self._sessions = other._sessions
+        else:
+            self._sessions = {node.role: self._session(node) for node in self.deployment.nodes}
 
     @abstractmethod
     def _session(self, node: Node) -> Any:

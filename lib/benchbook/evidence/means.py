@@ -19,8 +19,8 @@ from benchbook.results.folder import Whole
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
 
-UNIT: Final = ["cell_id", "block", "operation", "role", "metric", "format", "codec", "arm"]
-"""What one block's mean covers: all its repetitions of one quantity."""
+UNIT: Final = ["cell_id", "block", "operation", "role", "metric", *results.OF_AN_ARM]
+"""What one block's mean covers: all its repetitions of one quantity, in one of the arms that its cell took in turn."""
 
 BATCH: Final = 16 * 2**20
 """Bytes of Parquet that are aggregated at once: some two million values, which exact quartiles hold in memory."""

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from benchbook import studies
 from benchbook.evidence.claims import Factor, Settings, Statistic
+from benchbook.results import OF_AN_ARM
 
 K = TypeVar("K")
 Place: TypeAlias = tuple[str, str]
@@ -23,8 +24,8 @@ OF_QUANTITY: Final = ("operation", "role", "metric")
 OF_ROWS: Final = ("engine", "topology", "model", "driver", "codec", "format", "transport", "durability")
 """Columns of the observations that a claim may name beside the study's parameters."""
 
-MEASURED: Final = ("engine", "topology", "format", "codec", "arm")
-"""Columns that say more than the parameter of their name; ``driver``, say, has the version too."""
+MEASURED: Final = ("engine", "topology", *OF_AN_ARM)
+"""Columns that say more than the parameter of their name, which may name all that a cell takes in turn."""
 
 FREE: Final = ("lane", "arm", "seed", "repetitions")
 """What no claim names: it is judged for each lane, on first arms, whatever the data's seed and the repetitions."""
@@ -76,11 +77,18 @@ class Configuration:
     study: str
     parameters: tuple[str, ...]
     settings: Mapping[str, Any]
+    in_turn: Mapping[str, Any]  # the parameters of which the cell takes several levels in turn, and the row states one
 
     def common(self, apart: Iterable[str], columns: Iterable[str] = ()) -> str:
-        """Return the parameters, and some columns, that the sides must share, as JSON: all but what is apart."""
-        names = {*self.parameters, *(name for name in columns if name in self.settings)} - {*apart}
-        return json.dumps({name: self.settings[name] for name in names}, sort_keys=True)
+        """Return the parameters, and some columns, that the sides must share, as JSON: all but what is apart.
+
+        What a cell took in turn is compared within that cell: such sides also share the parameter that names all.
+        """
+        apart = {*apart}
+        names = {*self.parameters, *(name for name in columns if name in self.settings)} - apart
+        shared = {name: self.settings[name] for name in names}
+        shared |= {f"{name} in turn": level for name, level in self.in_turn.items() if name in apart}
+        return json.dumps(shared, sort_keys=True)
 
     def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
         """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
@@ -98,7 +106,9 @@ def configuration(study: str, parameters: str, columns: tuple[tuple[str, str], .
     given: dict[str, Any] = json.loads(parameters)
     stated: dict[str, Any] = dict(columns)
     measured = {name: stated[name] for name in stated if name in MEASURED}  # a cell with both formats: the row's own
-    return Configuration(study, tuple(given), {**stated, **given, **measured})
+    one_of = {name: measured[name] for name in OF_AN_ARM if name != "arm" and name in measured and name in given}
+    in_turn: dict[str, Any] = {name: given[name] for name, level in one_of.items() if given[name] != level}
+    return Configuration(study, tuple(given), {**stated, **given, **measured}, in_turn)
 
 
 def _distance(study: str, name: str, value: Any) -> int:

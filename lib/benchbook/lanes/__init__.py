@@ -77,9 +77,8 @@ class Section:
     started_at: datetime
     values: list[dict[str, Any]]
     """Role, metric, value, unit, source and resolution of each reading, and whether it is censored."""
-    format: str | None = None
-    codec: str | None = None
-    arm: str | None = None
+    arm: Mapping[str, str]
+    """The columns that tell its arm from others of the cell: `format` and `codec`, `driver`, `arm`; empty without."""
 
 
 @dataclass(frozen=True)
@@ -244,8 +243,12 @@ def _parsed(text: str) -> Repetition | Closing:
         raise LaneError(f"{error['type']}: {error['message']}")
     if "closed" in line:
         return Closing(line["repetitions"], line["driver"], line.get("lost", ""))
-    sections = [Section(**one | {"started_at": datetime.fromisoformat(one["started_at"])}) for one in line["sections"]]
+    sections = [_section(**one) for one in line["sections"]]
     return Repetition(line["repetition"], sections)
+
+
+def _section(operation: str, count: int, started_at: str, values: list[dict[str, Any]], **arm: str) -> Section:
+    return Section(operation, count, datetime.fromisoformat(started_at), values, arm)
 
 
 def _check(what: str, content: Any) -> None:

@@ -7,7 +7,7 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
-from benchbook import stats, studies
+from benchbook import results, stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import first_arms
 from benchbook.plots.names import STACKS, caveats, stood_in
@@ -32,7 +32,7 @@ COLUMNS: Final = (
 Way: TypeAlias = Mapping[str, Any]
 """The level of each factor that a figure does not show."""
 
-_MARK: Final = ["cell_id", "block", "operation", "role", "format", "codec"]
+_MARK: Final = ["cell_id", "block", "operation", "role", *results.OF_AN_ARM]
 _PLACE: Final = ["panel", "level", "series"]
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
@@ -64,7 +64,7 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     always known; the second arms of A/A pairs are left out, being controls. A censored wait stands at the time waited,
     and is marked.
     """
-    means = first_arms(where(evidence.means, study=study)).fillna({"format": "", "codec": ""})
+    means = first_arms(where(evidence.means, study=study)).fillna(dict.fromkeys(results.OF_AN_ARM, ""))
     if means.empty:
         return pd.DataFrame(columns=[*{**dict.fromkeys(means), **studies.load(study).Parameters.model_fields}])
     marks = means.groupby(_MARK)

@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from benchbook.results.files import DamagedError, delivered, typed
-from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
 
 if TYPE_CHECKING:
     from benchbook.results.folder import lost, whole
@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 __all__ = [
     "CELLS",
     "OBSERVATIONS",
+    "OF_AN_ARM",
     "UNITS",
     "VALUES",
     "DamagedError",

@@ -87,7 +87,8 @@ CELLS: Final = pa.schema(
         ("stand_in", pa.bool_()),
         ("topology", pa.string()),
         ("model", pa.string()),
-        ("driver", pa.string()),
+        ("driver", pa.string()),  # as study `drivers` names it: native driver or mapper
+        ("driver_version", pa.string()),  # the library that did the work, and its version
         ("codec", pa.string()),
         ("format", pa.string()),
         ("dataset", pa.string()),
@@ -110,8 +111,11 @@ CELLS: Final = pa.schema(
 )
 """What the runner knows of a cell."""
 
+OF_AN_ARM: Final = ("driver", "model", "format", "codec", "arm")
+"""Columns of `CELLS` that tell the arms of one cell apart, where it takes several in turn."""
+
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """One file's columns: every value beside its cell."""
 
-ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed"})
+ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed", "driver_version"})
 """Columns that files written before 2026-11-23 lack: they read back as null."""

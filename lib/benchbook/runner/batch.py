@@ -5,7 +5,7 @@ import json
 import math
 import time
 import uuid
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -40,7 +40,6 @@ _STEP_S: Final = 0.1
 """Seconds by which the two clocks may part before it is a jump: more than passes between two readings of them."""
 
 _TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
-_VARYING: Final = ["format", "codec", "arm"]
 
 
 class Batch:
@@ -279,30 +278,34 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
         return None, "nothing"
     except results.DamagedError as error:
         return None, f"what it delivered is damaged: {error}"
-    asked = cell.parameters.model_dump()
-    expected = studies.load(cell.study).expected(cell.parameters)
-    return table, missing(_judged(table), asked["repetitions"], expected, asked.get("format"))
+    asked: Any = cell.parameters
+    expected = studies.load(cell.study).expected(asked)
+    return table, missing(_judged(table), asked.repetitions, expected, asked.turns())
 
 
 def _judged(table: pa.Table) -> pd.DataFrame:
     """Return the columns that completeness and time are judged by."""
-    names = ["repetition", "operation", "role", "metric", "value", "censored", "started_at", *_VARYING]
+    names = ["repetition", "operation", "role", "metric", "value", "censored", "started_at", *results.OF_AN_ARM]
     rows: pd.DataFrame = table.select(names).to_pandas()
     return rows
 
 
 def missing(
-    rows: pd.DataFrame, repetitions: int, expected: Iterable[tuple[str, str, str]], format_: str | None = None
+    rows: pd.DataFrame,
+    repetitions: int,
+    expected: Iterable[tuple[str, str, str]],
+    turns: Iterable[Mapping[str, str]] = (),
 ) -> str | None:
     """Return what lacks in a cell's rows; None when they are complete.
 
-    Every repetition holds every expected operation, role and metric, for each format that the cell measures (``both``
-    are JSON and XML); a value may be missing only where a wait ran out.
+    Every repetition holds every expected operation, role and metric, in each arm that the cell takes in turn; a value
+    may be missing only where a wait ran out.
     """
     stated = rows[rows["value"].notna() | rows["censored"]]
-    if format_ == "both" and (absent := {"json", "xml"} - set(stated["format"])):
-        return f"all values of {' and '.join(sorted(absent))}"
-    for _, part in stated.groupby(_VARYING, dropna=False):
+    for arm in turns:
+        if not (stated[[*arm]] == [*arm.values()]).all(axis=1).any():
+            return f"all values of {' '.join(arm.values())}".strip()
+    for _, part in stated.groupby([*results.OF_AN_ARM], dropna=False):
         found = set(zip(part["repetition"], part["operation"], part["role"], part["metric"], strict=True))
         wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
         if lacking := sorted(wanted - found):

@@ -17,7 +17,7 @@ from benchbook.datasets import Dataset, own_records
 from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS, UNITS, VALUES
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
 
 T = TypeVar("T")
 
@@ -86,6 +86,10 @@ class CellParameters(BaseModel):
         both = self.arm == "b" and getattr(self, "process", "apart") == "together"
         return [{"arm": "a"}, {"arm": "b"}] if both else [{}]
 
+    def turns(self) -> list[dict[str, str]]:
+        """Return what the rows of each arm state, with the identical ones: all that the cell measures in turn."""
+        return [{**identical, **arm} for identical in self.identical_arms() for arm in self.arms()]
+
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
         return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated
@@ -149,9 +153,14 @@ class Rows:
     def add_unmeasured(
         self, expected: set[tuple[str, str, str]], repetitions: Iterable[int], reason: str, columns: dict[str, Any]
     ) -> None:
-        """Add what these repetitions still owe: rows without a number (NaN), censored, with the reason as source."""
+        """Add what these repetitions still owe: rows without a number (NaN), censored, with the reason as source.
+
+        Counted are the rows of the arm that `columns` name.
+        """
+        arm = {name: columns[name] for name in OF_AN_ARM if name in columns}
+        mine = (row for row in self._rows if arm.items() <= row.items())
         owed = {(repetition, *one) for repetition in repetitions for one in expected}
-        owed -= {(row["repetition"], row["operation"], row["role"], row["metric"]) for row in self._rows}
+        owed -= {(row["repetition"], row["operation"], row["role"], row["metric"]) for row in mine}
         for one in sorted(owed):
             self.add_value(
                 *one, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
@@ -182,8 +191,7 @@ def on_lane(
     rows = Rows()
     for repetition in answer:
         for section in repetition.sections:
-            about = {**columns, "driver": closing.driver, "format": section.format, "codec": section.codec}
-            about["arm"] = section.arm
+            about = {**columns, "driver_version": closing.driver, **section.arm}
             for value in section.values:
                 rows.add_value(
                     repetition.number,

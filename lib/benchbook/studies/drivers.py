@@ -5,26 +5,32 @@ whose documents have a schema and validate, and their asynchronous sisters, pymo
 the paper took for an "operation" it does not say, but only bulk calls fit the bounds in its text (updates of up to
 200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one call a record) the variant. Every operation
 reaches all records.
+
+``process: together`` takes a pair's two by turns, in one process and over one client with its connections, so that what
+the machine does meanwhile happens to both; ``process: apart`` gives a driver a process of its own. Memory is that of
+``process: operation``: a new process for each operation, for what one operation frees the next would use again.
 """
 
 import gc
-from collections.abc import Callable, Sequence
-from dataclasses import replace
+import secrets
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
 
 import pandas as pd
 from pydantic import model_validator
+from typing_extensions import override
 
-from benchbook import databases, formats
+from benchbook import databases, formats, workers
 from benchbook.databases import Engine
 from benchbook.datasets import Dataset, players
-from benchbook.deployment import Topology
-from benchbook.measure import client_meters, timed
+from benchbook.deployment import Deployment, Topology
+from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows
-from benchbook.studies.store import Store, each, on_mongodb_lane, opened, text_field
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn
+from benchbook.studies.store import Store, each, on_mongodb_lane, opened_together, text_field
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -40,14 +46,30 @@ NODE: Final = ("mongoclient", "mongoose")
 """The paper's own pair, on lane ``node``."""
 
 OPERATIONS: Final = ("insert", "find", "update", "delete")
-METRICS: Final = ("wall_time", "cpu_user", "cpu_system", "memory_change")
+METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+MEMORY: Final = ("memory_change",)
+EVERY: Final = {
+    (operation, "client", metric) for operation in OPERATIONS for metric in (*METRICS, *MEMORY, "heap_change")
+}
+"""The operation, role and metric of every value that some cell delivers."""
 
 
 class Parameters(CellParameters):
-    """One cell: a driver, a record set, a number of records, and how they are handed over."""
+    """One cell: a driver or a pair, and how it shares a process; a record set, its size, and how it is handed over."""
 
     lane: Literal["python", "node"] = "python"
-    driver: Literal["pymongo", "mongoengine", "pymongo_async", "beanie", "mongoclient", "mongoose"] = "pymongo"
+    process: Literal["together", "apart", "operation"] = "together"
+    driver: Literal[
+        "pymongo+mongoengine",
+        "pymongo_async+beanie",
+        "mongoclient+mongoose",
+        "pymongo",
+        "mongoengine",
+        "pymongo_async",
+        "beanie",
+        "mongoclient",
+        "mongoose",
+    ] = "pymongo+mongoengine"
     attributes: Literal[89, 6] = 89
     n: Count = 1000
     calls: Literal["bulk", "single"] = "bulk"
@@ -56,9 +78,21 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if (self.driver in NODE) != (self.lane == "node"):
+        if any((driver in NODE) != (self.lane == "node") for driver in self.drivers()):
             raise ValueError(f"driver: {self.driver} is not one of lane: {self.lane}")
+        if (self.process == "apart") != (len(self.drivers()) == 1):
+            raise ValueError("process: apart takes one driver; all others a pair, as driver: pymongo+mongoengine")
+        if self.process == "operation" and self.calls != "bulk":
+            raise ValueError("process: operation takes calls: bulk")
         return self
+
+    def drivers(self) -> list[str]:
+        """Return the drivers that take turns, the native one first."""
+        return self.driver.split("+")
+
+    @override
+    def arms(self) -> list[dict[str, str]]:
+        return [{"driver": driver} for driver in self.drivers()]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -75,12 +109,13 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     if parameters.lane != "python":
         return *databases.modules("mongodb"), formats.module("orjson")
-    return databases.modules(ENGINES[parameters.driver])
+    return tuple(dict.fromkeys(name for driver in parameters.drivers() for name in databases.modules(ENGINES[driver])))
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
-    """Return the operation, role and metric of every value that each repetition must deliver."""
-    metrics = (*METRICS, "heap_change") if parameters.lane == "node" else METRICS
+    """Return the operation, role and metric of every value that each repetition must deliver, of each arm."""
+    alone = (*MEMORY, "heap_change") if parameters.lane == "node" else MEMORY
+    metrics = alone if parameters.process == "operation" else METRICS
     return {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
 
 
@@ -91,30 +126,42 @@ def run(parameters: Parameters) -> pd.DataFrame:
     should be. What insert stored is checked by the find that follows it: reading everything in between would warm the
     client for find.
     """
-    data = parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
+    data = _data(parameters)
     if parameters.lane != "python":
         named = replace(data, schema=replace(data.schema, name="wide"))  # what the harness calls it
         fields = [(field.name, field.type) for field in data.schema.fields]
         return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
-    rows = Rows()
-    with opened(ENGINES[parameters.driver], "single", durability=parameters.durability) as store:
+    rows, drivers = Rows(), parameters.drivers()
+    engines = [ENGINES[driver] for driver in drivers]
+    with opened_together(engines, "single", durability=parameters.durability) as opened:
+        stores = dict(zip(drivers, opened, strict=True))
+        turn = _alone if parameters.process == "operation" else _turn
+        for arm in parameters.turns() if parameters.identical_arms() != [{}] else ():
+            turn(parameters, stores[arm["driver"]], data, lambda *_, **__: None)
+        first = secrets.randbelow(2)
         for repetition in range(parameters.repetitions):
-            _repetition(
-                parameters, store, data, partial(rows.add, repetition, topology="single", **store.columns(data))
-            )
+            for arm in in_turn(parameters.turns(), first + repetition):
+                store = stores[arm["driver"]]
+                columns = {**store.columns(data), "topology": "single", **arm}
+                turn(parameters, store, data, partial(rows.add, repetition, **columns))
     return rows.frame()
 
 
-def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
+def _data(parameters: Parameters) -> Dataset:
+    return parameters.own_records() or players.wide(parameters.n, parameters.seed, attributes=parameters.attributes)
+
+
+def _turn(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
     wanted = data.by_key()
     field = text_field(data.schema)
     change = {field: f"new {field}"}
     calls = _bulk if parameters.calls == "bulk" else _single
+    meters = [meter for meter in client_meters() if meter.metric in METRICS]
     store.empty(data.schema)
     for operation, action in calls(store.engine, data.records, change).items():
         gc.collect()  # what checking left behind is not the next operation's to clear
         started_at = datetime.now(UTC)
-        result, readings = timed(action, client_meters())
+        result, readings = timed(action, meters)
         add(operation, readings, len(wanted), started_at=started_at)
         if operation == "find":
             store.compare(result, wanted, operation)
@@ -123,6 +170,47 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
         elif operation == "delete":
             store.check({}, operation)
         del result
+
+
+def _alone(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
+    """Measure the four operations, each in a process of its own, and check what they left."""
+    wanted = data.by_key()
+    field = text_field(data.schema)
+    left: dict[str, tuple[Mapping[str, Record], Record]]
+    left = {"insert": (wanted, {}), "update": (wanted, {field: f"new {field}"}), "delete": ({}, {})}
+    store.empty(data.schema)
+    for operation in OPERATIONS:
+        ((started_at, readings),) = workers.each(
+            _Process(parameters, store.engine.name, store.deployment), [operation], 1
+        )
+        add(operation, readings, len(wanted), started_at=started_at)
+        if operation in left:
+            held, change = left[operation]
+            store.check(held, operation, change)
+
+
+@dataclass(frozen=True)
+class _Process:
+    """What a process does that does one operation: it holds no records but those that it inserts, or found."""
+
+    parameters: Parameters
+    engine: str
+    deployment: Deployment
+
+    def __call__(self, operation: str) -> tuple[datetime, list[Reading]]:
+        """Return when the operation began, and by how much the process grew."""
+        data = _data(self.parameters if operation == "insert" else self.parameters.model_copy(update={"n": 1}))
+        field = text_field(data.schema)
+        opened: Any = databases.open(self.engine, self.deployment, durability=self.parameters.durability)
+        with opened as engine:
+            engine.attach(data.schema)
+            action = _bulk(engine, data.records, {field: f"new {field}"})[operation]
+            gc.collect()
+            started_at = datetime.now(UTC)
+            found, readings = timed(action, [meter for meter in client_meters() if meter.metric in MEMORY])
+            if operation == "find":
+                Store(engine, self.deployment).compare(found, _data(self.parameters).by_key(), operation)
+        return started_at, readings[1:]  # the first is the time, of a process that is new to all that it does
 
 
 def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any]) -> Operations:

@@ -1,7 +1,7 @@
 """The store of one cell: an engine on its deployment, emptied, written until it is replicated, read and compared."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, Final, TypeVar
 
@@ -101,7 +101,7 @@ class Store:
             "engine_version": nodes[0].version if nodes else "",
             "stand_in": any(node.stand_in for node in nodes),
             "model": self.engine.model,
-            "driver": self.engine.driver,
+            "driver_version": self.engine.driver,
             "dataset": dataset.name,
             "dataset_sha256": dataset.sha256,
         }
@@ -110,8 +110,20 @@ class Store:
 @contextmanager
 def opened(engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
     """Open an engine on the session's deployment (options as for `databases.open`), and close both at the end."""
-    with deployed(engine, topology) as deployment, databases.open(engine, deployment, **options) as adapter:
-        yield Store(adapter, deployment)
+    with opened_together([engine], topology, **options) as (store,):
+        yield store
+
+
+@contextmanager
+def opened_together(engines: Sequence[str], topology: Topology, **options: Any) -> Iterator[list[Store]]:
+    """Open engines of one product on the session's deployment, all on the first one's clients, and close them."""
+    with deployed(engines[0], topology) as deployment, ExitStack() as open_:
+        stores: list[Store] = []
+        for engine in engines:
+            first = stores[0].engine if stores else None
+            adapter = open_.enter_context(databases.open(engine, deployment, client_of=first, **options))
+            stores.append(Store(adapter, deployment))
+        yield stores
 
 
 @contextmanager
@@ -151,7 +163,7 @@ def on_mongodb_lane(
         replica = deployment.node("replica").url if topology == "replicated" else None
         where: dict[str, Any] = {"url": deployment.node().url, "replica_url": replica, "pids": [*store.pids.values()]}
         rows, closing = on_lane(parameters, study, columns, data=b"\n".join(lines), **where)
-        return rows, closing, {**columns, "driver": closing.driver}
+        return rows, closing, {**columns, "driver_version": closing.driver}
 
 
 def each(call: Callable[[T], object], items: Iterable[T]) -> None:

@@ -233,7 +233,12 @@ class MongoDB(Connected):
     def _begin(self, schema: Schema) -> None:
         if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
             raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
-        self._collection = self._fresh(schema)
+        self._fresh(schema)
+        self.attach(schema)
+
+    def attach(self, schema: Schema) -> None:
+        """Make a schema's collection, as it is, the current one."""
+        self._collection: Collection[Any] = self._sessions["primary"][DATABASE][schema.name]
         self._restored = TypeDecoder(schema, {"date": datetime.date})  # BSON knows moments only
 
     def _index(self, field: str) -> None:
@@ -299,6 +304,8 @@ class AsyncMongoDB(MongoDB):
 
     name = "mongodb+async"
     driver = f"pymongo {pymongo.version} (AsyncMongoClient)"
+    _async_client: AsyncClient
+    _loop: _EventLoop
 
     @override
     def insert(self, record: Record) -> object:
@@ -339,14 +346,18 @@ class AsyncMongoDB(MongoDB):
 
     def _connect(self) -> None:
         super()._connect()
+        if isinstance(other := self.options.client_of, AsyncMongoDB):
+            self._async_client, self._loop = other._async_client, other._loop
+            return
         settings = _settings(self.options.durability)
-        self._async_client: AsyncClient = pymongo.AsyncMongoClient(self.deployment.node().url, **settings)
+        self._async_client = pymongo.AsyncMongoClient(self.deployment.node().url, **settings)
         self._loop = self._kept(_EventLoop())
         self._closing.callback(lambda: self._await(self._async_client.close()))
         self._await(self._async_client.admin.command("ping"))
 
-    def _begin(self, schema: Schema) -> None:
-        super()._begin(schema)
+    @override
+    def attach(self, schema: Schema) -> None:
+        super().attach(schema)
         self._records: Any = self._async_client[DATABASE][schema.name]
 
     def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:

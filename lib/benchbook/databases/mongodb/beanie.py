@@ -94,8 +94,9 @@ class Beanie(AsyncMongoDB):
     def kind(self, error: Exception) -> type[EngineError]:
         return RefusedError if isinstance(error, ValidationError) else super().kind(error)
 
-    def _begin(self, schema: Schema) -> None:
-        super()._begin(schema)
+    @override
+    def attach(self, schema: Schema) -> None:
+        super().attach(schema)
         self._class = _mapped(schema)
         database = self._async_client[DATABASE]
         self._await(beanie.init_beanie(database, document_models=[self._class], skip_indexes=True))

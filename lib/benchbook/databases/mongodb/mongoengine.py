@@ -108,8 +108,9 @@ class MongoEngine(MongoDB):
         )
         self._closing.callback(mongoengine.disconnect, self._alias)  # which closes the primary's client, too
 
-    def _begin(self, schema: Schema) -> None:
-        super()._begin(schema)
+    @override
+    def attach(self, schema: Schema) -> None:
+        super().attach(schema)
         self._class = self._mapped(schema)
 
     @property
