@@ -2,9 +2,11 @@
 
 import os
 import signal
+from itertools import product
 from pathlib import Path
 from typing import Any
 
+import pandas as pd
 import pytest
 from pydantic import ValidationError
 
@@ -16,10 +18,11 @@ from benchbook.studies import replication
 from benchbook.studies.store import WrongContentsError
 from standing import Announce, needed, outputs, tamper
 
-MODELS = ("document", "json_text", "xml_text", "xml_fields")
+EVERY, TEXTS = "document+json_text+xml_text+xml_fields", "json_text+xml_text+xml_fields"
+MODELS = tuple(EVERY.split("+"))
 PAIRS = [
-    *((engine, model) for engine in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb") for model in MODELS),
-    *((engine, model) for engine in ("postgresql+relational", "mariadb+relational") for model in MODELS[1:]),
+    *((engine, EVERY) for engine in ("mongodb", "postgresql+jsonb", "mariadb+json", "couchdb")),
+    *((engine, TEXTS) for engine in ("postgresql+relational", "mariadb+relational")),
     *((engine, "document") for engine in ("mysql+json", "postgresql@9.6+jsonb")),
     *((engine, "xml_text") for engine in ("mysql+relational", "mysql@5.5+relational", "postgresql@9.6+relational")),
 ]
@@ -28,22 +31,42 @@ OPTIONAL = {("insert", "primary", "memory_pss"), ("insert", "replica", "memory_p
 
 @pytest.mark.parametrize(("engine", "model"), PAIRS)
 def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, announce: Announce):
-    parameters = replication.Parameters(engine=engine, model=model, n=300, repetitions=2)
+    process = "together" if "+" in model else "apart"
+    parameters = replication.Parameters(engine=engine, process=process, model=model, n=300, repetitions=2)
     announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
-    for repetition in range(2):
-        assert outputs(frame, repetition) - OPTIONAL == replication.expected(parameters)
-    assert set(frame["model"]) == {model}
-    assert set(frame["format"]) == {"xml" if model.startswith("xml") else "json"}
-    assert set(frame["count"]) == {300}
-    values = frame.groupby(["role", "metric"])["value"].sum()
-    for role in ("primary", "replica"):
-        assert 0 < values[role, "cpu_total"] < values[role, "cpu_capacity"]
-        assert values[role, "memory_rss"] > 1e6
+    assert set(frame["model"]) == {*model.split("+")}
+    for one, rows in frame.groupby("model"):
+        for repetition in range(2):
+            assert outputs(rows, repetition) - OPTIONAL == replication.expected(parameters)
+        assert set(rows["format"]) == {"xml" if one.startswith("xml") else "json"}
+        assert set(rows["count"]) == {300}
+        values = rows.groupby(["role", "metric"])["value"].sum()
+        for role in ("primary", "replica"):
+            assert 0 < values[role, "cpu_total"] < values[role, "cpu_capacity"]
+            assert process == "together" or values[role, "memory_rss"] > 1e6
+
+
+def test_models_and_identical_arms_take_turns_and_a_window_holds_nothing_of_another(announce: Announce):
+    parameters = replication.Parameters(arm="b", n=200, repetitions=2)
+    announce(*replication.deployment(parameters))
+    frame = replication.run(parameters)
+    starts = frame.groupby(["repetition", "model", "arm"])["started_at"].min().sort_values()
+    first, second = ([one[1:] for one in starts.index if one[0] == repetition] for repetition in range(2))
+    assert first == second[::-1]
+    assert sorted([first, second])[0] == [(model, arm) for arm in "ab" for model in ("document", "xml_fields")]
+    received = frame[frame["metric"] == "bytes_received"].set_index(["model", "arm", "repetition"])["value"]
+    for model in ("document", "xml_fields"):
+        assert received[model].nunique() == 1, "MongoDB counts its log's entries to the byte"
+    elapsed = frame[frame["metric"] == "elapsed_time"].sort_values("started_at")
+    ends = elapsed["started_at"] + pd.to_timedelta(elapsed["value"], unit="ns")
+    assert (elapsed["started_at"].to_numpy()[1:] > ends.to_numpy()[:-1]).all()
 
 
 def test_both_ways_everything_declared_is_delivered(announce: Announce):
-    parameters = replication.Parameters(engine="couchdb", topology="bidirectional", n=50)
+    parameters = replication.Parameters(
+        engine="couchdb", topology="bidirectional", process="apart", model="document", n=50
+    )
     deployment = announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
     assert outputs(frame, 0) - OPTIONAL == replication.expected(parameters)
@@ -53,12 +76,10 @@ def test_both_ways_everything_declared_is_delivered(announce: Announce):
 
 @pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
 def test_the_replica_receives_what_was_written(engine: Any, announce: Announce):
-    received, n = {}, 200 if engine == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
-    for model in MODELS:
-        parameters = replication.Parameters(engine=engine, model=model, n=n)
-        announce(*replication.deployment(parameters))
-        frame = replication.run(parameters).set_index("metric")
-        received[model] = frame.loc["bytes_received", "value"]
+    n = 200 if engine == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
+    parameters = replication.Parameters(engine=engine, model=EVERY, n=n)
+    announce(*replication.deployment(parameters))
+    received = replication.run(parameters).set_index(["metric", "model"])["value"]["bytes_received"]
     written = n * sum(len(value) for value in phones.smartphones(1, 20150501).records[0].values())
     assert all(written < received[model] < 20 * written for model in MODELS)
     if engine != "couchdb":  # its requests' headers outweigh the difference, more so the fewer records a pull finds
@@ -70,7 +91,7 @@ def test_nodes_whose_processes_are_unknown_have_no_process_metrics(tmp_path: Pat
     with servers.start("mongodb", "replicated") as running:
         monkeypatch.setenv("BENCHBOOK_MONGODB_URL", running.deployment.node("primary").url)
         monkeypatch.setenv("BENCHBOOK_MONGODB_REPLICA_URL", running.deployment.node("replica").url)
-        parameters = replication.Parameters(n=20)
+        parameters = replication.Parameters(process="apart", model="document", n=20)
         owed = replication.expected(parameters)
         assert {role for _, role, metric in owed if metric.startswith(("cpu", "memory"))} == set()
         monkeypatch.setattr(replication.Store, "pids", {})
@@ -85,7 +106,7 @@ def test_a_replica_that_lacks_a_record_fails_the_cell(announce: Announce, monkey
     announce("mongodb", "replicated")
     tamper(monkeypatch, lacking)
     with pytest.raises(WrongContentsError, match="mongodb, replica after insert: 1 of 20 records are missing"):
-        replication.run(replication.Parameters(n=20))
+        replication.run(replication.Parameters(n=20, process="apart", model="document"))
 
 
 @pytest.mark.parametrize(("engine", "topology"), [("mongodb", "replicated"), ("couchdb", "bidirectional")])
@@ -93,19 +114,23 @@ def test_a_replica_that_is_cut_off_is_censored(
     engine: str, topology: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     needed(engine, topology)
-    parameters = replication.Parameters(engine=engine, topology=topology, n=20, repetitions=2, timeout_s=1.0)
+    parameters = replication.Parameters(
+        engine=engine, topology=topology, model="document+xml_text", n=20, repetitions=2, timeout_s=1.0
+    )
     with servers.start(engine, topology) as running:
         (tmp_path / "deployment").write_text(running.deployment.to_json())
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         tamper(monkeypatch, stopping(running.deployment))
         frame = replication.run(parameters)
-    for repetition in range(2):
-        assert outputs(frame, repetition) >= replication.expected(parameters)
-    first = frame[frame["repetition"] == 0].set_index(["role", "metric"])
+    for repetition, (_, rows) in product(range(2), frame.groupby("model")):
+        assert outputs(rows, repetition) >= replication.expected(parameters)
+    model = frame.loc[frame["value"].notna(), "model"].unique().item()
+    began = (frame["repetition"] == 0) & (frame["model"] == model)
+    first = frame[began].set_index(["role", "metric"])
     assert not first.loc[("client", "wall_time"), "censored"]
     assert first.loc[("replica", "catch_up_time"), "censored"]
     assert first.loc[("replica", "catch_up_time"), "value"] >= 1e9
-    rest = frame[(frame["repetition"] == 1) | ~frame["metric"].str.endswith("_time")]
+    rest = frame[~began | ~frame["metric"].str.endswith("_time")]
     assert rest["censored"].all()
     assert rest["value"].isna().all()
     assert rest["source"].str.startswith("not measured: ").all()
@@ -143,6 +168,9 @@ def test_every_model_keeps_every_value(model: str):
         ({"model": "bson"}, "model"),
         ({"topology": "bidirectional"}, "bidirectional is for engine: couchdb; mongodb replicates one way"),
         ({"engine": "couchdb", "durability": "strict"}, "couchdb has no durability to choose"),
+        ({"model": "xml_text+document"}, "model"),
+        ({"process": "apart"}, "process: apart takes one"),
+        ({"model": "document"}, "process: together takes several models"),
         ({"engine": "postgresql+relational"}, "model: document is a row in postgresql.relational"),
     ],
 )

@@ -9,20 +9,27 @@ the replica holds what the primary holds. The models are what a record is stored
   document, or a text column of the relational table);
 - ``xml_fields``: the record with each value wrapped in its tag, as the paper's screenshots show it.
 
+``process: together`` takes several models by turns, in one process and over one connection with each node, so that what
+the machine does meanwhile happens to all; the window of each opens on an emptied store and idle servers, and nothing of
+another's is in it. ``process: apart`` gives a model a process, and connections, of its own.
+
 The paper's replication is one-way. In topology ``bidirectional``, its outlook, both nodes take writes and each pulls
 from the other (CouchDB has that); the smartphones are still inserted on the primary.
 
 In a relational engine the record itself would be a row and not a document, so that pair is refused.
 """
 
+import secrets
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Literal, Self
+from itertools import combinations
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 import pandas as pd
 from pydantic import model_validator
+from typing_extensions import override
 
 from benchbook import databases, formats, servers
 from benchbook.databases import Engine
@@ -33,7 +40,7 @@ from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record
 from benchbook.servers import address
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn
 from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
@@ -41,7 +48,14 @@ OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "m
 """Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""
 
 PROCESSES: Final = {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
+MEMORY: Final = {one for one in PROCESSES if one[1] == "memory_rss"}
+"""What is read of memory, where a cell has one model: servers keep what another one's turn took."""
+
 BYTES: Final = ("replica", "bytes_received")
+KINDS: Final = ("document", "json_text", "xml_text", "xml_fields")
+MODELS: Final = tuple("+".join(some) for count in range(1, len(KINDS) + 1) for some in combinations(KINDS, count))
+"""Each, and those that can take turns."""
+
 CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """What writes the text that a model stores."""
 
@@ -49,12 +63,19 @@ EVERY: Final = {("insert", *one) for one in {*TIMES, *PROCESSES, BYTES}}
 """The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
 
 
+if TYPE_CHECKING:
+    Model = str
+else:  # what pydantic checks, and names in its errors
+    Model = Literal[MODELS]
+
+
 class Parameters(CellParameters):
-    """One cell: an engine, what a record is stored as, and a number of records."""
+    """One cell: an engine, what a record is stored as, how several models share a process, and a number of records."""
 
     engine: databases.StoreName = "mongodb"
     topology: Literal["replicated", "bidirectional"] = "replicated"
-    model: Literal["document", "json_text", "xml_text", "xml_fields"] = "document"
+    process: Literal["together", "apart"] = "together"
+    model: Model = "document+xml_fields"
     n: Count = 2000
     durability: Literal["default", "relaxed", "strict"] = "default"
     timeout_s: Seconds = 600.0
@@ -62,14 +83,24 @@ class Parameters(CellParameters):
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
-        if self.engine.endswith("+relational") and self.model == "document":
+        if self.engine.endswith("+relational") and "document" in self.models():
             raise ValueError(f"model: document is a row in {self.engine}: take another model, or a store of documents")
+        if (self.process == "together") != (len(self.models()) > 1):
+            raise ValueError("process: together takes several models, as document+xml_fields; process: apart takes one")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
         if self.topology == "bidirectional" and not known(self.engine).bidirectional:
             fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
             raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
         return self
+
+    def models(self) -> list[str]:
+        """Return the models that take turns."""
+        return self.model.split("+")
+
+    @override
+    def arms(self) -> list[dict[str, str]]:
+        return [{"model": model, "format": "xml" if model.startswith("xml") else "json"} for model in self.models()]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -84,12 +115,12 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
-    codecs = [formats.module(codec) for model, codec in CODECS.items() if model == parameters.model]
+    codecs = [formats.module(codec) for model, codec in CODECS.items() if model in parameters.models()]
     return *databases.modules(parameters.engine), *codecs
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
-    """Return the operation, role and metric of every value that each repetition must deliver.
+    """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
     Of nodes that are given by their address the processes are not known: then what belongs to a process is not owed;
     nor are bytes that the engine declares it cannot count on that server.
@@ -99,7 +130,7 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     found = servers.find(*place)
     given = isinstance(found, servers.Found) and found.source == "address"
     if not given:
-        owed |= PROCESSES
+        owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
     urls = (address.given(*place) if given else None) or {}
     stand_in = isinstance(found, servers.Found) and found.stand_in
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
@@ -117,23 +148,23 @@ def run(parameters: Parameters) -> pd.DataFrame:
     Raises `WrongContentsError` when a node holds something else than what was inserted.
     """
     source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
-    data = modelled(source, parameters.model)
+    data = {model: modelled(source, model) for model in parameters.models()}
     rows = Rows()
     with opened(parameters.engine, parameters.topology, durability=parameters.durability, counted=True) as store:
-        columns = store.columns(source) | {
-            "topology": parameters.topology,
-            "model": parameters.model,
-            "format": "xml" if parameters.model.startswith("xml") else "json",
-        }
-        owe = partial(rows.add_unmeasured, expected(parameters), columns=columns)
-        for repetition in range(parameters.repetitions):
-            try:
-                _repetition(parameters, store, data, partial(rows.add, repetition, "insert", **columns))
-            except RanOutError as ran_out:
-                owe([repetition], str(ran_out))
-            except ReplicaLostError as lost:
-                owe(range(repetition, parameters.repetitions), str(lost))
-                break
+        about = {**store.columns(source), "topology": parameters.topology}
+        turns = [{**about, **arm} for arm in parameters.turns()]
+        owe, first = partial(rows.add_unmeasured, expected(parameters)), secrets.randbelow(2)
+        try:
+            for repetition in range(parameters.repetitions):
+                for columns in in_turn(turns, first + repetition):
+                    add = partial(rows.add, repetition, "insert", **columns)
+                    try:
+                        _repetition(parameters, store, data[columns["model"]], add)
+                    except RanOutError as ran_out:
+                        owe([repetition], str(ran_out), columns)
+        except ReplicaLostError as lost:
+            for columns in turns:
+                owe(range(parameters.repetitions), str(lost), columns)
     return rows.frame()
 
 
@@ -160,9 +191,10 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
+    meters = [one for one in _meters(store) if parameters.process == "apart" or not one.metric.startswith("memory")]
     inserting = partial(each, store.engine.insert, data.records)
     try:
-        write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), _meters(store))
+        write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), meters)
     except RanOutError as ran_out:
         ran_out.write.add_to(add)
         store.resume(parameters.timeout_s)

@@ -16,7 +16,7 @@ from benchbook.plots.ratios import Headline, Ratios, quantity, sides
 from benchbook.plots.verdicts import sheets
 
 N: Final = (2000, 4000, 6000, 8000, 10000)
-PAPERS_WAY: Final = {"topology": "replicated", "durability": "default"}
+PAPERS_WAY: Final = {"topology": "replicated", "process": "together", "durability": "default"}
 THEIRS: Final = " (published)"
 
 
@@ -44,7 +44,8 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     part = PARTS[figure]
     rows = paper(evidence, "replication", f"Fig. {figure}")
     theirs = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
-    mine, notes = chosen(wide(evidence, "replication"), PAPERS_WAY)
+    way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
+    mine, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
     mine = where(mine, role=("primary", "replica"))
     level = mine["engine"].map(names.engine) + ", " + mine["role"]
     series = mine["model"].map(lambda name: names.MODELS.get(name, name))
