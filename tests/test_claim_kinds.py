@@ -244,3 +244,28 @@ def test_a_product_is_not_called_missing_for_the_want_of_the_one_that_it_is_held
     assert verdict["verdict"] == NOT_TESTABLE
     assert found["lacking"].tolist() == [{"mongodb": ""}, {"postgresql+relational": "did not run"}]
     assert "CouchDB did not run" in verdict["why"]
+
+
+def test_time_and_memory_are_set_side_by_side_though_no_process_is_measured_in_both() -> None:
+    stated = claim(
+        compare="interaction",
+        claimed="less",
+        a={"driver": "mongoengine"},
+        b={"driver": "pymongo"},
+        over={"metric": ["wall_time", "memory_change_kb"]},
+        at={"operation": "insert"},
+    )
+    size = {**TIME, "metric": "memory_change_kb"}
+    rows = [
+        *(
+            ran(around(value), driver=driver, process="together")
+            for driver, value in (("mongoengine", 6e6), ("pymongo", 1e6))
+        ),
+        *(
+            ran(around(value), driver=driver, process="operation", quantity=size)
+            for driver, value in (("mongoengine", 2e6), ("pymongo", 1e6))
+        ),
+    ]
+    (found,) = judged(stated, *rows).to_dict("records")
+    assert found["verdict"] == "reproduced", found["why"]
+    assert found["ratio"] == pytest.approx(1 / 3, rel=0.05)

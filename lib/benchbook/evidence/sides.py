@@ -30,8 +30,8 @@ MEASURED: Final = ("engine", "topology", *OF_AN_ARM)
 FREE: Final = ("lane", "arm", "seed", "repetitions")
 """What no claim names: it is judged for each lane, on first arms, whatever the data's seed and the repetitions."""
 
-TOGETHER: Final = frozenset({"format", "codec"})
-"""Who names one of them may vary the other: no codec writes both formats."""
+TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
+"""Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
 _READ: Final = ("block", "campaign", "at_least", "geometric", "deviation", "censored", "stand_in", "resolution", "unit")
 _MEANS: Final = ["at_least", "geometric"]
@@ -341,7 +341,7 @@ def _apart(wanted: Iterable[Settings]) -> frozenset[str]:
     """Return the names whose values tell the sides apart."""
     sides = list(wanted)
     names = {name for side in sides for name in side if any(other.get(name) != side[name] for other in sides)}
-    return frozenset(names | TOGETHER if names & TOGETHER else names)
+    return frozenset(names.union(*(both for both in TOGETHER if names & both)))
 
 
 def _several(value: Any) -> tuple[Any, ...]:
