@@ -244,7 +244,13 @@ def test_a_cell_on_node_delivers_what_the_study_promises(
 ) -> None:
     announce("mongodb", "single")
     monkeypatch.setenv("NODE_OPTIONS", "--require /nowhere/of-the-users.js")
-    settings: dict[str, Any] = {"calls": calls, "attributes": attributes, "n": 30, "repetitions": 2}
+    settings: dict[str, Any] = {
+        "calls": calls,
+        "batch": 10000 if calls == "bulk" else "all",
+        "attributes": attributes,
+        "n": 30,
+        "repetitions": 2,
+    }
     arm, process = ("b", "together") if "+" in driver else ("a", "apart")
     parameters = drivers.Parameters(
         lane="node", process=process, driver=driver, arm=arm, durability="relaxed", **settings

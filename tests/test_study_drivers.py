@@ -89,6 +89,22 @@ def test_memory_is_that_of_a_process_that_does_one_operation_and_comes_out_alike
         assert grown.loc["find", driver].max() < 1.2 * grown.loc["find", driver].min()
 
 
+def test_no_call_inserts_more_than_a_batch(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    announce("mongodb", "single")
+    sizes: list[int] = []
+
+    def counting(engine: Engine) -> None:
+        insert_many = engine.insert_many
+        engine.insert_many = lambda some: (sizes.append(len(some)), insert_many(some))  # type: ignore[method-assign]
+
+    tamper(monkeypatch, counting)
+    parameters = drivers.Parameters(
+        process="apart", driver="pymongo", attributes=6, n=10050, batch=10000, repetitions=1
+    )
+    assert outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
+    assert sizes == [10000, 50]
+
+
 def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
     read_all = engine.read_all
     engine.read_all = lambda *role: read_all(*role)[:-1]  # type: ignore[method-assign]
@@ -144,6 +160,7 @@ def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path:
             {"process": "apart"},
         ),
         *({"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}),
+        {"batch": 10000, "calls": "single"},
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any]):

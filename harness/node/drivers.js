@@ -4,18 +4,24 @@ const { fork } = require('node:child_process')
 const { randomInt } = require('node:crypto')
 const { once } = require('node:events')
 const { connect, DRIVERS } = require('./mongodb')
-const { read, check } = require('./records')
+const { batched, read, check } = require('./records')
 const idle = require('./idle')
 const timed = require('./timed')
 
 const NAME = 'wide'
 
-const bulk = (store, records, change) => ({
-  insert: () => store.insertMany(records),
-  find: () => store.all(),
-  update: () => store.updateMany(change),
-  delete: () => store.deleteMany()
-})
+const bulk = (store, records, change, batch) => {
+  const batches = batched(records, batch)
+  return {
+    insert: async () => {
+      if (batches.length === 1) return store.insertMany(records)
+      for (const some of batches) await store.insertMany(some)
+    },
+    find: () => store.all(),
+    update: () => store.updateMany(change),
+    delete: () => store.deleteMany()
+  }
+}
 
 const single = (store, records, change) => ({
   insert: async () => { for (const record of records) await store.insert(record) },
@@ -29,13 +35,13 @@ const single = (store, records, change) => ({
 })
 
 // One arm's four operations, each checked outside the clock.
-async function turn (store, { records, change, calls, pids }) {
+async function turn (store, { records, change, calls, batch, pids }) {
   const sections = []
   const all = store.check || store.all
   await store.fresh()
   await idle(pids)
   const given = records.map(record => ({ ...record })) // a driver may keep or mark what it is given
-  for (const [operation, action] of Object.entries((calls === 'bulk' ? bulk : single)(store, given, change))) {
+  for (const [operation, action] of Object.entries((calls === 'bulk' ? bulk : single)(store, given, change, batch))) {
     const [result, section] = await timed(operation, records.length, action)
     if (operation === 'find') check(store.plain(result), records, operation)
     if (operation === 'update') check(await all(), records, operation, change)
@@ -68,8 +74,8 @@ async function alone (store, { records, change, pids, asked }, { driver }) {
 module.exports = async function drivers ({ parameters, data, url, pids = [] }, repetition) {
   const { fields, records } = read(data)
   const field = fields.find(([name, type]) => type === 'string' && name !== '_id')[0]
-  const { calls, durability, arm, repetitions } = parameters
-  const given = { records, change: { [field]: `new ${field}` }, calls, pids, asked: { url, data, durability, fields } }
+  const { calls, batch, durability, arm, repetitions } = parameters
+  const given = { records, change: { [field]: `new ${field}` }, calls, batch, pids, asked: { url, data, durability, fields, batch } }
   const measured = parameters.process === 'operation' ? alone : turn
   const identical = arm === 'b' && parameters.process === 'together' ? [{ arm: 'a' }, { arm: 'b' }] : [{}]
   const client = await connect(url, durability) // one for all, with its connections

@@ -1,16 +1,20 @@
 // A process that does one operation and says by how much it grew: asked by its parent, with which it ends.
 'use strict'
 const { connect, DRIVERS } = require('./mongodb')
-const { read, check } = require('./records')
+const { batched, read, check } = require('./records')
 
 const value = (metric, value, source, resolution) => ({ role: 'client', metric, value, unit: 'B', source, resolution })
 
-async function measure ({ url, data, durability, driver, name, fields, change, operation }) {
+async function measure ({ url, data, durability, driver, name, fields, change, operation, batch }) {
   const client = await connect(url, durability)
   const store = await DRIVERS[driver](client, name, fields)
   const records = operation === 'insert' ? read(data).records : [] // no others are in the way of what is found
+  const batches = batched(records, batch)
   const actions = {
-    insert: () => store.insertMany(records),
+    insert: async () => {
+      if (batches.length === 1) return store.insertMany(records)
+      for (const some of batches) await store.insertMany(some)
+    },
     find: () => store.all(),
     update: () => store.updateMany(change),
     delete: () => store.deleteMany()

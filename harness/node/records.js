@@ -24,6 +24,12 @@ function restored (records, fields) {
   return records
 }
 
+// What one call hands over each time: so many records, or all.
+exports.batched = function batched (records, size) {
+  if (size === 'all') return [records]
+  return Array.from({ length: Math.ceil(records.length / size) }, (_, i) => records.slice(i * size, (i + 1) * size))
+}
+
 // Throws unless these are exactly those records, with some fields changed; in any order.
 exports.check = function check (found, records, after, change = {}) {
   const due = new Map(records.map(record => [record._id, record]))

@@ -6,6 +6,9 @@ the paper took for an "operation" it does not say, but only bulk calls fit the b
 200,000 records below 5 s): ``calls="bulk"`` is its way, ``"single"`` (one call a record) the variant. Every operation
 reaches all records.
 
+``batch`` is how many records one call inserts. MongoDB takes at most 100,000 in one piece, and splits larger calls,
+which the paper offers as the cause of a fall beyond so many; a caller's own batches leave nothing to split.
+
 ``process: together`` takes a pair's two by turns, in one process and over one client with its connections, so that what
 the machine does meanwhile happens to both; ``process: apart`` gives a driver a process of its own. Memory is that of
 ``process: operation``: a new process for each operation, for what one operation frees the next would use again.
@@ -73,6 +76,7 @@ class Parameters(CellParameters):
     attributes: Literal[89, 6] = 89
     n: Count = 1000
     calls: Literal["bulk", "single"] = "bulk"
+    batch: Literal["all", 50000, 10000] = "all"
     durability: Literal["default", "relaxed", "strict"] = "default"
     repetitions: Repetitions = 10
 
@@ -84,6 +88,8 @@ class Parameters(CellParameters):
             raise ValueError("process: apart takes one driver; all others a pair, as driver: pymongo+mongoengine")
         if self.process == "operation" and self.calls != "bulk":
             raise ValueError("process: operation takes calls: bulk")
+        if self.batch != "all" and self.calls != "bulk":
+            raise ValueError("batch is for calls: bulk")
         return self
 
     def drivers(self) -> list[str]:
@@ -155,7 +161,7 @@ def _turn(parameters: Parameters, store: Store, data: Dataset, add: Callable[...
     wanted = data.by_key()
     field = text_field(data.schema)
     change = {field: f"new {field}"}
-    calls = _bulk if parameters.calls == "bulk" else _single
+    calls = partial(_bulk, batch=parameters.batch) if parameters.calls == "bulk" else _single
     meters = [meter for meter in client_meters() if meter.metric in METRICS]
     store.empty(data.schema)
     for operation, action in calls(store.engine, data.records, change).items():
@@ -204,7 +210,7 @@ class _Process:
         opened: Any = databases.open(self.engine, self.deployment, durability=self.parameters.durability)
         with opened as engine:
             engine.attach(data.schema)
-            action = _bulk(engine, data.records, {field: f"new {field}"})[operation]
+            action = _bulk(engine, data.records, {field: f"new {field}"}, self.parameters.batch)[operation]
             gc.collect()
             started_at = datetime.now(UTC)
             found, readings = timed(action, [meter for meter in client_meters() if meter.metric in MEMORY])
@@ -213,9 +219,15 @@ class _Process:
         return started_at, readings[1:]  # the first is the time, of a process that is new to all that it does
 
 
-def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any]) -> Operations:
+def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any], batch: int | str) -> Operations:
+    def insert() -> object:
+        return engine.insert_many(records)
+
+    if not isinstance(batch, str):
+        batches = [records[start : start + batch] for start in range(0, len(records), batch)]
+        insert = partial(each, engine.insert_many, batches)
     return {
-        "insert": lambda: engine.insert_many(records),
+        "insert": insert,
         "find": engine.read_all,
         "update": lambda: engine.update_all(change),
         "delete": engine.delete_all,
