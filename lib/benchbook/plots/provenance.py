@@ -16,7 +16,7 @@ from benchbook.plots.tables import NOT_PRINTED, misprints
 Environments = list[dict[str, Any]]
 
 _DERIVED: Final = frozenset(one.metric for one in DERIVED)
-_FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s"}
+_FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
 
 def environments(observations: pd.DataFrame) -> Environments:

@@ -50,15 +50,13 @@ class Watch:
         NotQuietError
             When it never was while patience lasted.
         """
-        start = time.monotonic()
-        try:
-            found = self._window(own, 0.0)
-            while self._patience_s is not None and (found is None or not found.quiet):
-                if found is not None:
-                    self._go_on(found, time.monotonic() - start)
-                found = self._window(own, _LONG_ENOUGH_S if found is None else _GLANCE_S)
-        finally:
-            self.waited_s += time.monotonic() - start
+        start, before_s = time.monotonic(), self.waited_s
+        found = self._window(own, 0.0)
+        while self._patience_s is not None and (found is None or not found.quiet):
+            if found is not None:
+                self.waited_s = before_s + time.monotonic() - start
+                self._go_on(found, self.waited_s - before_s)
+            found = self._window(own, _LONG_ENOUGH_S if found is None else _GLANCE_S)
 
     def end(self, own: Collection[int]) -> Load:
         """Return what others used since the cell began."""
