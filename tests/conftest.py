@@ -1,5 +1,6 @@
 """What many tests need: folders of their own, a home they may change, real servers; and what a skip means in CI."""
 
+import gc
 import os
 import shutil
 import signal
@@ -48,6 +49,12 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header() -> list[str]:
     """Say which products the tests that share servers run on, and where those are."""
     return servers_used.header()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_sessionfinish() -> None:
+    """Collect what runs in this process left: if that happens while a plugin's code is parsed, Python 3.11 gives up."""
+    gc.collect()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
