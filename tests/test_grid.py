@@ -270,6 +270,9 @@ def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
     assert says in str(refused.value)
 
 
+PROFILES = ["smoke", "quick", "decide", "evening", "night", "paper"]
+
+
 def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     cells = grid.plan((), "quick")
     orders = []
@@ -284,12 +287,12 @@ def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     assert [cell.key for cell in grid.plan((), "quick")] == [cell.key for cell in cells], "a plan is repeatable"
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "evening", "night", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_every_profile_of_every_study_is_valid(profile: str):
     assert {cell.study for cell in grid.plan((), profile)} == set(studies.SLUGS)
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "evening", "night", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 @pytest.mark.parametrize("slug", studies.SLUGS)
 def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str):
     cells = grid.plan([slug], profile)
@@ -301,7 +304,7 @@ def test_every_study_of_every_profile_has_identical_arms(slug: str, profile: str
         assert (cell.study, as_first) in first
 
 
-@pytest.mark.parametrize("profile", ["smoke", "quick", "evening", "night", "paper"])
+@pytest.mark.parametrize("profile", PROFILES)
 def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: str):
     cells = [cell.parameters for cell in grid.plan(["crud"], profile)]
     stored = {cell.n for cell in cells if cell.engine != "noop"}

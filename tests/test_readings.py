@@ -8,7 +8,7 @@ import pytest
 from benchbook import evidence, grid
 from benchbook.evidence.claims import Untestable, label
 from benchbook.grid import Cell
-from benchbook.runner.readings import NO_CELL, Reading, readings
+from benchbook.runner.readings import NO_CELL, NO_SPREAD, Reading, readings
 from benchbook.studies import SLUGS
 
 
@@ -93,3 +93,21 @@ def test_stand_ins_and_second_arms_are_read_by_no_claim(paper: list[Cell]) -> No
     read = {kind for one in readings(cells) for kind in one.cells}
     assert read
     assert not read & {cell.kind for cell in cells if cell.stand_in or cell.arm == "b"}
+
+
+def test_decide_reads_every_contrast_that_the_papers_grid_does_or_excludes_it_for_a_reason(paper: list[Cell]) -> None:
+    decide = grid.plan(profile="decide", changes=["blocks=1"])
+    reasons = {one.why for study in SLUGS for one in grid.load(study).profile("decide").exclude} | {NO_SPREAD}
+    theirs, ours = ({one.key: one for one in readings(cells)} for cells in (paper, decide))
+    wanted = {key for key, one in theirs.items() if one.cells}
+    assert wanted
+    silent = {key for key in wanted if not ours[key].cells and not any(why in ours[key].why for why in reasons)}
+    assert not silent
+
+
+def test_decide_has_no_cell_that_no_claim_reads_but_controls() -> None:
+    cells = grid.plan(profile="decide", changes=["blocks=1"])
+    read = {kind for one in readings(cells) for kind in one.cells}
+    others = {cell.kind: cell for cell in cells if cell.kind not in read and cell.arm == "a" and not cell.missing}
+    assert {cell.product for cell in others.values()} == {"none"}, "the loop without a database"
+    assert {cell.study for cell in others.values()} == {"crud"}

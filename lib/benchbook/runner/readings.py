@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import evidence, results, studies
-from benchbook.evidence.claims import Claim, Level, Tested, label
+from benchbook.evidence.claims import Claim, Level, Statistic, Tested, label
 from benchbook.evidence.contrasts import asked, eligible, places
 from benchbook.evidence.means import block_means
 from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
@@ -18,6 +18,7 @@ Kind: TypeAlias = tuple[str, str]
 """A cell whatever its block: its study and parameters, as `benchbook.grid.Cell.kind`."""
 
 NO_CELL: Final = "no cell of this profile"
+NO_SPREAD: Final = "one repetition a block, which has no spread"
 
 
 @dataclass(frozen=True)
@@ -64,9 +65,10 @@ def readings(cells: Iterable[Cell], claims: Iterable[Claim] | None = None) -> li
 def _reading(
     claim: Tested, levels: dict[str, Level], place: Place, cells: Sequence[Cell], found: Measured, here: Measured | None
 ) -> Reading:
-    def sides(measured: Measured | None) -> dict[str, Side]:
-        parts = measured.parts(place, asked(claim, levels), claim.statistic, claim.pooled) if measured else {}
-        return {name: _united(some) for name, some in parts.items()}
+    def sides(measured: Measured | None, statistic: Statistic = claim.statistic) -> dict[str, Side]:
+        parts = measured.parts(place, asked(claim, levels), statistic, claim.pooled) if measured else {}
+        united = {name: _united(some) for name, some in parts.items()}
+        return {name: side for name, side in united.items() if len(side.blocks)}
 
     present = sides(here)
     one = eligible(claim, levels, present, blocks=1)
@@ -74,7 +76,7 @@ def _reading(
     if not one.missing:
         read = {cells[number].kind for side in one.sides.values() for number in side.blocks}
         return Reading(claim, name, lane, frozenset(read), "")
-    absent = sides(found)
+    absent = sides(found, "mean")
     reasons = [_reason(side, absent.get(side), cells) for side in claim.sides() if side not in present]
     return Reading(claim, name, lane, frozenset(), "; ".join(dict.fromkeys(reasons)) or one.missing)
 
@@ -89,8 +91,10 @@ def _united(parts: Sequence[Side]) -> Side:
 
 def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
     """Return why a side is not there."""
-    missing = [why for number in (side.blocks if side else ()) if (why := cells[number].missing)]
-    return f"{name}: {(missing or [NO_CELL])[0].partition(chr(10))[0]}"
+    if side is None:
+        return f"{name}: {NO_CELL}"
+    missing = [why for number in side.blocks if (why := cells[number].missing)]
+    return f"{name}: {(missing or [NO_SPREAD])[0].partition(chr(10))[0]}"
 
 
 def _as_if_measured(cells: Sequence[Cell]) -> pd.DataFrame:

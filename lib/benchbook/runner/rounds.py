@@ -102,20 +102,22 @@ class Rounds:
         return self._ordered(cells, chosen, block)
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
-        """Return the cells of each contrast that is to go on: those of open claims, and the studies' identical arms."""
+        """Return the cells of each contrast that is to go on: those of open claims, and their studies' controls."""
         every = {reading.cells for one in now for reading in one.open}
         some = {cells for cells in every if all(self._failures[kind] < GIVEN_UP for kind in cells)}
         asked = {study for cells in some for study, _ in cells}
-        return [*some, *(pair for study, pair in self._identical_arms() if study in asked)]
+        return [*some, *(pair for study, pair in self._controls() if study in asked)]
 
-    def _identical_arms(self) -> Iterable[tuple[str, frozenset[Kind]]]:
-        """Yield the cells of each A/A pair, with its study: one cell where that measures both arms in turn."""
+    def _controls(self) -> Iterable[tuple[str, frozenset[Kind]]]:
+        """Yield what shows whether a study can be trusted: the cells of each A/A pair, and loops without a database."""
         for cell in self._blocks.get(0, {}).values():
+            parameters: Any = cell.parameters
             if cell.arm != "a":
-                parameters: Any = cell.parameters
                 twin = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
                 alone = any(one.get("arm") == "a" for one in parameters.identical_arms())
                 yield cell.study, frozenset({cell.kind} if alone else {cell.kind, twin.kind})
+            elif getattr(parameters, "engine", "") == "noop":
+                yield cell.study, frozenset({cell.kind})
 
     def _lacks(self, kind: Kind, block: int) -> bool:
         return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
