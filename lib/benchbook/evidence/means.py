@@ -289,7 +289,9 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
     is known of ``at_least``. The ``resolution`` is what its parts' may add up to, in the derived unit.
     """
-    means = means.reindex(columns=list(dict.fromkeys([*means, *_MEANS])))  # older block means lack the geometric ones
+    means = means.reindex(
+        columns=list(dict.fromkeys([*means, *_MEANS, "deviation", "resolution"]))
+    )  # older ones lack some
     keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
