@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from benchbook import formats
 from benchbook.datasets import blog, books, persons, phones, players
+from benchbook.formats.markup import markup_size
 from benchbook.formats.tree import field_name, fragment, tag
 from benchbook.schemas import Author, Book1, Book2, Bookstore, Field, Schema
 
@@ -377,3 +378,22 @@ def test_a_codec_serves_many_threads(name):
 
     with ThreadPoolExecutor(4) as pool:
         assert all(pool.map(work, range(24)))
+
+
+@pytest.mark.parametrize(
+    ("document", "kind", "values"),
+    [
+        (b'{"a": "b&c", "d": [1.50, -2], "e": null}', "json", 3 + 4 + 2 + 4),
+        ('{"a": "\u00e9"}\n{"a": "\\u00e9"}'.encode(), "json", 2 + 2),
+        (b'<r a="xy"><b>b&amp;c</b>\n  <d/></r>', "xml", 2 + 3),
+        (b"<record><a>1</a></record>\n<record><a>22</a></record>", "xml", 1 + 2),
+    ],
+)
+def test_markup_is_all_that_is_no_value(document, kind, values):
+    assert markup_size(document, kind) == len(document) - values
+
+
+@pytest.mark.parametrize(("document", "kind"), [(b"{", "json"), (b"<a>", "xml")])
+def test_what_is_no_document_has_no_markup(document, kind):
+    with pytest.raises(ValueError):
+        markup_size(document, kind)

@@ -24,7 +24,8 @@ SECTION = {
     ],
 }
 REPETITION = json.dumps({"repetition": 0, "sections": [SECTION]})
-CLOSING = json.dumps({"closed": True, "repetitions": 1, "driver": "a library 1.0"})
+PROGRAM = {"driver": "a library 1.0", "runtime": "a machine 17", "heap_limit": 1_000_000}
+CLOSING = json.dumps({"closed": True, "repetitions": 1, **PROGRAM})
 
 Scripted = Callable[[str], None]
 
@@ -64,7 +65,7 @@ def test_an_answer_is_its_repetitions_and_what_closes_it(scripted: Scripted) -> 
     scripted(says(REPETITION, CLOSING))
     (repetition,), closing = asked()
     assert repetition.sections[0].values == SECTION["values"]
-    assert closing == lanes.Closing(1, "a library 1.0")
+    assert closing == lanes.Closing(1, **PROGRAM)
 
 
 @pytest.mark.parametrize(
@@ -126,7 +127,7 @@ def test_java_writes_what_python_writes_and_each_reads_the_other(
         assert theirs == document[kind]  # which Java read back to an equal object, or it would have failed
         assert formats.codec(name).decode_bookstore(theirs, case) == shop
     sizes = {
-        (section.format, value["value"])
+        (section.arm["format"], value["value"])
         for repetition in answer
         for section in repetition.sections
         for value in section.values
@@ -136,20 +137,30 @@ def test_java_writes_what_python_writes_and_each_reads_the_other(
 
 
 @pytest.mark.usefixtures("java")
-@pytest.mark.parametrize("binding", ["once", "each"])
-def test_a_cell_on_java_delivers_what_the_study_promises(binding: str) -> None:
+@pytest.mark.parametrize(
+    ("json_codec", "case", "sink", "binding"),
+    [
+        ("jackson", 1, "file", "once"),
+        ("jackson", 2, "file", "each"),
+        ("moxy", 1, "memory", "each"),
+        ("moxy", 2, "file", "once"),
+    ],
+)
+def test_a_cell_on_java_delivers_what_the_study_promises(json_codec: str, case: int, sink: str, binding: str) -> None:
     parameters = bookstore.Parameters(
-        lane="java", json_codec="jackson", xml_codec="jaxb", n=3, repetitions=2, binding=binding
+        lane="java", json_codec=json_codec, xml_codec="jaxb", case=case, sink=sink, n=3, repetitions=2, binding=binding
     )
     rows = bookstore.run(parameters)
-    for kind, codec in (("xml", "jaxb"), ("json", "jackson")):
+    for kind, codec in (("xml", "jaxb"), ("json", json_codec)):
         mine = rows[(rows["format"] == kind) & (rows["codec"] == codec)]
         for repetition in range(2):
             found = mine[mine["repetition"] == repetition]
             assert set(zip(found["operation"], found["role"], found["metric"], strict=True)) == bookstore.expected(
                 parameters
             )
-    assert rows["driver_version"].str.match(r"jaxb-runtime \d.*, jackson \d").all()
+    assert rows["driver_version"].str.match(rf"jaxb-runtime \d.*, {json_codec} \d").all()
+    assert rows["runtime"].str.contains(r"\d+\.\d+").all()
+    assert (rows["heap_limit"] > 2**20).all()
 
 
 @pytest.mark.usefixtures("java")
@@ -169,7 +180,7 @@ def test_a_warm_cell_on_java_delivers_an_iteration_a_repetition(tmp_path: Path) 
             told = {
                 (section.operation, value["role"], value["metric"]): value["value"]
                 for section in repetition.sections
-                if section.format == kind
+                if section.arm["format"] == kind
                 for value in section.values
             }
             assert told.keys() == bookstore.expected(parameters)

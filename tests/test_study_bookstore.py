@@ -9,6 +9,7 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook import formats
+from benchbook.datasets.books import KEYS
 from benchbook.formats import FormatError
 from benchbook.schemas import AnyBookstore
 from benchbook.studies import bookstore
@@ -39,7 +40,7 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(case, sink, 
 
 
 def test_the_round_trip_is_the_sum_of_both_ways():
-    times = run().query("metric != 'size'")
+    times = run().query("unit == 'ns'")
     wide = times.pivot(index=["repetition", "format", "metric"], columns="operation", values="value")
     assert (wide["round_trip"] == wide["marshal"] + wide["unmarshal"]).all()
 
@@ -55,6 +56,29 @@ def test_sizes_are_those_that_fit_the_paper(case, n, sizes, sink):
 def test_the_formats_take_turns_in_going_first():
     first = run().drop_duplicates("repetition")
     assert list(first["format"]) == ["xml", "json", "xml"]
+
+
+@pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("pydantic", "xsdata")])
+def test_longer_keys_make_a_longer_document_of_more_markup_and_the_same_values(json_codec, xml_codec):
+    def sizes(keys: str) -> pd.DataFrame:
+        frame = run(keys=keys, json_codec=json_codec, xml_codec=xml_codec, repetitions=1)
+        assert set(frame["dataset"]) == {f"bookstore-{keys}"}
+        return frame.query("unit == 'B'").pivot(index="format", columns="metric", values="value")
+
+    short, long = sizes("short"), sizes("long")
+    letters = sum(map(len, KEYS["long"])) - sum(map(len, KEYS["short"]))
+    more = {"json": 10 * letters, "xml": 2 * 10 * letters}  # a name at both ends of an element
+    assert (long["size"] - short["size"]).to_dict() == more == (long["markup_size"] - short["markup_size"]).to_dict()
+
+
+@pytest.mark.parametrize("case", [1, 2])
+def test_markup_is_what_is_left_of_a_document_without_its_values(case):
+    sizes = run(case=case, repetitions=1).query("unit == 'B'").pivot(index="format", columns="metric", values="value")
+    values = sizes["size"] - sizes["markup_size"]
+    if case == 1:
+        assert values["json"] == values["xml"] == 9 * (1 + 45 + 44) + (2 + 45 + 44)
+    assert (sizes["markup_size"] / sizes["size"]).between(0.1, 0.9).all()
+    assert sizes["markup_size"]["xml"] > sizes["markup_size"]["json"]
 
 
 def test_the_second_cell_of_an_a_a_pair_measures_both_arms_in_turn():

@@ -61,6 +61,13 @@ def test_the_formats_take_turns_in_going_first():
     assert list(times["format"]) == ["xml", "json", "json", "xml", "xml", "json"]
 
 
+def test_what_the_client_holds_before_is_in_the_machines_memory():
+    held = run(process="apart", format="json", held_mb=512).set_index(["role", "metric"])["value"]
+    alone = run(process="apart", format="json").set_index(["role", "metric"])["value"]
+    assert held["machine", "memory_used"] > alone["machine", "memory_used"] + 2**28
+    assert held["server", "memory_rss"] < alone["server", "memory_rss"] + 2**27
+
+
 def test_memory_is_read_where_a_process_has_one_format():
     assert not run()["metric"].str.startswith("memory").any()
     alone = run(process="apart", format="xml")

@@ -49,6 +49,9 @@ LINUX = pytest.mark.skipif(sys.platform != "linux", reason="only Linux limits th
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root can act as another user")
 NOBODY = 65534
 
+CODECS: dict[int, str] = {}
+"""What each server decodes, by its process."""
+
 
 @contextmanager
 def java(codec: str) -> Iterator[Server]:
@@ -62,6 +65,7 @@ def java(codec: str) -> Iterator[Server]:
             secret = secrets.token_bytes(32)
             owner.write(json.dumps({"secret": secret.hex(), "codecs": [codec]}).encode() + b"\n")
             owner.flush()
+            CODECS[process.pid] = codec
             yield Server(int(said.readline()), process.pid, greeting(secret))
     finally:
         processes.stop(process)
@@ -70,6 +74,7 @@ def java(codec: str) -> Iterator[Server]:
 @contextmanager
 def python() -> Iterator[Server]:
     with serving(["orjson"], PEOPLE.schema) as server:
+        CODECS[server.pid] = "orjson"
         yield server
 
 
@@ -119,11 +124,15 @@ def next_frame(connection: socket.socket) -> Frame:
     return got
 
 
+def begun(server: Server, *, acknowledge: bool = False) -> bytes:
+    """Return what starts a trial with a server, in the codec that it was given."""
+    codec = CODECS[server.pid]
+    return server.greeting + message(START, codec=codec, acknowledge=acknowledge, check=False)
+
+
 def serves(server: Server) -> None:
     """Hold that who knows the secret is served."""
-    with connected(
-        server, server.greeting + message(START, codec="orjson", acknowledge=False, check=False)
-    ) as connection:
+    with connected(server, begun(server)) as connection:
         assert next_frame(connection)[0] == READY
         connection.sendall(b"".join(frame(OBJECT, data) for data in OBJECTS) + message(END, objects=len(OBJECTS)))
         kind, payload = next_frame(connection)
@@ -328,7 +337,7 @@ def test_java_reads_no_doctype_that_asks_or_grows(codec: str) -> None:
 
 def decoded(server: Server, document: bytes) -> bool:
     """Return whether a server decodes a document; it says so, or that it does not."""
-    with connected(server, server.greeting + message(START, acknowledge=True, check=False)) as connection:
+    with connected(server, begun(server, acknowledge=True)) as connection:
         assert next_frame(connection)[0] == READY
         connection.sendall(frame(OBJECT, document))
         kind, _ = next_frame(connection)

@@ -1,6 +1,8 @@
 // Reads a request on standard input, does its study, and prints the answer: see ../contract.schema.json.
 //   node --expose-gc --max-old-space-size=3072 lane.js
 'use strict'
+
+const v8 = require('node:v8')
 const { request, print, printError } = require('./contract')
 
 const STUDIES = { drivers: './drivers', crud: './crud' }
@@ -11,7 +13,8 @@ async function main () {
   console.log = console.error // what libraries print is not part of the answer
   let repetitions = 0
   const told = await require(STUDIES[asked.study])(asked, sections => print({ repetition: repetitions++, sections }))
-  print({ closed: true, repetitions, ...told })
+  const runtime = `Node.js ${process.versions.node}`
+  print({ closed: true, repetitions, runtime, heap_limit: v8.getHeapStatistics().heap_size_limit, ...told })
 }
 
 main().catch(error => {

@@ -16,9 +16,16 @@ from collections.abc import Callable
 
 import numpy as np
 
+from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Integers, integers, moments
 from benchbook.datasets.words import texts
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Field, Schema
+
+KEYS = {
+    "short": ("i", "t", "a"),
+    "long": ("identifier_of_this_book", "title_of_this_book_as_it_is_printed", "author_of_this_book_as_it_is_printed"),
+}
+"""Other names of a book's fields, for what their length costs."""
 
 _SMALL = 100
 _DAY = 86_400_000
@@ -67,6 +74,14 @@ def bookstore_builder(n: int, seed: int, case: int) -> Callable[[], AnyBookstore
     if case not in (1, 2):
         raise ValueError(f"the bookstore has case 1 or 2, not {case}")
     return _builder1(n, seed) if case == 1 else _builder2(n, seed)
+
+
+def flat(n: int, seed: int, keys: str) -> Dataset:
+    """Return the books of case 1 as flat records, their fields named by a letter (``short``) or by many (``long``)."""
+    shop = _builder1(n, seed)()
+    schema = Schema(f"books_{keys}", tuple(Field(name, "string") for name in KEYS[keys]))
+    columns = [[getattr(book, name) for book in shop.books] for name in ("id", "title", "author")]
+    return assemble(f"bookstore-{keys}", schema, columns)
 
 
 def bookstore(n: int, seed: int, case: int) -> AnyBookstore:

@@ -256,6 +256,8 @@ _PHRASES: Final = {
     "catch_up_time": _TIME,
     "time_per_item": "took {} times as long an object as",
     "size": "takes {} times the bytes of",
+    "markup_size": "takes {} times the bytes of markup of",
+    "markup_percent": "has {} times the share of markup of",
     "bytes_received": "sent {} times the bytes of",
     "bandwidth": "used {} times the bandwidth of",
     "cpu_time": "used {} times the CPU time of",

@@ -232,6 +232,7 @@ DERIVED: Final = (
     Derived("cpu_user_percent", "%", ("cpu_user",), per="cpu_capacity", factor=100),
     Derived("cpu_system_percent", "%", ("cpu_system",), per="cpu_capacity", factor=100),
     Derived("idle_percent", "%", ("idle_time",), per="wall_time", factor=100),
+    Derived("markup_percent", "%", ("markup_size",), per="size", factor=100),
     Derived("memory_percent", "%", ("memory_used",), per="memory_total", factor=100),
     Derived("memory_rss_mb", "MB", ("memory_rss",), factor=1 / 2**20),  # as Atop's RSIZE: an MB of 1,048,576 bytes
     Derived("memory_pss_mb", "MB", ("memory_pss",), factor=1 / 2**20),

@@ -91,10 +91,15 @@ class Repetition:
 
 @dataclass(frozen=True)
 class Closing:
-    """The last line, all went well: how many repetitions came before it, and the library (with version) that worked."""
+    """The last line, all went well: how many repetitions came before it, and what worked, with its version."""
 
     repetitions: int
     driver: str
+    """The library."""
+    runtime: str
+    """What ran it, such as the JVM."""
+    heap_limit: int
+    """Bytes that its heap may grow to."""
     lost: str = ""
     """Why nothing more could be measured after those; empty when all was."""
 
@@ -242,7 +247,7 @@ def _parsed(text: str) -> Repetition | Closing:
     if error := line.get("error"):
         raise LaneError(f"{error['type']}: {error['message']}")
     if "closed" in line:
-        return Closing(line["repetitions"], line["driver"], line.get("lost", ""))
+        return Closing(**{name: value for name, value in line.items() if name != "closed"})
     sections = [_section(**one) for one in line["sections"]]
     return Repetition(line["repetition"], sections)
 

@@ -27,6 +27,7 @@ Metric = Literal[
     "bytes_sent",
     "bytes_received",
     "size",
+    "markup_size",
 ]
 
 UNITS: Final[dict[Metric, str]] = {
@@ -47,6 +48,7 @@ UNITS: Final[dict[Metric, str]] = {
     "bytes_sent": "B",
     "bytes_received": "B",
     "size": "B",
+    "markup_size": "B",  # of size, what is no value: names, tags, punctuation
 }
 """Unit of each metric, as stored."""
 
@@ -89,6 +91,8 @@ CELLS: Final = pa.schema(
         ("model", pa.string()),
         ("driver", pa.string()),  # as study `drivers` names it: native driver or mapper
         ("driver_version", pa.string()),  # the library that did the work, and its version
+        ("runtime", pa.string()),  # what ran another lane's program, and its version
+        ("heap_limit", pa.int64()),  # bytes that its heap may grow to
         ("codec", pa.string()),
         ("format", pa.string()),
         ("dataset", pa.string()),
@@ -117,5 +121,5 @@ OF_AN_ARM: Final = ("driver", "model", "format", "codec", "arm")
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """One file's columns: every value beside its cell."""
 
-ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed", "driver_version"})
+ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed", "driver_version", "runtime", "heap_limit"})
 """Columns that files written before 2026-11-23 lack: they read back as null."""

@@ -10,7 +10,7 @@ use: with both formats in one process, one may pay for the other's garbage.
 """
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,10 +22,11 @@ from typing_extensions import override
 
 from benchbook import formats
 from benchbook.datasets import Dataset
-from benchbook.datasets.books import bookstore_builder
+from benchbook.datasets.books import bookstore_builder, flat
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
+from benchbook.formats.markup import markup_size
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, on_lane
@@ -34,6 +35,9 @@ T = TypeVar("T")
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+
+JAVA: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
+"""What lane ``java`` has, and each one's format."""
 
 _XML_RECORD: Final = b"<record>"
 
@@ -46,7 +50,9 @@ class Parameters(CellParameters):
     """One cell: a case of the paper, the formats and how they share a process, a number of books.
 
     Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
-    ``case`` means nothing. Lane ``java`` has Jackson and JAXB, as the paper; ``binding: each`` makes their mapper and
+    ``case`` means nothing. ``keys: short`` and ``long`` write case 1 as such records, its fields named by a letter or
+    by some thirty. Lane ``java`` has Jackson and JAXB, as the paper, and ``moxy``, which writes JSON by JAXB's
+    binding, as the paper tried first; ``binding: each`` makes their mapper and
     context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM a cell, cold.
     ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition is one of its
     iterations of 1 s, and its value the mean of all round trips in it.
@@ -54,9 +60,10 @@ class Parameters(CellParameters):
 
     lane: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
+    keys: Literal["paper", "short", "long"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
     format: Literal["both", "json", "xml"] = "both"
-    json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
+    json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson", "moxy"] = "orjson"
     xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
     n: Count = 1000
@@ -71,11 +78,15 @@ class Parameters(CellParameters):
             )
         if self.process == "warm" and (self.lane != "java" or self.sink != "memory"):
             raise ValueError("process: warm is for lane: java, and takes sink: memory")
-        java = (self.lane == "java", self.json_codec == "jackson", self.xml_codec == "jaxb")
+        java = (self.lane == "java", self.json_codec in JAVA, self.xml_codec in JAVA)
         if any(java) != all(java):
-            raise ValueError("lane: java takes json_codec: jackson and xml_codec: jaxb, and no other lane does")
+            raise ValueError(
+                "lane: java takes json_codec: jackson or moxy, and xml_codec: jaxb, and no other lane does"
+            )
         if self.lane == "java" and self.dataset_file:
             raise ValueError("lane: java marshals the paper's classes, not own records (dataset_file)")
+        if self.keys != "paper" and (self.lane != "python" or self.case != 1 or self.dataset_file):
+            raise ValueError(f"keys: {self.keys} is for lane: python and case: 1, not for own records (dataset_file)")
         if self.lane != "java" and self.binding != "once":
             raise ValueError("binding: each is for lane: java")
         return self
@@ -97,7 +108,7 @@ def deployment(parameters: Parameters) -> tuple[str, Topology]:
 
 def dataset(parameters: Parameters) -> str:
     """Return the name of the cell's object."""
-    return parameters.named(f"bookstore-{parameters.case}")
+    return parameters.named(f"bookstore-{parameters.case if parameters.keys == 'paper' else parameters.keys}")
 
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
@@ -110,7 +121,8 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     exact = ("cpu_total",) if parameters.lane == "java" else ()
     metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
     times = {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
-    return times | {("marshal", "client", "size")}
+    sizes = ("size",) if parameters.process == "warm" else ("size", "markup_size")
+    return times | {("marshal", "client", metric) for metric in sizes}
 
 
 def run(parameters: Parameters) -> pd.DataFrame:
@@ -120,11 +132,13 @@ def run(parameters: Parameters) -> pd.DataFrame:
     harness fails for the same reason, with `benchbook.lanes.LaneError`.
     """
     own = parameters.own_records()
+    if parameters.keys != "paper":
+        own = flat(parameters.n, parameters.seed, parameters.keys)
     document: Document[Any] = _own_document(own) if own else _paper_document(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
     about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": digest}
     if parameters.lane != "python":
-        return on_lane(parameters, "bookstore", about, data=document.json())[0].frame()
+        return _on_lane(parameters, about, document.json())
     codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
     with Folder("cell") as folder:
         to_file = parameters.sink == "file"
@@ -142,7 +156,27 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 columns: dict[str, Any] = {**about, **arm, "format": trip.codec.format, "codec": trip.codec.name}
                 for operation, readings in measured.items():
                     rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
-    return rows.frame()
+    thing = document.build()
+    return _with_markup(rows.frame(), {codec.format: document.encoder(codec)(thing) for codec in codecs})
+
+
+def _on_lane(parameters: Parameters, about: dict[str, Any], data: bytes) -> pd.DataFrame:
+    """Return the rows of another lane's harness, which leaves each format's last document."""
+    documents: dict[str, bytes] = {}
+
+    def read(folder: Path) -> None:
+        documents.update({file.suffix[1:]: file.read_bytes() for file in folder.glob("last.*")})
+
+    rows, _ = on_lane(parameters, "bookstore", about, data=data, leaves=read)
+    return _with_markup(rows.frame(), documents)
+
+
+def _with_markup(rows: pd.DataFrame, documents: Mapping[str, bytes]) -> pd.DataFrame:
+    """Return the rows and, beside each size of a format's document, how much of that is markup: always the same."""
+    sizes = rows[rows["metric"].eq("size") & rows["format"].isin(documents)]
+    found = {kind: float(markup_size(document, kind)) for kind, document in documents.items()}
+    markup = sizes.assign(metric="markup_size", value=sizes["format"].map(found), source="parsed")
+    return pd.concat([rows, markup], ignore_index=True)
 
 
 @dataclass(frozen=True)

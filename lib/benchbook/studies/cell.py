@@ -1,7 +1,7 @@
 """What every study shares: the parameters all cells have, the rows it makes, here or on another lane, and their way."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import nan
@@ -176,22 +176,32 @@ class Rows:
 
 
 def on_lane(
-    parameters: CellParameters, study: str, columns: Mapping[str, Any], *, data: bytes, **addresses: Any
+    parameters: CellParameters,
+    study: str,
+    columns: Mapping[str, Any],
+    *,
+    data: bytes,
+    leaves: Callable[[Path], None] | None = None,
+    **addresses: Any,
 ) -> tuple[Rows, lanes.Closing]:
     """Run a cell on its lane and return its rows and what closed the answer; raises `benchbook.lanes.LaneError`.
 
     The harness gets all of the cell's parameters, and the `data` that it is to work on in a file of JSON. The
-    `addresses` are the database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``.
+    `addresses` are the database's ``url`` and ``replica_url``, and its processes on this machine, ``pids``. What the
+    harness `leaves` in its folder can be read by whoever is called with it, before it is removed.
     """
     with Folder("cell") as folder:
         file = folder / "data.json"
         file.write_bytes(data)
         asked = parameters.model_dump(mode="json")
         answer, closing = lanes.run(parameters.lane, study, asked, str(folder), data=str(file), **addresses)
+        if leaves:
+            leaves(folder)
     rows = Rows()
+    program = {"driver_version": closing.driver, "runtime": closing.runtime, "heap_limit": closing.heap_limit}
     for repetition in answer:
         for section in repetition.sections:
-            about = {**columns, "driver_version": closing.driver, **section.arm}
+            about = {**columns, **program, **section.arm}
             for value in section.values:
                 rows.add_value(
                     repetition.number,

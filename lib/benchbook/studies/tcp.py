@@ -64,7 +64,8 @@ class Parameters(CellParameters):
     """One cell: the formats' codecs and how they share processes, a number of objects and of their fields, their way.
 
     Lane ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an unmarshaller an
-    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``.
+    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``. Before anything is
+    sent the client takes ``held_mb`` of memory: the machine's state, which the paper's measure of memory depends on.
     """
 
     lane: Literal["python", "java"] = "python"
@@ -77,6 +78,7 @@ class Parameters(CellParameters):
     transport: Transport = "framed"
     connections: int = Field(1, ge=1, le=64)
     encode: Literal["before", "inside"] = "before"
+    held_mb: int = Field(0, ge=0, le=4096)
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -131,6 +133,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     Raises `WrongObjectsError` when the server has not decoded exactly what was sent,
     `benchbook.wire.protocol.WireError` when a conversation breaks, `benchbook.lanes.LaneError` for either elsewhere.
     """
+    held = b"\1" * (parameters.held_mb * 2**20)
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     about: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
     if parameters.lane != "python":
@@ -152,6 +155,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
                 rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
         for sender in senders:
             sender.check()
+    del held
     return _owned(rows.frame(), parameters)
 
 

@@ -31,6 +31,13 @@ public final class Answer {
     }
 
     void close() {
-        contract.print(new JSONObject().put("closed", true).put("repetitions", repetitions).put("driver", driver));
+        String runtime = System.getProperty("java.vm.name") + " " + System.getProperty("java.runtime.version");
+        long heap = Runtime.getRuntime().maxMemory();
+        contract.print(new JSONObject()
+                .put("closed", true)
+                .put("repetitions", repetitions)
+                .put("driver", driver)
+                .put("runtime", runtime)
+                .put("heap_limit", heap));
     }
 }

@@ -6,6 +6,7 @@ import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.ArrayList;
 import java.util.List;
+import java.util.concurrent.Callable;
 import java.util.function.Supplier;
 import org.benchbook.Answer;
 import org.benchbook.Request;
@@ -40,10 +41,11 @@ public final class Bookstores {
         String format = parameters.getString("format");
         boolean each = parameters.getString("binding").equals("each");
         if (!format.equals("json")) {
-            codecs.add(each ? new EachTime("jaxb", () -> new Jaxb(type)) : new Jaxb(type));
+            codecs.add(each ? new EachTime("xml", "jaxb", () -> new Jaxb(type)) : new Jaxb(type));
         }
         if (!format.equals("xml")) {
-            codecs.add(each ? new EachTime("jackson", () -> new Jackson(type)) : new Jackson(type));
+            Callable<Codec> json = parameters.getString("json_codec").equals("moxy") ? () -> new Moxy(type) : () -> new Jackson(type);
+            codecs.add(each ? new EachTime("json", parameters.getString("json_codec"), json) : json.call());
         }
         turns = new Turns<>(codecs, parameters);
     }

@@ -4,17 +4,7 @@ import java.io.File;
 import java.util.concurrent.Callable;
 
 /** A codec whose context or mapper is made inside every call, as code does that keeps none. */
-record EachTime(String library, Callable<Codec> made) implements Codec {
-    @Override
-    public String name() {
-        return library;
-    }
-
-    @Override
-    public String format() {
-        return library.equals("jaxb") ? "xml" : "json";
-    }
-
+record EachTime(String format, String name, Callable<Codec> made) implements Codec {
     @Override
     public String version() {
         try {
