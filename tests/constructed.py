@@ -177,9 +177,10 @@ def on(lane: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
 
     def parameters(text: str) -> str:
         own = json.loads(text) | {"lane": lane}
-        return json.dumps(
-            {key: names.get(value, value) if isinstance(value, str) else value for key, value in own.items()}
-        )
+        return json.dumps({key: theirs(value) if isinstance(value, str) else value for key, value in own.items()})
+
+    def theirs(value: str) -> str:
+        return "+".join(names.get(one, one) for one in value.split("+"))
 
     times = frame["value"].where(frame["unit"] != "ns", frame["value"] * 2)
     return frame.assign(
@@ -188,6 +189,7 @@ def on(lane: str, names: dict[str, str], frame: pd.DataFrame) -> pd.DataFrame:
         cell_id=frame["cell_id"] + lane,
         parameters=frame["parameters"].map(parameters),
         codec=frame["codec"].replace(names),
+        driver=frame["driver"].replace(names),
     )
 
 
