@@ -48,7 +48,7 @@ reference: PROFILE = evening
 reference: setup
 	@rm -rf data/results figures/$(PROFILE)
 	@$(MAKE) --no-print-directory run PROFILE=$(PROFILE)
-	@$(BIN)/python -m benchbook.report.reference $(PROFILE) figures/reference
+	@$(BIN)/python -m benchbook.report.reference $(PROFILE)
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

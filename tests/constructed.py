@@ -31,7 +31,7 @@ Quantity = tuple[str, str, str, float]  # operation, role, metric, mean
 
 
 def observations(
-    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"), blocks: int = 3
+    studies: tuple[str, ...] = ("bookstore", "tcp", "drivers", "crud", "replication"), blocks: int = 5
 ) -> pd.DataFrame:
     """Return rows of some studies, the same on every call."""
     rows = [row for study in studies for cell in CELLS[study]() for row in _rows(study, blocks, *cell)]

@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 from scipy import stats as scipy_stats
 
-from benchbook.evidence import block_means, comparisons, controls, measures
+from benchbook.evidence import arms, block_means, comparisons, controls, measures
 from benchbook.evidence.sides import Measured
 from benchbook.papers.tcp import students
 from benchbook.results import OBSERVATIONS, UNITS, typed
@@ -318,12 +318,11 @@ def test_second_arms_are_controls_and_not_compared():
     rows = pd.concat([first, second])
     assert comparisons(rows)["ratio"].tolist() == pytest.approx(comparisons(first)["ratio"].tolist())
     assert controls(first).empty
-    table = controls(rows)
+    table = arms(rows)
     assert table["factors"].str.contains("n=1000").all()
-    trusted, untrusted = (only(table[table["factors"].str.startswith(f"format={name}")]) for name in ("json", "xml"))
-    assert (trusted["ratio"], untrusted["ratio"]) == pytest.approx((1.0015, 1.2478), abs=1e-3)
-    assert not trusted["untrusted"]
-    assert untrusted["untrusted"]
+    alike, apart = (only(table[table["factors"].str.startswith(f"format={name}")]) for name in ("json", "xml"))
+    assert (alike["ratio"], apart["ratio"]) == pytest.approx((1.0015, 1.2478), abs=1e-3)
+    assert only(controls(rows))["quantities"] == 2
 
 
 def pair(pymongo: list[float], mongoengine: list[float], arm: str = "a", of: str = "a") -> pd.DataFrame:
@@ -354,7 +353,7 @@ def test_identical_arms_that_took_turns_are_compared_within_their_cell_and_are_n
     first = pair([1.0, 2.0, 3.0], [3.0, 8.0, 9.0])
     both = pd.concat([pair([1.0, 2.0, 3.0], [3.0, 8.0, 9.0], arm, of="b") for arm in ("a", "b")])
     both.loc[both["arm"].eq("b") & both["driver"].eq("mongoengine"), "value"] *= 2
-    table = controls(pd.concat([first, both])).set_index("factors")["ratio"]
+    table = arms(pd.concat([first, both])).set_index("factors")["ratio"]
     assert sorted(table) == pytest.approx([1.0, 2.0])
     assert comparisons(pd.concat([first.assign(value=first["value"] * 5), both]))["mean_a"].tolist() == [100 / 3]
 
@@ -367,10 +366,10 @@ def test_identical_arms_under_drift_give_5_percent_false_alarms_and_none_when_co
         for arm in ("a", "b"):
             values = drift * np.exp(generator.normal(0, 0.05, 6))
             rows.append(measured("drivers", INSERT, list(values), driver="pymongo", n=n, arm=arm))
-    table = controls(pd.concat(rows)).query("metric == 'wall_time'")
+    table = arms(pd.concat(rows)).query("metric == 'wall_time'")
     assert len(table) == 400
     assert (table["p"] < 0.05).mean() == pytest.approx(0.05, abs=0.022)
-    assert not table["untrusted"].any()
+    assert not controls(pd.concat(rows))["untrusted"].any()
 
 
 def test_student_reproduces_table_8_and_explains_its_misprint():

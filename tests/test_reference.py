@@ -1,11 +1,17 @@
-"""What the README says came out of the reference run stands in its figures' data, from the profile it names."""
+"""The reference run: the README says what stands in its data, and it is judged where nothing ran."""
 
 import json
 import re
+from pathlib import Path
 
 import pandas as pd
+import pyarrow.parquet as pq
 import pytest
 
+import constructed
+from benchbook import cli, evidence, results
+from benchbook.evidence import reference
+from benchbook.report.reference import campaigns
 from test_project import ROOT
 
 REFERENCE = ROOT / "figures" / "reference"
@@ -41,3 +47,50 @@ def test_the_profile_that_the_readme_names_is_the_one_that_was_drawn():
     named = set(re.findall(r"\[(\w+) profile\]\(figures/reference\)", README))
     drawn = {json.loads(file.read_text())["profile"] for file in REFERENCE.glob("*.json")}
     assert named == drawn
+
+
+@pytest.fixture
+def nothing_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    return tmp_path
+
+
+def claims(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, object]]:
+    assert cli.main(["claims", "--json", *options]) == cli.DONE
+    found: list[dict[str, object]] = json.loads(capsys.readouterr().out)
+    return found
+
+
+def test_the_committed_run_is_judged_on_a_machine_where_nothing_ran(
+    nothing_ran: Path, capsys: pytest.CaptureFixture[str]
+):
+    committed, mine = claims(capsys, "--reference"), claims(capsys, "--profile", "smoke")
+    assert [one["id"] for one in committed] == [one["id"] for one in mine] == [one.id for one in evidence.claims()]
+    assert {tuple(one) for one in [*committed, *mine]} == {tuple(mine[0])}
+    assert any(one["host"] for one in committed)
+    assert not any(one["host"] for one in mine)
+
+
+def test_without_a_committed_run_the_command_says_what_to_do(
+    nothing_ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(reference.paths, "reference", lambda: nothing_ran)
+    assert cli.main(["claims", "--reference"]) == cli.USAGE
+    assert "restore it from git" in capsys.readouterr().err
+
+
+def test_repetitions_and_block_means_are_kept_with_their_campaigns(nothing_ran: Path):
+    days = {0: "2026-11-22T08:00:00Z", 1: "2026-11-22T08:00:00Z", 2: "2026-11-23T09:00:00Z"}
+    rows = constructed.observations(("tcp",), blocks=3)
+    rows["campaign"] = rows["block"].map(days)
+    for (cell_id, block), values in rows.groupby(["cell_id", "block"]):
+        results.write({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
+    stored = evidence.stored_means()
+    reference.write(nothing_ran, {*rows["cell_id"]}, stored)
+    pd.testing.assert_frame_equal(
+        reference.means(nothing_ran)[stored.columns].iloc[: len(stored)], stored, check_dtype=False
+    )
+    kept = pq.read_table(nothing_ran / reference.REPETITIONS)
+    assert kept.schema.remove_metadata() == results.OBSERVATIONS
+    pd.testing.assert_frame_equal(evidence.block_means(kept.to_pandas()), stored, check_dtype=False)
+    assert [(one["start"], one["blocks"]) for one in campaigns(stored)] == [(days[0], [0, 1]), (days[2], [2])]

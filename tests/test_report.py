@@ -199,7 +199,7 @@ def test_trust_names_the_study_whose_arms_differ():
     twin = first.assign(arm="b", cell_id=first["cell_id"] + "b", parameters=parameters)
     slow = twin.assign(value=twin["value"].where(twin["metric"] != "wall_time", twin["value"] * 1.5))
     assert "Untrusted: bookstore" in words.trust(evidence.controls(pd.concat([first, slow])))
-    assert "**Trusted.**" in words.trust(evidence.controls(pd.concat([first, twin])))
+    assert "**None differ.**" in words.trust(evidence.controls(pd.concat([first, twin])))
     assert "No A/A pair ran" in words.trust(evidence.controls(first))
 
 

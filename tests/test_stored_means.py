@@ -188,7 +188,7 @@ def observed(results_folder: Path) -> pd.DataFrame:
 def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: pd.DataFrame):
     means = evidence.stored_means()
     keys = ["study", "comparison", "operation", "role", "metric", "factors", "side_a", "side_b"]
-    for judge in (evidence.comparisons, evidence.controls):
+    for judge in (evidence.comparisons, evidence.arms):
         expected, found = (
             judge(one).drop(columns="settings").sort_values(keys, ignore_index=True) for one in (observed, means)
         )

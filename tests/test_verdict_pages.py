@@ -1,6 +1,8 @@
 """The page of verdicts: what is drawn, counted and told of each claim, and the cards of what does not follow."""
 
+from collections.abc import Mapping
 from math import inf, nan
+from types import MappingProxyType
 
 import lxml.html
 import pandas as pd
@@ -20,7 +22,8 @@ ROW = {
     "claimed": "more", "margin": 1.1, "host": "h", "lane": "python", "verdict": "reproduced",
     "products_judged": 0, "products": 0, "products_missing": "", "judged": 2, "contrasts": 3,
     "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
-    "published_source": "Table II", "blocks": 3, "untrusted": False, "why": "2.00 (1.50 to any more) in 3 blocks",
+    "published_source": "Table II", "look": 2, "blocks": 8, "open": "", "untrusted": False,
+    "why": "2.00 (1.50 to any more) in 8 blocks",
 }  # fmt: skip
 
 IN_PART = {
@@ -34,6 +37,14 @@ def table(*rows: dict[str, object]) -> pd.DataFrame:
     return pd.DataFrame([ROW | {"wording": row.get("verdict", ROW["verdict"])} | row for row in rows])
 
 
+def outcomes(*rows: dict[str, object]) -> pd.DataFrame:
+    return evidence.outcomes(table(*rows))
+
+
+def page(found: pd.DataFrame, absent: pd.DataFrame, waits: Mapping[str, str] = MappingProxyType({})) -> str:
+    return reference.page("quick", found, waits, ["Nothing differs."], absent)
+
+
 @pytest.fixture(scope="module")
 def judged() -> Evidence:
     return Evidence.of(constructed.observations(("bookstore", "tcp")))
@@ -41,14 +52,14 @@ def judged() -> Evidence:
 
 def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(judged):
     for study in ("bookstore", "tcp"):
-        able = judged.verdicts[judged.verdicts["study"] == study]
+        able = judged.outcomes[judged.outcomes["study"] == study]
         able = able[able["verdict"] != verdicts.NOT_TESTABLE]
         mine = exhibits.FIGURES[f"{study}_verdicts"](judged).frame
         assert set(mine["claim"]) == set(able["id"]) != set()
         here = mine[mine["source"] == "here"].set_index("claim")
         assert here["value"].to_dict() == pytest.approx(able.set_index("id")["ratio"].to_dict(), nan_ok=True)
     counts = exhibits.FIGURES["verdicts"](judged)
-    assert counts.frame["value"].sum() == len(evidence.claims()) == judged.verdicts["id"].nunique()
+    assert counts.frame["value"].sum() == len(evidence.claims()) == len(judged.outcomes)
     assert any("not run in this profile: drivers, crud, replication" in note for note in counts.notes)
 
 
@@ -60,15 +71,47 @@ def test_the_sheets_of_a_study_have_each_claim_once():
 
 
 def test_of_several_lanes_the_first_that_could_be_judged_counts():
-    rows = table(
+    first = outcomes(
         {"lane": "java", "verdict": verdicts.NOT_TESTABLE},
         {"lane": "python", "verdict": "contradicted"},
-        {"id": "crud.two", "lane": "java", "verdict": "reproduced"},
+        {"id": "crud.two", "lane": "java", "verdict": "inconclusive"},
         {"id": "crud.two", "lane": "python", "verdict": "contradicted"},
     )
-    first = verdicts.first_judged(rows).set_index("id")
-    assert first["verdict"].to_dict() == {"crud.one": "contradicted", "crud.two": "reproduced"}
-    assert verdicts.tallied(first.reset_index()).loc["crud", "reproduced"] == 1
+    assert first.set_index("id")["verdict"].to_dict() == {"crud.one": "contradicted", "crud.two": "inconclusive"}
+    assert [[other["lane"] for other in others] for others in first["others"]] == [["java"], ["python"]]
+    assert verdicts.tallied(first).loc["crud"].sum() == len(first) == 2
+    details = lxml.html.fragment_fromstring(show.claims(first, table({}).iloc[:0]).data, create_parent="div")
+    assert "python lane on h: contradicted, 2.00" in details.text_content()
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({}, "decided at look 2 of 5 (8 blocks)"),
+        ({"verdict": "inconclusive", "blocks": 20}, "open after 20 of 30 blocks"),
+        ({"verdict": verdicts.NOT_TESTABLE, "open": "n=1000"}, "open: fewer than the 5 blocks of a first look"),
+        ({"verdict": verdicts.NOT_TESTABLE}, ""),
+    ],
+)
+def test_a_result_says_at_which_look_it_was_decided_or_that_it_is_open(row: dict[str, object], said: str):
+    found = outcomes(row)
+    assert found["stage"].tolist() == [said]
+    assert said in page(found, pd.DataFrame())
+    if row.get("verdict") != verdicts.NOT_TESTABLE:
+        assert f"{said}; repeated 95 % interval; python lane" in show.claims(found, table({}).iloc[:0]).data
+
+
+def test_a_claim_that_is_open_says_what_it_waits_for_and_what_the_reference_run_said():
+    found = outcomes({"verdict": "inconclusive"}, {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "no"})
+    waits = {"crud.one": "parked: so", "crud.two": "benchbook run crud --where n=1"}
+    told = outcomes({}, {"id": "crud.two", "verdict": "contradicted"})
+    shown = lxml.html.fragment_fromstring(
+        show.claims(found, table({}).iloc[:0], waits, told).data, create_parent="div"
+    ).text_content()
+    assert all(text in shown for text in waits.values())
+    assert "reference run: reproduced, 2.00 (1.50 to any more), decided at look 2 of 5 (8 blocks)" in shown
+    assert "contradicted, 2.00" in shown
+    assert all(text in page(found, pd.DataFrame(), waits) for text in waits.values())
 
 
 @pytest.mark.parametrize(
@@ -106,17 +149,21 @@ def test_every_verdict_has_its_mark_and_its_meaning():
 
 
 def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others():
-    row = verdicts.DrawnClaim("so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, "2 of 4 products")
+    row = verdicts.DrawnClaim(
+        "so", (1.1, inf), 2.0, 1.5, 3.0, nan, "reproduced in part", False, ("2 of 4 products", "look 1, 5 blocks")
+    )
     figure = verdicts.draw([row], "crud", [], "nothing")
-    assert {"reproduced", "2 of 4 products"} <= {text.get_text() for text in figure.axes[0].texts}
+    assert {"reproduced in part", "2 of 4 products"} <= {text.get_text() for text in figure.axes[0].texts}
+    figure.draw_without_rendering()
+    assert all(text.get_window_extent().x1 <= figure.bbox.x1 for text in figure.axes[0].texts)
     assert "reproduced in part" in {text.get_text() for text in figure.legends[0].get_texts()}
-    rows = table(IN_PART)
+    rows = outcomes(IN_PART)
     document = lxml.html.fragment_fromstring(show.claims(rows, table({}, {})).data, create_parent="div")
     (cell,) = document.find_class("reproduced-in-part")
     assert cell.text_content() == IN_PART["wording"]
     assert document.xpath("//summary")[0].text_content() == f"2 contrasts: 2 reproduced; {IN_PART['products_missing']}"
-    assert f"| {IN_PART['wording']} |" in reference.page("quick", rows, pd.DataFrame())
-    both = table(IN_PART, {"id": "crud.two"})
+    assert f"| {IN_PART['wording']} |" in page(rows, pd.DataFrame())
+    both = outcomes(IN_PART, {"id": "crud.two"})
     assert "**1 reproduced** (" in words.verdicts(both)
     assert "**1 reproduced in part** (" in words.verdicts(both)
     assert words.study_verdicts(both) == "**2 claims**: 1 reproduced, 1 reproduced in part."
@@ -131,7 +178,7 @@ def test_ticks_hold_one_and_keep_apart():
 
 
 def test_a_table_of_claims_escapes_marks_and_folds():
-    rows = table(
+    rows = outcomes(
         {"untrusted": True},
         {"id": "crud.two", "verdict": verdicts.NOT_TESTABLE, "why": "only a stand-in <ran>"},
     )
@@ -155,21 +202,21 @@ def test_a_table_of_claims_escapes_marks_and_folds():
     [(1.5, inf, "[1.50, ∞]"), (1e-9, 1e12, "[< 0.001, > 1,000]"), (0.0, 999.0, "[0, 999]"), (nan, nan, "2.00")],
 )
 def test_ends_far_out_are_not_printed_in_digits(low, high, said):
-    document = lxml.html.fragment_fromstring(show.claims(table({"low": low, "high": high}), table({}).iloc[:0]).data)
-    assert document.xpath("//td[@class='here']")[0].text_content().endswith(said)
+    document = lxml.html.fragment_fromstring(show.claims(outcomes({"low": low, "high": high}), table({}).iloc[:0]).data)
+    assert said in document.xpath("//td[@class='here']")[0].text_content()
 
 
 def test_nothing_judged_is_said_and_not_left_blank():
-    rows = table({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
+    rows = outcomes({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
     assert "None of this paper's claims could be judged" in show.claims(rows, rows).data
     assert words.study_verdicts(rows) == "**1 claims**: 1 not testable here."
 
 
 def test_without_any_result_every_page_stands_and_says_so():
     nothing = Evidence.of(constructed.observations(()))
-    judged = nothing.verdicts
+    judged = nothing.outcomes
     assert set(judged["verdict"]) == {verdicts.NOT_TESTABLE}
-    assert f"**{len(evidence.claims())} claims** that compare; **0 could be judged**" in words.verdicts(judged)
+    assert f"**{len(evidence.claims())} claims** that compare; **0 were decided**" in words.verdicts(judged)
     for name in ("verdicts", "tcp_verdicts", "drivers_verdicts_2"):
         exhibit = exhibits.FIGURES[name](nothing)
         assert exhibit.figure is not None
@@ -179,26 +226,32 @@ def test_without_any_result_every_page_stands_and_says_so():
 
 def test_the_kept_page_has_a_line_a_claim_and_what_did_not_run():
     nothing = dict.fromkeys(("ratio", "low", "high", "published"), nan)
-    rows = table({"says": "A | B"}, nothing | {"lane": "", "verdict": verdicts.NOT_TESTABLE, "why": "only <one> ran"})
+    unable = {"id": "crud.two", "lane": "", "verdict": verdicts.NOT_TESTABLE, "why": "only <one> ran"}
+    rows = outcomes({"says": "A | B"}, nothing | unable)
     absent = pd.DataFrame(
         [["crud", "skipped", 3, "n: 1", "no <server>"]], columns=["Study", "State", "Cells", "Which", "Why"]
     )
-    said = reference.page("quick", rows, absent).splitlines()
-    assert "1 reproduced, 1 not testable here." in said
-    assert "| A / B | python | reproduced | 2.00 (1.50 to …) | 1.90 | 2.00 (1.50 to any more) in 3 blocks |" in said
-    assert "| A takes <longer> than B. |  | not testable here |  |  | only <one> ran |" in said
+    said = page(rows, absent).splitlines()
+    assert "**2 claims**: 1 reproduced, 1 not testable here." in said
+    assert "- Nothing differs." in said
+    when, why = "decided at look 2 of 5 (8 blocks)", "2.00 (1.50 to any more) in 8 blocks"
+    assert f"| A / B | reproduced | {when} | 2.00 (1.50 to …) | 1.90 | python | {why} |" in said
+    assert "| A takes <longer> than B. | not testable here |  |  |  |  | only <one> ran |" in said
     assert said[-3:] == [
         "| Study | State | Cells | Which | Why |",
         "|---|---|--:|---|---|",
         "| crud | skipped | 3 | n: 1 | no <server> |",
     ]
-    assert "## What did not run" not in reference.page("quick", rows, absent.iloc[:0])
+    assert "## What did not run" not in page(rows, absent.iloc[:0])
 
 
 def test_sentences_count_what_the_verdicts_are():
-    rows = table({}, {"id": "crud.two", "verdict": "contradicted", "untrusted": True})
+    rows = outcomes(
+        {}, {"id": "crud.two", "verdict": "contradicted", "untrusted": True}, {"id": "c", "verdict": "inconclusive"}
+    )
     said = words.verdicts(rows)
-    assert "**2 claims** that compare; **2 could be judged**" in said
+    assert "**3 claims** that compare; **2 were decided**" in said
+    assert verdicts.decided_of(rows) == "2 of 3 claims decided here, 1 open"
     assert "**1 reproduced**" in said
     assert "**1 contradicted**" in said
     assert "**Untrusted: crud**" in said

@@ -92,3 +92,8 @@ def servers() -> Path:
 def figures(profile: str) -> Path:
     """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all)."""
     return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / profile
+
+
+def reference() -> Path:
+    """Return the folder of the reference run, which is in git."""
+    return root() / "figures" / "reference"

@@ -113,6 +113,7 @@ def _parser() -> argparse.ArgumentParser:
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
     for name in ("doctor", "plan", "power", "claims"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
+    parts["claims"].add_argument("--reference", action="store_true", help="of the committed run, whatever ran here")
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
     parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)

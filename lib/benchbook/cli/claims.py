@@ -1,40 +1,59 @@
-"""`benchbook claims`: every claim of the papers and its verdict, from a profile's results."""
+"""`benchbook claims`: every claim of the papers and its one result, from a profile's results or the committed run."""
 
 import argparse
 import shutil
 from collections import Counter
+from collections.abc import Mapping
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import cli, grid
+from benchbook import cli, grid, paths
 from benchbook.cli import output
 
 NARROW: Final = 100
 """Columns below which a line does not wrap any narrower."""
-_OF_LANES: Final = ("host", "lane", "verdict", "wording", "products_judged", "products_missing", "why")
+_OF_LANES: Final = ("host", "lane", "verdict", "wording", "stage", "products_judged", "products_missing", "why")
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print every claim with its verdict."""
+    """Print every claim with its result."""
     from benchbook import evidence  # after the parser: it is slow to import
 
-    cells = grid.plan(profile=asked.profile)
     evidence.claims()  # a mistake in their files is told before any result is read
-    output.report_damage()
-    found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
-    rows = _one_a_claim(found.verdicts)
+    rows = _committed() if asked.reference else _measured(asked.profile)
     print(output.as_json(rows) if asked.json else _text(rows))
     return cli.DONE
 
 
-def _one_a_claim(table: pd.DataFrame) -> list[dict[str, Any]]:
-    """Return one row a claim: the verdict of its first lane, those of others under ``lanes``."""
+def _measured(profile: str) -> list[dict[str, Any]]:
+    """Return a row a claim, from a profile's results."""
+    from benchbook import evidence
+    from benchbook.report import ahead
+
+    cells = grid.plan(profile=profile)
+    output.report_damage()
+    found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
+    return _rows(found.outcomes, ahead.waits(profile, cells, found.means, found.outcomes))
+
+
+def _committed() -> list[dict[str, Any]]:
+    """Return the same from the reference run, on a machine where nothing need have run."""
+    from benchbook import evidence
+    from benchbook.evidence import reference
+
+    if (means := reference.means()).empty:
+        raise cli.UsageError(f"--reference: there is no {reference.MEANS} in {paths.reference()}: restore it from git")
+    return _rows(evidence.Evidence.of(means).outcomes, {})
+
+
+def _rows(outcomes: pd.DataFrame, waits: Mapping[str, str]) -> list[dict[str, Any]]:
+    """Return one row a claim, the verdicts of other lanes and hosts under ``lanes``."""
     rows = []
-    for _, group in table.groupby("id", sort=False):
-        first, *others = ({str(name): _plain(value) for name, value in row.items()} for row in group.to_dict("records"))
-        lanes = [{name: row[name] for name in _OF_LANES} for row in others]
-        rows.append({**first, "lanes": lanes})
+    for row in outcomes.to_dict("records"):
+        lanes = [{name: other[name] for name in _OF_LANES} for other in row.pop("others")]
+        first = {str(name): _plain(value) for name, value in row.items()}
+        rows.append({**first, "waits_for": waits.get(row["id"]), "lanes": lanes})
     return rows
 
 
@@ -53,9 +72,10 @@ def _text(rows: list[dict[str, Any]]) -> str:
         {
             "claim": row["id"],
             "verdict": row["wording"] + (" (untrusted run)" if row["untrusted"] else ""),
+            "when": row["stage"],
             "ratio": _ratio(row),
             "published": "" if row["published"] is None else figures(row["published"]),
-            "why": row["why"],
+            "why": "; ".join(filter(None, (row["waits_for"], row["why"]))),
         }
         for row in rows
     ]

@@ -8,9 +8,11 @@ import pandas as pd
 
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
-from benchbook.evidence.comparisons import comparisons, controls, untrusted
+from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
+from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
+from benchbook.evidence.outcomes import outcomes
 from benchbook.evidence.published import number, published
 from benchbook.evidence.verdicts import verdicts
 
@@ -20,6 +22,7 @@ __all__ = [
     "Derived",
     "Evidence",
     "Sentence",
+    "arms",
     "block_means",
     "claims",
     "comparisons",
@@ -28,6 +31,7 @@ __all__ = [
     "judged",
     "measures",
     "number",
+    "outcomes",
     "published",
     "sentences",
     "stored_means",
@@ -65,7 +69,7 @@ class Evidence:
 
     @cached_property
     def controls(self) -> pd.DataFrame:
-        """Every pair of identical arms, as `benchbook.evidence.controls` returns them."""
+        """What each study's identical arms came to, as `benchbook.evidence.controls` returns it."""
         return controls(self.means)
 
     @cached_property
@@ -82,3 +86,8 @@ class Evidence:
     def verdicts(self) -> pd.DataFrame:
         """Every claim with its verdict, as `benchbook.evidence.verdicts` returns them."""
         return verdicts(self.contrasts)
+
+    @cached_property
+    def outcomes(self) -> pd.DataFrame:
+        """Every claim with its one result, as `benchbook.evidence.outcomes` returns them."""
+        return outcomes(self.verdicts)

@@ -1,4 +1,4 @@
-"""Every comparison of the papers tested soundly, and the arms that must not differ; what came out in a sentence."""
+"""Every comparison of the papers tested soundly, and what came out in a sentence."""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -38,7 +38,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     The unit of analysis is the block's mean. Sides are compared in the blocks that hold both, paired by block
     (Student's test of the differences), or by campaign where campaigns differ by more than their blocks do. Times and
     sizes are compared as ratios, on the logarithms; what can be negative (memory that was freed) as differences. The
-    second arms of A/A pairs are left to `controls`.
+    second arms of A/A pairs are left to `benchbook.evidence.controls`.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     """
     if every is None:
         every = (one for study in SLUGS for one in claim_files.comparisons(study))
-    return _tested(every, measures(first_arms(observations)), "study")
+    return compared(every, measures(first_arms(observations)))
 
 
 def first_arms(rows: pd.DataFrame) -> pd.DataFrame:
@@ -70,72 +70,13 @@ def first_arms(rows: pd.DataFrame) -> pd.DataFrame:
     return rows[rows["arm"].fillna("a").eq("a") & ~rows["parameters"].isin(second)]
 
 
-def controls(observations: pd.DataFrame) -> pd.DataFrame:
-    """Return the comparison of every pair of identical arms, b against a.
-
-    Parameters
-    ----------
-    observations
-        As for `comparisons`.
-
-    Returns
-    -------
-    pandas.DataFrame
-        As `comparisons`, but ``p_holm`` is corrected over the whole run, all studies of a host; and ``untrusted``: True
-        when then the arms still differ (their interval, so corrected, excludes 1). The machine or the harness made a
-        difference where there is none, and the study's other differences are in doubt.
-    """
-    if (both := _with_both_arms(observations)).empty:
-        return pd.DataFrame(columns=[*COLUMNS, "untrusted"])
-    table = _tested(map(_arms, SLUGS), measures(both), "host")
-    alike = np.isclose(table["ratio"].astype(float), 1, rtol=1e-9) | table["difference"].eq(0)  # no ratio of two zeros
-    exact = table["reason"].eq(CONSTANT) & ~alike
-    return table.assign(untrusted=(table["p_holm"] < ALPHA) | exact)
-
-
-def untrusted(controls: pd.DataFrame) -> frozenset[tuple[str, str]]:
-    """Return the studies and hosts of which identical arms differ, Holm-corrected over all the host's A/A pairs."""
-    doubted = controls[controls["untrusted"].astype(bool)]
-    return frozenset(zip(doubted["study"], doubted["host"], strict=True))
-
-
-def _arms(study: str) -> Comparison:
-    """Return the comparison of a study's identical arms, of every quantity that the study compares."""
-    every = claim_files.comparisons(study)
-    quantities = tuple(quantity for one in every for quantity in one.quantities)
-    shown = tuple(dict.fromkeys(name for one in every for name in (one.by, *one.shown)))
-    return Comparison(
-        study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
-        labels={"b": "arm b", "a": "arm a"}, published=False,
-    )  # fmt: skip
-
-
-def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of cells that have a second arm: a few of all.
-
-    Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
-    """
-    if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
-        return rows[:0]
-    cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}
-    seconds = set(rows.loc[second, "parameters"].dropna().unique())
-    whole = seconds & set(rows.loc[~second, "parameters"].dropna().unique())
-    halves = {cells[text] for text in seconds - whole}
-    return rows[rows["parameters"].isin([text for text, cell in cells.items() if text in whole or cell in halves])]
-
-
-def _but_arm(parameters: str) -> str:
-    """Return a cell's parameters without its arm."""
-    return json.dumps({name: value for name, value in json.loads(parameters).items() if name != "arm"})
-
-
-def _tested(every: Iterable[Comparison], means: pd.DataFrame, family: str) -> pd.DataFrame:
-    """Return all rows of some comparisons, corrected over each `family` and in words."""
+def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
+    """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(ended(means))
-    tested = ((one, measured[one.study]) for one in every if one.study in measured)
-    rows = [_row(pair) for one, found in tested for pair in pairs(one, found)]
+    ran = ((one, measured[one.study]) for one in every if one.study in measured)
+    rows = [_row(pair) for one, found in ran for pair in pairs(one, found)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
-    families = table.groupby(family)["p"]
+    families = table.groupby("study")["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
     corrected = zip(rows, table["p_holm"], families.transform("count"), strict=True)
     table["words"] = [sentence({**row, "p_holm": p_holm, "tests": tests}) for row, p_holm, tests in corrected]

@@ -21,8 +21,9 @@ from benchbook.evidence.claims import (
     label,
     published_ratio,
 )
-from benchbook.evidence.comparisons import controls as identical_arms
-from benchbook.evidence.comparisons import figures, first_arms, untrusted
+from benchbook.evidence.comparisons import figures, first_arms
+from benchbook.evidence.controls import controls as identical_arms
+from benchbook.evidence.controls import untrusted
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.means import ended

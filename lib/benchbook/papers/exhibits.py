@@ -14,7 +14,7 @@ from benchbook.plots.provenance import provenance
 from benchbook.studies import SLUGS
 
 _PAPERS: Final = {study: load(study, "figures") for study in SLUGS}
-_SHARED: Final = ("published", "comparisons", "verdicts", "untrusted")
+_SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
 
 

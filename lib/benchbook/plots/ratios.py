@@ -185,34 +185,36 @@ def _ordered(rows: list[str]) -> list[str]:
 
 @dataclass(frozen=True)
 class Headline:
-    """One comparison that says what a paper is about, as the table of comparisons names it, and how it is called."""
+    """One claim that says what a paper is about, and how its ratio is called."""
 
     label: str
-    operation: str
-    metric: str
-    role: str = "client"
-    comparison: str = "XML against JSON"
-    sides: tuple[str, str] | None = None  # those of every pair when None
-    where: Mapping[str, Any] = field(default_factory=dict)  # settings that it must have
+    claim: str  # its id
+    levels: tuple[str, ...] = ()  # which of its contrasts, as ``case=1``; all when empty
 
 
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
-    """Draw each study's headlines on one sheet; the published ratios come with the comparisons."""
+    """Draw each study's headlines on one sheet: what their claims are judged by, on the lane that counts."""
     points = joined(*(_headline(evidence, study, one) for study, some in headlines.items() for one in some))
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
-    notes = ["each at the largest n that ran; right of 1: the first named is larger or slower"]
+    notes = [
+        "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
+        "repeated 95 % intervals; right of 1: the first named is larger or slower",
+    ]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     rows = list(dict.fromkeys(points["level"]))
     return ratio_dots(points, title="Five studies: published and here", rows=rows, notes=notes)
 
 
 def _headline(evidence: Evidence, study: str, headline: Headline) -> pd.DataFrame:
-    quantity = {"operation": headline.operation, "metric": headline.metric, "role": headline.role}
-    fits = where(evidence.comparisons, study=study, comparison=headline.comparison, **quantity)
-    wanted = {"lane": "python", **headline.where}
-    for row in each(fits[fits["ratio"].notna()].sort_values("n", ascending=False, kind="stable")):
-        alike = wanted.items() <= ({"lane": "python"} | row.settings).items()
-        if alike and headline.sides in (None, (row.side_a, row.side_b)):
-            level = f"{study}: {headline.label}, {METRICS[headline.metric]} (n = {int(row.n):,})"
-            return points_of(row, level)
-    return joined()
+    (outcome,) = each(where(evidence.outcomes, id=headline.claim))
+    found = where(evidence.contrasts, id=headline.claim, lane=outcome.lane, host=outcome.host)
+    rows = [row for row in each(found[found["ratio"].notna()]) if set(headline.levels) <= set(row.contrast.split(", "))]
+    if not rows:
+        return joined()
+    row = rows[-1]
+    shown = ", ".join(part for part in row.contrast.split(", ") if part and part not in headline.levels)
+    about = ", ".join(filter(None, (shown, names.STACKS[row.lane])))
+    flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
+    level = f"{study}: {headline.label} ({about})"
+    empty = dict.fromkeys(("panel", "series", "caveat"), "")
+    return framed(beside(row, row.published, row.blocks), unit="ratio", level=level, **empty, **flags)

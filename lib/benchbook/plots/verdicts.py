@@ -16,7 +16,7 @@ from matplotlib.transforms import blended_transform_factory
 
 from benchbook.evidence import Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
-from benchbook.evidence.judge import IN_PART, NOT_TESTABLE
+from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
@@ -46,16 +46,10 @@ _GAP_INCHES: Final = 0.085
 _BAR_INCHES: Final = 0.3
 _CHARACTERS: Final = 62
 _AXIS_INCHES: Final = 0.42
-_PLOT: Final = (0.47, 0.325)  # left end and width of the axes, of the sheet's width
-_PUBLISHED: Final = 0.852
-_VERDICT: Final = 0.866
+_PLOT: Final = (0.47, 0.3)  # left end and width of the axes, of the sheet's width
+_PUBLISHED: Final = 0.822
+_VERDICT: Final = 0.836
 _WIDEST: Final = 300.0
-
-
-def first_judged(table: pd.DataFrame) -> pd.DataFrame:
-    """Keep one row a claim: of several lanes and hosts the first that could be judged, the paper's own lane before."""
-    able = table.assign(_able=table["verdict"] != NOT_TESTABLE).sort_values("_able", ascending=False, kind="stable")
-    return able.drop_duplicates("id").sort_index().drop(columns="_able")
 
 
 def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
@@ -66,14 +60,14 @@ def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
 
 def claims_sheet(evidence: Evidence, *, study: str, part: int, parts: int) -> Exhibit:
     """Draw one part of a paper's claims, a row each, that have a verdict here."""
-    table = first_judged(where(evidence.verdicts, study=study))
+    table = where(evidence.outcomes, study=study)
     size = -(-len(table) // parts)
     table = table.iloc[part * size : (part + 1) * size]
     able = table[table["verdict"] != NOT_TESTABLE]
     than = {claim.id: getattr(claim, "than", 1.0) for claim in claims(study)}
     rows = [_drawn(row, several=able["lane"].nunique() > 1, than=than[row.id]) for row in each(able)]
     of_parts = f" (sheet {part + 1} of {parts})" if parts > 1 else ""
-    title = f"{study}: {len(able)} of {len(table)} claims judged{of_parts}"
+    title = f"{study}: {decided_of(table)}{of_parts}"
     ran = study in set(evidence.means["study"])
     nothing = f"{study}: nothing ran that could judge these claims" if ran else "not run in this profile"
     notes = _notes(able, nothing)
@@ -84,12 +78,12 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
     if able.empty:
         return [nothing]
     notes = [
-        "ratio of the blocks' geometric means, first named over second, with its 95 % interval, wider for the number "
-        "of contrasts where one of them contradicts or most of them suffice",
+        "ratio of the blocks' geometric means, first named over second, with its repeated 95 % interval, which holds "
+        "at all looks together, and wider for the number of contrasts where one contradicts or most suffice",
         "of several contrasts the one that decided; of a ranking the smallest lead, of a bound the value here over it",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
-    if (able["wording"] != able["verdict"]).any():
+    if any(map(_of_products, each(able))):
         notes.append("2 of 6 products: judged among those that ran; the table of claims names the others")
     notes += ["no mark: only a difference could be had, or no interval"] if able["ratio"].isna().any() else []
     return notes + ([f"{UNTRUSTED.strip()} identical arms differed here: untrusted"] if able["untrusted"].any() else [])
@@ -117,7 +111,7 @@ class DrawnClaim:
     published: float
     verdict: str  # one of `LOOKS`
     untrusted: bool  # whether identical arms of the study differed
-    among: str = ""  # of how many products, where some are missing
+    beneath: tuple[str, ...] = ()  # what stands under the verdict: of how many products it is, and the look
 
     @property
     def lines(self) -> list[str]:
@@ -127,16 +121,22 @@ class DrawnClaim:
     @property
     def height(self) -> float:
         """Inches."""
-        return _GAP_INCHES + _LINE_INCHES * max(len(self.lines), 2 if self.among else 1)
+        return _GAP_INCHES + _LINE_INCHES * max(len(self.lines), 1 + len(self.beneath))
 
 
 def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
     about = [*([row.contrast] if row.contrasts > 1 and row.contrast else []), *([row.lane] if several else [])]
     says = str(row.says).rstrip(".") + (f" ({', '.join(about)})" if about else "")
     claimed = open_ended(row.claimed, row.margin, than)
-    among = "" if row.wording == row.verdict else f"{row.products_judged} of {row.products} products"
+    at = f"look {row.look}, {row.blocks} blocks" if row.verdict in DECIDED else f"after {row.blocks} blocks"
+    beneath = tuple(filter(None, (_of_products(row), at)))
     numbers = (row.ratio, row.low, row.high, row.published)
-    return DrawnClaim(says, claimed, *numbers, row.verdict, bool(row.untrusted), among)
+    return DrawnClaim(says, claimed, *numbers, row.verdict, bool(row.untrusted), beneath)
+
+
+def _of_products(row: Any) -> str:
+    """Return of how many products a verdict is, where some are missing."""
+    return f"{row.products_judged} of {row.products} products" if row.products_judged < row.products else ""
 
 
 def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: str) -> Figure:
@@ -188,10 +188,12 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
     if isfinite(row.published):
         axes.text(_PUBLISHED, middle, digits(row.published), ha="right", color=style.FAINT, **written)
         _point(axes, row.published, middle, ends, style.Look(style.INK, "o"), filled=False)
-    said = row.verdict.removesuffix(" in part")
-    apart, doubt = _LINE_INCHES / 2 if row.among else 0.0, UNTRUSTED if row.untrusted else ""
-    axes.text(_VERDICT, middle - apart, said + doubt, color=LOOKS[said].colour, fontweight="bold", **written)
-    axes.text(_VERDICT, middle + apart, row.among, color=style.FAINT, **written)
+    first = middle - _LINE_INCHES / 2 * len(row.beneath)
+    said = row.verdict + (UNTRUSTED if row.untrusted else "")
+    ink = LOOKS["reproduced"].colour if row.verdict == IN_PART else look.colour  # sky blue is no ink
+    axes.text(_VERDICT, first, said, color=ink, fontweight="bold", **written)
+    for line, text in enumerate(row.beneath, 1):
+        axes.text(_VERDICT, first + _LINE_INCHES * line, text, color=style.FAINT, **written)
     if row.low == row.low:
         low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
         axes.plot([low, high], [middle, middle], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
@@ -257,9 +259,8 @@ def open_ended(claimed: str, margin: float, than: float = 1.0) -> tuple[float, f
 
 def counts(evidence: Evidence) -> Exhibit:
     """Draw how many claims of each paper came out how."""
-    table = first_judged(evidence.verdicts)
-    tally = tallied(table)
-    title = f"{int((table['verdict'] != NOT_TESTABLE).sum())} of {len(table)} claims judged here"
+    tally = tallied(evidence.outcomes)
+    title = decided_of(evidence.outcomes)
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
     notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
@@ -267,6 +268,13 @@ def counts(evidence: Evidence) -> Exhibit:
     bars = ({"level": study, "series": name, "value": count} for study, name, count in counted)
     points = framed(bars, source="here", unit="claims")
     return Exhibit(title, points, tuple(notes), _bars(tally, title, notes))
+
+
+def decided_of(outcomes: pd.DataFrame) -> str:
+    """Return how many of some claims were decided here, and how many are open."""
+    decided = int(outcomes["verdict"].isin(DECIDED).sum())
+    still = int((~outcomes["verdict"].isin([*DECIDED, NOT_TESTABLE])).sum())
+    return f"{decided} of {len(outcomes)} claims decided here, {still} open"
 
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:

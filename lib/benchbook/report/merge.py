@@ -10,10 +10,11 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, results, studies
-from benchbook.evidence import Evidence, stored_means
+from benchbook.evidence import Evidence, reference, stored_means
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, span
+from benchbook.report import ahead
 
 TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
 
@@ -38,6 +39,16 @@ class Merged:
     def evidence(self) -> Evidence:
         """What follows from the means: figures, tables and sentences are all made of this one object."""
         return Evidence.of(self.means)
+
+    @cached_property
+    def waits(self) -> dict[str, str]:
+        """What each claim waits for that is not decided, as `benchbook.report.ahead.waits` says it."""
+        return ahead.waits(self.profile, self.cells, self.means, self.evidence.outcomes)
+
+    @cached_property
+    def reference(self) -> pd.DataFrame:
+        """What the committed reference run says of each claim, by the same rules: rows of `Evidence.outcomes`."""
+        return Evidence.of(reference.means()).outcomes
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
@@ -82,6 +93,14 @@ def ran(merged: Merged) -> pd.DataFrame:
         for study in studies.SLUGS
     ]
     return pd.DataFrame(rows)
+
+
+def disturbed(merged: Merged) -> pd.DataFrame:
+    """Return how many processors others used beside each finished cell, and whether that disturbed it: a row a cell."""
+    return merged.query(
+        "SELECT study, cell_id, block, any_value(foreign_load) AS load, "
+        "coalesce(bool_or(disturbed), false) AS disturbed FROM observations GROUP BY ALL ORDER BY ALL"
+    )
 
 
 def unfinished(merged: Merged) -> pd.DataFrame:

@@ -1,58 +1,87 @@
-"""Keep a profile's figures, block means and verdicts where a visitor sees them before running anything.
+"""Keep what a profile's results give where a visitor sees it before running anything: the reference run.
 
-``python -m benchbook.report.reference PROFILE FOLDER`` builds the report and copies into the folder every figure (PNG),
-its data (CSV) and its provenance (JSON); the block means that all of them were drawn from, as one Parquet file; and the
-verdicts as a page of Markdown, with what did not run and why.
+``python -m benchbook.report.reference PROFILE`` builds the report and replaces ``figures/reference`` by every figure
+(PNG), its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn from, as
+Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called after
+each campaign: results keep the blocks of all campaigns together.
 """
 
 import argparse
+import json
 import shutil
 import sys
-from pathlib import Path
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import report
+from benchbook import paths, report
+from benchbook.evidence import reference
 from benchbook.evidence.comparisons import figures as ratio_in_words
 from benchbook.plots.points import each
-from benchbook.report import merge
+from benchbook.plots.provenance import provenance
+from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
+from benchbook.report.merge import Merged
 from benchbook.report.show import TEMPLATES
 
-MEANS: Final = "block_means.parquet"
 PAGE: Final = "verdicts.md"
+ABOUT: Final = "reference.json"
 _KINDS: Final = ("*.png", "*.csv", "*.json")
 
 
-def keep(profile: str, folder: Path) -> None:
-    """Replace the folder by what a profile's results give today."""
-    drawn = report.build(profile).parent
+def keep(profile: str) -> None:
+    """Replace the reference run by what a profile's results give today."""
+    drawn, folder = report.build(profile).parent, paths.reference()
+    merged = merge.merge(profile)
+    text = page(profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged))
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in sorted(path for kind in _KINDS for path in drawn.glob(kind) if path.name != STAMP):
         shutil.copyfile(file, folder / file.name)
-    merged = merge.merge(profile)
-    merged.means.to_parquet(folder / MEANS, compression="zstd", index=False)
-    text = page(profile, merged.evidence.verdicts, merge.unfinished(merged))
+    reference.write(folder, (cell.key for cell in merged.cells), merged.means)
+    about = provenance(merged.means, profile) | {"campaigns": campaigns(merged.means)}
+    (folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / PAGE).write_text(text, encoding="utf-8")
 
 
-def page(profile: str, verdicts: pd.DataFrame, unfinished: pd.DataFrame) -> str:
-    """Return a profile's verdicts as Markdown, a table a study, and what did not run."""
+def campaigns(means: pd.DataFrame) -> list[dict[str, Any]]:
+    """Return each campaign's start, host, blocks and number of cells."""
+    groups = means.groupby(["campaign", "host"], sort=True)
+    return [
+        {"start": start, "host": host, "blocks": sorted({int(one) for one in rows["block"]})}
+        | {"cells": int(rows.groupby(["cell_id", "block"]).ngroups)}
+        for (start, host), rows in groups
+    ]
+
+
+def page(
+    profile: str, outcomes: pd.DataFrame, waits: Mapping[str, str], trusted: Sequence[str], unfinished: pd.DataFrame
+) -> str:
+    """Return a profile's results as Markdown: a table a study, what vouches for the machine, and what did not run."""
     studies = [
-        (study, group["verdict"].value_counts().to_dict(), list(map(_row, each(group))))
-        for study, group in verdicts.groupby("study", sort=False)
+        (study, words.study_verdicts(group), [_row(row, waits) for row in each(group)])
+        for study, group in outcomes.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
-    template = TEMPLATES.get_template("verdicts.md.j2")
-    return template.render(profile=profile, means=MEANS, studies=studies, absent=absent) + "\n"
+    about = {"profile": profile, "means": reference.MEANS, "repetitions": reference.REPETITIONS}
+    said = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
+    return TEMPLATES.get_template("verdicts.md.j2").render(about | said) + "\n"
 
 
-def _row(row: Any) -> list[str]:
+def _trusted(merged: Merged) -> list[str]:
+    """Return what the machine did beside the work, and what came of each study's identical arms."""
+    found = merged.evidence.controls
+    said = [words.trust(found), words.disturbances(merge.disturbed(merged))]
+    return [*said, *(f"{row.study}: {row.words}" for row in each(found))]
+
+
+def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
     here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
     here += f" ({low} to {high or '…'})" if here and low else ""
-    return [row.says, row.lane or "", row.wording, here, _number(row.published), row.why]
+    others = [f"{other['lane']} lane: {words.result(other)}" for other in row.others]
+    why = "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
+    return [row.says, row.wording, row.stage, here, _number(row.published), row.lane or "", why]
 
 
 def _number(value: float) -> str:
@@ -62,7 +91,5 @@ def _number(value: float) -> str:
 if __name__ == "__main__":
     parser = argparse.ArgumentParser(prog="python -m benchbook.report.reference")
     parser.add_argument("profile")
-    parser.add_argument("folder", type=Path)
-    asked = parser.parse_args()
-    keep(asked.profile, asked.folder)
-    sys.stdout.write(f"{asked.folder}\n")
+    keep(parser.parse_args().profile)
+    sys.stdout.write(f"{paths.reference()}\n")

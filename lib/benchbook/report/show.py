@@ -6,6 +6,7 @@ import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 import pandas as pd
@@ -55,11 +56,12 @@ def study(
     own_tests, also
         What this paper alone has: shown with its own numbers, and below the tests.
     """
-    verdicts, found = (
-        table[table["study"] == slug] for table in (merged.evidence.verdicts, merged.evidence.comparisons)
+    outcomes, found = (
+        table[table["study"] == slug] for table in (merged.evidence.outcomes, merged.evidence.comparisons)
     )
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
-    output(f"### Claims of {slug}", words.study_verdicts(verdicts), claims(verdicts, merged.evidence.contrasts))
+    shown = claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference)
+    output(f"### Claims of {slug}", words.study_verdicts(outcomes), shown)
     output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
     output(*own_tests, findings(follow), checks(checked))
     output(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
@@ -198,28 +200,45 @@ def students(tests: pd.DataFrame) -> HTML:
     return _html("students", rows=list(each(tests)))
 
 
-def claims(verdicts: pd.DataFrame, contrasts: pd.DataFrame) -> HTML:
-    """Show the claims that could be judged, two lines each, and below those that could not, with the reason.
+def claims(
+    outcomes: pd.DataFrame,
+    contrasts: pd.DataFrame,
+    waits: Mapping[str, str] = MappingProxyType({}),
+    reference: pd.DataFrame | None = None,
+) -> HTML:
+    """Show the claims that could be judged, a result each, and below those that could not, with the reason.
 
     Parameters
     ----------
-    verdicts
-        Rows of `benchbook.evidence.verdicts`, of one study.
+    outcomes
+        Rows of `benchbook.evidence.outcomes`, of one study.
     contrasts
         As `benchbook.evidence.judged` returns them.
+    waits
+        What each claim waits for that is not decided, by its id.
+    reference
+        The outcomes of the reference run; None: they are not shown.
     """
-    able, rest = (verdicts[(verdicts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
+    able, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     apart = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
-    several = able["id"].duplicated().any()
-    judged = [(row, f"{row.where}; {row.lane} lane" if several else row.where, *_why(row, apart)) for row in each(able)]
-    return _html("claims", judged=judged, rest=list(each(rest)), untrusted=UNTRUSTED)
+    told = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
+    judged = [(row, _stage(row), *_why(row, apart)) for row in each(able)]
+    about = {"waits": waits, "told": told, "untrusted": UNTRUSTED}
+    return _html("claims", judged=judged, rest=list(each(rest)), **about)
+
+
+def _stage(row: Any) -> str:
+    """Return when it was decided, by which interval, and on which lane."""
+    confidence = "; repeated 95 % interval" if row.low == row.low else ""
+    return f"{row.stage}{confidence}; {row.lane} lane"
 
 
 def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
-    """Return the reason; of several contrasts how many came out how, and each of them."""
+    """Return the reason, and behind it each of several contrasts, and what the other lanes and hosts found."""
     mine = apart.get((row.id, row.host, row.lane))
+    others = [f"{other['lane']} lane on {other['host']}: {words.result(other)}" for other in row.others]
     if mine is None or len(mine) < 2:
-        return row.why, []
+        return row.why, others
     able, rest = (mine[(mine["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
     counted = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
@@ -229,7 +248,26 @@ def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     return counted, [
         *(f"{one.contrast}: {one.verdict}, {one.why}" for one in each(able)),
         *(f"{why}: {where}" for why, where in absent.items()),
+        *others,
     ]
+
+
+def controls(table: pd.DataFrame) -> Shown:
+    """Show `benchbook.evidence.controls`: the test of each study's identical arms, and how much they could hide."""
+    shown = pd.DataFrame({
+        "Study": table["study"],
+        "Kind": table["kind"],
+        "Quantities": table["quantities"],
+        "Blocks": table["blocks"],
+        "Arm b over arm a": [
+            number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
+            for row in each(table)
+        ],
+        "Smallest margin": table["margin"],
+        "Bias that would be found": [end(value) for value in table["detectable"]],
+        "Identical arms": table["state"],
+    })  # fmt: skip
+    return frame(shown, otherwise="No pair to show.")
 
 
 def findings(found: Sequence[recomputed.Finding]) -> HTML:

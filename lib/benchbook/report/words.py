@@ -2,22 +2,24 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.compliance import untested
-from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
+from benchbook.evidence.controls import ALIKE, DIFFER, OPEN
+from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.provenance import environments
 from benchbook.plots.tables import number
-from benchbook.plots.verdicts import first_judged
 from benchbook.report.merge import Merged, ran
+from benchbook.stats.sequential import LOOKS
 
 MEANINGS = {
     "reproduced": "here as claimed, and where a size was printed, of that size",
-    "reproduced in part": "as claimed among the products that ran here, and others are missing",
-    "direction only": "the same way, of another size",
+    "reproduced in part": "as claimed in most contrasts and the other way in none, or among the products that ran here",
+    "direction only": "the same way, of another size or one that is still open",
     "equivalent": "no difference that matters",
     "contradicted": "the other way",
     "inconclusive": "the interval leaves it open",
@@ -88,15 +90,31 @@ def trust(controls: pd.DataFrame) -> str:
     """Return whether identical arms came out alike."""
     if controls.empty:
         return "No A/A pair ran in this profile: nothing vouches for the machine's steadiness."
-    bad = controls[controls["untrusted"].astype(bool)]
-    where = ", ".join(f"{study} ({tests} quantities)" for study, tests in controls.groupby("study").size().items())
+    counts = controls["state"].value_counts()
+    tested = {name: int(counts.get(name, 0)) for name in (ALIKE, OPEN, DIFFER)}
+    if not any(tested.values()):
+        few = f"in {controls['blocks'].max()} blocks, and the first look takes {LOOKS[0]}"
+        return f"Identical arms ran {few}: nothing vouches for the machine's steadiness yet."
+    listed = ", ".join(f"{count} {name}" for name, count in tested.items())
+    said = f"Identical arms were compared as if they differed, by study and kind of quantity: {listed}. "
+    bad = controls[controls["untrusted"]]
     if bad.empty:
-        return f"Identical arms were compared as if they differed, in {where}: no quantity differs. **Trusted.**"
+        return f"{said}**None differ.** What they could hide is the bias that each would have found."
     names = ", ".join(sorted(set(bad["study"])))
-    return (
-        f"Identical arms were compared, in {where}: {len(bad)} quantities differ where nothing should. "
-        f"**Untrusted: {names}**; doubt the differences found there."
-    )
+    return f"{said}**Untrusted: {names}**, where they differ and nothing should; doubt the differences found there."
+
+
+def disturbances(disturbed: pd.DataFrame) -> str:
+    """Return how many cells ran while others used the machine; of `benchbook.report.merge.disturbed`."""
+    known = disturbed[disturbed["load"].notna()]
+    if known.empty:
+        return "What other processes used meanwhile was not measured."
+    marked = int(known["disturbed"].sum())
+    said = f"Other processes used {known['load'].median():.2f} processors beside a cell in the median, "
+    said += f"{known['load'].max():.2f} at most. "
+    if not marked:
+        return said + f"None of {len(known)} cells was disturbed."
+    return said + f"**{marked} of {len(known)} cells were disturbed**: no block mean holds them once they ran again."
 
 
 def durability(merged: Merged) -> str:
@@ -111,26 +129,36 @@ def durability(merged: Merged) -> str:
 
 
 def verdicts(table: pd.DataFrame) -> str:
-    """Return how many claims could be judged and what came out, in a few sentences."""
-    first = first_judged(table)
-    counts = first["verdict"].value_counts()
-    able = int(counts.drop(NOT_TESTABLE, errors="ignore").sum())
-    said = f"The five papers make **{len(first)} claims** that compare; **{able} could be judged** by what ran here."
-    if able:
+    """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
+    counts = table["verdict"].value_counts()
+    decided = int(table["verdict"].isin(DECIDED).sum())
+    said = f"The five papers make **{len(table)} claims** that compare; **{decided} were decided** by what ran here."
+    if set(counts.index) - {NOT_TESTABLE}:
         listed = [f"**{counts[name]} {name}** ({meaning})" for name, meaning in MEANINGS.items() if name in counts]
         said += f" Of these: {', '.join(listed)}."
     if rest := int(counts.get(NOT_TESTABLE, 0)):
         said += f" {rest} are not testable here; each study's table says why."
-    if doubted := sorted(set(first.loc[first["untrusted"].astype(bool), "study"])):
+    if doubted := sorted(set(table.loc[table["untrusted"].astype(bool), "study"])):
         said += f" **Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †."
     return said
 
 
+def result(row: Any) -> str:
+    """Return one row's result in a line: verdict, ratio and interval, and when it was decided."""
+    one = row if isinstance(row, Mapping) else row._asdict()
+    parts = [one["wording"], one["stage"]]
+    if one["ratio"] == one["ratio"]:
+        high = "any more" if one["high"] == float("inf") else number(one["high"])
+        ends = f" ({number(one['low'])} to {high})" if one["low"] == one["low"] else ""
+        parts.insert(1, number(one["ratio"]) + ends)
+    return ", ".join(filter(None, parts))
+
+
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
-    counts = first_judged(table)["verdict"].value_counts()
+    counts = table["verdict"].value_counts()
     listed = ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
-    return f"**{table['id'].nunique()} claims**: {listed}."
+    return f"**{len(table)} claims**: {listed}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:

@@ -1,0 +1,252 @@
+"""Identical arms (A/A): what a machine and its harness make differ where nothing does, and how much they could hide."""
+
+import json
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+import pandas as pd
+
+from benchbook import stats
+from benchbook.evidence import claim_files
+from benchbook.evidence.claims import Comparison, Untestable
+from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, figures, pairs
+from benchbook.evidence.effects import effect, paired
+from benchbook.evidence.judge import ALPHA
+from benchbook.evidence.means import ended, measures
+from benchbook.evidence.sides import Side, by_study, shared
+from benchbook.stats import sequential
+from benchbook.studies import SLUGS
+
+NAN: Final = float("nan")
+
+AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
+    "time": ("wall_time", "elapsed_time", "catch_up_time"),
+    "processor time": ("cpu_time",),
+    "memory": ("memory_rss_mb", "memory_change_kb", "memory_percent"),
+    "bytes": ("size", "bytes_received"),
+}
+"""The kinds of what is measured, and what is put together of each."""
+
+PRIMARY: Final = "time"
+_SHARES: Final = {True: 0.8, False: 0.2}
+"""Of the 5 % of sound machines that may be called untrusted: those by the primary kind, and by all others."""
+
+RATES: Final[Mapping[str, tuple[str, ...]]] = {
+    "time": ("time_per_item",),
+    "processor time": (
+        "cpu_user",
+        "cpu_system",
+        "cpu_percent",
+        "cpu_user_percent",
+        "cpu_system_percent",
+        "idle_percent",
+    ),
+    "bytes": ("bandwidth",),
+}
+"""What is a part of amounts or follows from them: as quantities of their own they would count twice."""
+
+DIFFER, ALIKE, OPEN, TOO_FEW = "differ", "alike", "not shown to be alike", "too few blocks"
+"""What can be said of identical arms: that they differ, that they do not, or neither."""
+
+CONTROLS: Final = [
+    *("study", "host", "kind", "quantities", "left_out", "blocks", "ratio", "low", "high", "margin", "detectable"),
+    *("state", "untrusted", "words"),
+]
+
+
+def controls(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison of each study's identical arms, b over a: one test a kind of what is measured.
+
+    Tested one by one, a study's quantities need a correction for all of them and all studies, some ninety, and at a few
+    blocks not even an arm that takes twice as long is found. A machine or a harness that favours an arm does so in many
+    quantities at once. So the test is of one number a block, the mean of all their logarithms b/a, as O'Brien's test
+    of many endpoints; quantities of which a block has fewer than another make it vary more there, under which Student's
+    test errs less, never more (Ibragimov & Müller). It is made at the looks at which claims are judged, and corrected
+    for these and for all kinds and studies of a host: no sound run is called untrusted in more than 5 % of cases.
+
+    Parameters
+    ----------
+    observations
+        Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means or `measures`; of any of the studies.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `CONTROLS`, a row a study, host and kind (of `AMOUNTS`): ``quantities`` that are put together, and
+        ``left_out`` for which there is no ratio; ``blocks`` that are judged, those of the last look; ``ratio`` of b
+        over a with its repeated 95 % interval; ``margin``, the smallest of the study's claims on that kind;
+        ``detectable``, the bias that these blocks find in 80 % of cases, corrected as the test is; ``state``: *differ*
+        when the corrected interval excludes 1, *alike* when the 95 % interval lies inside the margin, else *not shown
+        to be alike*, or *too few blocks* for a look. ``untrusted`` is True when they differ: the study's other
+        differences are in doubt. ``words`` says all that.
+
+    References
+    ----------
+    O'Brien, Biometrics 40 (1984) 1079-1087; Ibragimov & Müller, Journal of Business & Economic Statistics 28 (2010)
+    453-468.
+    """
+    every = [_put_together(*key, some) for key, some in _by_kind(measures(_with_both_arms(observations))).items()]
+    able = Counter((one.host, one.kind == PRIMARY) for one in every if one.look)
+    rows = [
+        _row(one, _SHARES[one.kind == PRIMARY] * ALPHA / max(able[one.host, one.kind == PRIMARY], 1)) for one in every
+    ]
+    return pd.DataFrame(rows, columns=CONTROLS).astype({"untrusted": bool})
+
+
+def untrusted(controls: pd.DataFrame) -> frozenset[tuple[str, str]]:
+    """Return the studies and hosts of which identical arms differ."""
+    doubted = controls[controls["untrusted"]]
+    return frozenset(zip(doubted["study"], doubted["host"], strict=True))
+
+
+def arms(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return the comparison of each pair of identical arms, b against a, in the columns of `comparisons`.
+
+    These say where arms differ, not whether: see `controls`.
+    """
+    return compared(map(_arms, SLUGS), measures(_with_both_arms(observations)))
+
+
+def _arms(study: str) -> Comparison:
+    """Return the comparison of a study's identical arms, of every quantity that the study compares."""
+    every = claim_files.comparisons(study)
+    quantities = tuple(quantity for one in every for quantity in one.quantities)
+    shown = tuple(dict.fromkeys(name for one in every for name in (one.by, *one.shown)))
+    return Comparison(
+        study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
+        labels={"b": "arm b", "a": "arm a"}, published=False,
+    )  # fmt: skip
+
+
+def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of cells that have a second arm: a few of all.
+
+    Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
+    """
+    if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
+        return rows[:0]
+    cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}
+    seconds = set(rows.loc[second, "parameters"].dropna().unique())
+    whole = seconds & set(rows.loc[~second, "parameters"].dropna().unique())
+    halves = {cells[text] for text in seconds - whole}
+    return rows[rows["parameters"].isin([text for text, cell in cells.items() if text in whole or cell in halves])]
+
+
+def _but_arm(parameters: str) -> str:
+    """Return a cell's parameters without its arm."""
+    return json.dumps({name: value for name, value in json.loads(parameters).items() if name != "arm"})
+
+
+def _by_kind(means: pd.DataFrame) -> dict[tuple[str, str, str], list[Pair]]:
+    """Return the pairs of arms by study, host and kind."""
+    kinds = {metric: kind for kind, metrics in AMOUNTS.items() for metric in metrics}
+    found: dict[tuple[str, str, str], list[Pair]] = {}
+    for study, measured in by_study(ended(means)).items():
+        for pair in pairs(_arms(study), measured):
+            if kind := kinds.get(pair.quantity[2]):
+                found.setdefault((study, pair.host, kind), []).append(pair)
+    return found
+
+
+@dataclass(frozen=True)
+class Together:
+    """The arms of all quantities of one kind, put together block by block."""
+
+    study: str
+    host: str
+    kind: str
+    quantities: int
+    left_out: int
+    sides: Mapping[str, Side]  # ``a`` is arm b, as the first named of a pair; empty when nothing has a ratio
+    look: int  # blocks that are judged; 0 before the first look
+    blocks: int  # those that both arms have
+
+
+class _Logs(NamedTuple):
+    blocks: np.ndarray
+    campaigns: np.ndarray
+    values: Mapping[str, np.ndarray]
+
+
+def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> Together:
+    every = list(every)
+    logs = list(filter(None, map(_logs, every)))
+    left_out = len(every) - len(logs)
+    if not logs:
+        return Together(study, host, kind, 0, left_out, {}, 0, 0)
+    block = np.concatenate([one.blocks for one in logs])
+    blocks, first, which = np.unique(block, return_index=True, return_inverse=True)
+    campaigns = np.concatenate([one.campaigns for one in logs])[first]
+    sides = {}
+    for name, side in every[0].sides.items():
+        mean = np.bincount(which, np.concatenate([one.values[name] for one in logs])) / np.bincount(which)
+        known = np.zeros(len(mean), bool)
+        sides[name] = replace(
+            side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
+        )
+    return Together(study, host, kind, len(logs), left_out, sides, sequential.look(len(blocks)), len(blocks))
+
+
+def _logs(pair: Pair) -> _Logs | None:
+    """Return the logarithms of what both arms measured in the same blocks; None where there is no ratio."""
+    blocks = shared(pair.sides.values())
+    values = {name: side.of(blocks) for name, side in pair.sides.items()}
+    censored = any(side.censored.any() for side in pair.sides.values())
+    if not len(blocks) or censored or not all((one > 0).all() for one in values.values()):
+        return None
+    campaigns = pair.sides["a"].campaigns_of(blocks)
+    return _Logs(blocks, campaigns, {name: np.log(one) for name, one in values.items()})
+
+
+def _row(one: Together, alpha: float) -> dict[str, Any]:
+    margin = _margins(one.study).get(one.kind, MARGIN)
+    row: dict[str, Any] = {name: getattr(one, name) for name in ("study", "host", "kind", "quantities", "left_out")}
+    row |= {"margin": margin, "blocks": one.look or one.blocks, "untrusted": False, "state": TOO_FEW}
+    row |= dict.fromkeys(("ratio", "low", "high", "detectable"), NAN)
+    if one.look:
+        shown, corrected = (
+            effect(A_OVER_B, one.sides, confidence=sequential.confidence(one.look, level), first=one.look)
+            for level in (ALPHA, alpha)
+        )
+        values = paired(A_OVER_B, one.sides, one.look).values
+        level = 1 - sequential.confidence(one.look, alpha)
+        row |= {"ratio": shown.ratio, "low": shown.low, "high": shown.high}
+        row |= {"detectable": stats.detectable_ratio(*values, pairs=True, alpha=level)}
+        row |= {"untrusted": corrected.low > 1 or corrected.high < 1}
+        row["state"] = DIFFER if row["untrusted"] else ALIKE if equivalent(row["low"], row["high"], margin) else OPEN
+    return {**row, "words": _words(row)}
+
+
+def _margins(study: str) -> dict[str, float]:
+    """Return the smallest margin of a study's claims on each kind; where there is none, the smallest of all."""
+    kinds = {metric: kind for table in (AMOUNTS, RATES) for kind, metrics in table.items() for metric in metrics}
+    found: dict[str, float] = {}
+    for claim in claim_files.claims(study):
+        if not isinstance(claim, Untestable):
+            metrics = claim.quantity.metric
+            for metric in metrics if isinstance(metrics, tuple) else (metrics,):
+                kind = kinds[metric]
+                found[kind] = min(claim.margin, found.get(kind, claim.margin))
+    return dict.fromkeys(AMOUNTS, min(found.values(), default=MARGIN)) | found
+
+
+def _words(row: Mapping[str, Any]) -> str:
+    """Return what came out, in a sentence."""
+    of = f"{row['kind']} of {row['quantities']} quantit{'y' if row['quantities'] == 1 else 'ies'}"
+    of += f" ({row['left_out']} more have no ratio)" if row["left_out"] else ""
+    if row["state"] == TOO_FEW:
+        return f"{of}: {row['blocks']} blocks, and {sequential.LOOKS[0]} are the first that are looked at"
+    said = f"{of}: arm b took {figures(row['ratio'])} ({figures(row['low'])} to {figures(row['high'])}) of arm a's"
+    said += f" in {row['blocks']} blocks"
+    within = f"within {100 * (row['margin'] - 1):.2g} %, the smallest margin of these claims"
+    meaning = {
+        DIFFER: "identical arms differ",
+        ALIKE: f"alike {within}",
+        OPEN: f"neither shown to differ nor to be alike {within}",
+    }[row["state"]]
+    found = row["detectable"]
+    seen = f"; a bias of {figures(found)} would have been found" if found == found else ""
+    return f"{said}: {meaning}{seen}"

@@ -1,0 +1,45 @@
+"""One result a claim: of the lanes and hosts that could judge it the one that counts, and at which look it fell."""
+
+from collections.abc import Mapping
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
+from benchbook.evidence.verdicts import VERDICTS
+from benchbook.stats.sequential import LOOKS
+
+OUTCOMES: Final = [*VERDICTS, "stage", "others"]
+
+
+def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a claim: the verdict of the first lane and host that could judge it, the paper's own lane first.
+
+    Lanes and hosts are never pooled: what the others found stands beside it and counts nowhere.
+
+    Parameters
+    ----------
+    verdicts
+        As `benchbook.evidence.verdicts` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        Columns `OUTCOMES`, in the claims' order: those of `verdicts`; ``stage``, the look at which it was decided or
+        after how many blocks it is open, empty where it cannot be judged; ``others``, a list of the other rows.
+    """
+    rows = []
+    for _, group in verdicts.groupby("id", sort=False):
+        every: list[dict[Any, Any]] = [row | {"stage": stage(row)} for row in group.to_dict("records")]
+        first = next((row for row in every if row["verdict"] != NOT_TESTABLE), every[0])
+        rows.append(first | {"others": [row for row in every if row is not first]})
+    return pd.DataFrame(rows, columns=OUTCOMES)
+
+
+def stage(row: Mapping[Any, Any]) -> str:
+    """Return at which look a row of `verdicts` was decided, or that it is open."""
+    if row["verdict"] == NOT_TESTABLE:
+        return f"open: fewer than the {LOOKS[0]} blocks of a first look" if row["open"] else ""
+    if row["verdict"] in DECIDED:
+        return f"decided at look {row['look']} of {len(LOOKS)} ({row['blocks']} blocks)"
+    return f"open after {row['blocks']} of {LOOKS[-1]} blocks"

@@ -1,0 +1,62 @@
+"""The reference run that is committed: all its observations in one file, and the block means that are judged."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from benchbook import paths, results
+from benchbook.evidence.means import block_means, measures
+
+MEANS: Final = "block_means.parquet"
+REPETITIONS: Final = "repetitions.parquet"
+
+_ORDER: Final = ("study", "cell_id", "block", "operation", "role", "metric", "format", "codec", "repetition")
+_LEVEL: Final = 19  # of zstd's 22: written once a campaign, read by everybody
+
+
+def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
+    """Write the observations of some finished cells, and their block means, some five bytes a value.
+
+    Parameters
+    ----------
+    folder
+        Where `MEANS` and `REPETITIONS` are written: both with their campaigns, the second in the columns of
+        `benchbook.results.schema.OBSERVATIONS`.
+    identities
+        As in `benchbook.results.observations`.
+    means
+        Their block means, as `benchbook.evidence.stored_means` returns them.
+    """
+    with results.connect(identities) as connection:
+        query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
+        _write(folder / REPETITIONS, connection.sql(query).to_arrow_table())
+    _write(folder / MEANS, pa.Table.from_pandas(means, preserve_index=False).replace_schema_metadata())
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    """Write a table with its floating-point numbers split into streams of bytes, which zstd packs a third smaller."""
+    split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    others = [name for name in table.column_names if name not in split]
+    settings: dict[str, Any] = {"use_dictionary": others, "use_byte_stream_split": split}
+    pq.write_table(table, path, compression="zstd", compression_level=_LEVEL, **settings)
+
+
+def means(folder: Path | None = None) -> pd.DataFrame:
+    """Return the committed block means of all quantities, stored and derived; without a file none.
+
+    Parameters
+    ----------
+    folder
+        Where they lie; None: ``figures/reference`` of the checkout.
+    """
+    path = (folder or paths.reference()) / MEANS
+    nothing = block_means(results.OBSERVATIONS.empty_table().to_pandas())
+    if not path.is_file():
+        return nothing
+    found = pd.read_parquet(path)
+    found = found.reindex(columns=list(dict.fromkeys([*found, *nothing])))  # an older file lacks what is newer
+    return measures(found.fillna({"campaign": "", "resolution": 0.0}))
