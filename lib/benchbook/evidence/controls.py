@@ -78,8 +78,8 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
         Columns `CONTROLS`, a row a study, host and kind (of `AMOUNTS`): ``quantities`` that are put together, and
         ``left_out`` for which there is no ratio; ``blocks`` that are judged, those of the last look; ``ratio`` of b
         over a with its repeated 95 % interval; ``margin``, the smallest of the study's claims on that kind;
-        ``detectable``, the bias that these blocks find in 80 % of cases, corrected as the test is; ``state``: *differ*
-        when the corrected interval excludes 1, *alike* when the 95 % interval lies inside the margin, else *not shown
+        ``detectable``, the bias that these blocks find in 80 % of cases, corrected as the test is; ``state``: *alike*
+        when the 95 % interval lies inside the margin, else *differ* when the corrected one excludes 1, else *not shown
         to be alike*, or *too few blocks* for a look. ``untrusted`` is True when they differ: the study's other
         differences are in doubt. ``words`` says all that.
 
@@ -215,8 +215,9 @@ def _row(one: Together, alpha: float) -> dict[str, Any]:
         level = 1 - sequential.confidence(one.look, alpha)
         row |= {"ratio": shown.ratio, "low": shown.low, "high": shown.high}
         row |= {"detectable": stats.detectable_ratio(*values, pairs=True, alpha=level)}
-        row |= {"untrusted": corrected.low > 1 or corrected.high < 1}
-        row["state"] = DIFFER if row["untrusted"] else ALIKE if equivalent(row["low"], row["high"], margin) else OPEN
+        apart = corrected.low > 1 or corrected.high < 1
+        row["state"] = ALIKE if equivalent(shown.low, shown.high, margin) else DIFFER if apart else OPEN
+        row["untrusted"] = row["state"] == DIFFER
     return {**row, "words": _words(row)}
 
 
