@@ -50,9 +50,7 @@ def test_a_contrast_without_cells_says_why_and_one_with_cells_reads_none_that_is
         assert bool(one.cells) != bool(one.why), one
         assert not one.cells & missing.keys()
     excluded = [replace(cell, missing="excluded: an hour a cell") for cell in paper if cell.study == "bookstore"]
-    assert {one.why for one in readings(excluded, bookstore())} >= {
-        "a: excluded: an hour a cell; b: excluded: an hour a cell"
-    }
+    assert "excluded: an hour a cell" in {one.why for one in readings(excluded, bookstore())}
     few = [cell for cell in excluded if cell.parameters.model_dump()["n"] == 1]
     assert any(NO_CELL in one.why for one in readings(few, bookstore()))
 

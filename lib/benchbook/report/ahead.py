@@ -57,7 +57,7 @@ def _command(some: Sequence[Reading]) -> str:
     """Return the command that runs the cells of a claim's contrasts on its first lane, or why none can run."""
     lane = next((one.lane for one in some if one.cells), None)
     if lane is None:
-        return "; ".join(dict.fromkeys(one.why for one in some))
+        return f"what cannot run here: {'; '.join(dict.fromkeys(one.why for one in some))}"
     claim = some[0].claim
     kinds = sorted({kind for one in some if one.lane == lane for kind in one.cells})
     levels = _levels(claim, [json.loads(parameters) for _, parameters in kinds])

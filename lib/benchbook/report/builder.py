@@ -53,14 +53,14 @@ def build(profile: str = "quick") -> Path:
 
 
 def fingerprint(profile: str) -> str:
-    """Return a hash of all that the report is made of: results, grids, published numbers, claims, notebook and code."""
+    """Return a hash of all that the report is made of: results, the reference run, grids, papers, notebook and code."""
     digest = hashlib.sha256(profile.encode())
     for one in results.whole():
         facts = one.path.stat()
         digest.update(f"{one.path.parent.name}/{one.path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
-    sources += paths.claims().glob("*.yaml")
+    sources += [*paths.claims().glob("*.yaml"), *paths.reference().glob("*.parquet")]
     for file in sorted([*sources, *code.rglob("*.py"), *code.rglob("*.j2")]):
         digest.update(file.name.encode() + hashlib.sha256(file.read_bytes()).digest())
     return digest.hexdigest()

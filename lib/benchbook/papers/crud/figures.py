@@ -230,14 +230,16 @@ TABLES: Final[dict[str, Maker]] = {
         rows=("virtual machines", "VMware", "operating system", "memory", "processors", "cores", "clock", "disk"),
     ),
 }
+POSTGRESQL: Final = "engine=postgresql+relational"
 HEADLINES: Final = [
+    Headline("next relational / MongoDB, insert", "crud.insert.mongodb-before-relational"),
     *(
-        Headline(f"next relational / MongoDB, {operation}, time", f"crud.{claim}.mongodb-before-relational")
-        for operation, claim in (
-            *((name, name) for name in OPERATIONS["single"]),
-            ("replicated insert", "insert-replicated"),
-            ("replicated update", "update-replicated"),
-        )
+        Headline(f"MongoDB / PostgreSQL, {name}", f"crud.{claim}.mongodb-before-relational", (POSTGRESQL,))
+        for name, claim in (("update", "update"), ("delete", "delete"), ("replicated insert", "insert-replicated"))
+    ),
+    *(
+        Headline(f"replicated / single, MongoDB, {name}", f"crud.{name}.replicating-costs", ("engine=mongodb",))
+        for name in ("insert", "update")
     ),
 ]
 """What the paper is about: contrasts of its claims."""

@@ -94,6 +94,6 @@ TABLES: Final[dict[str, Maker]] = {
 }
 HEADLINES: Final = [
     Headline(f"JSON / XML, MongoDB, {name}", f"replication.{claim}.mongodb")
-    for name, claim in (("bandwidth", "bandwidth"), ("CPU time", "time"), ("memory", "memory"))
+    for name, claim in (("bandwidth", "bandwidth"), ("bytes", "bytes"), ("CPU time", "time"), ("memory", "memory"))
 ]
 """What the paper is about: contrasts of its claims."""

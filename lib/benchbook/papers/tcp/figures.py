@@ -385,8 +385,8 @@ TABLES: Final[dict[str, Maker]] = {
     ),
 }
 HEADLINES: Final = [
-    Headline("XML / JSON, time", "tcp.scenario-1.xml-slower"),
-    Headline("XML / JSON, time", "tcp.scenario-2.xml-slower"),
-    Headline("XML / JSON, CPU time", "tcp.resources.xml-more-cpu-time"),
+    Headline(f"XML ({name}) / JSON, time", f"tcp.{scenario}.xml-slower", (f"codec={codec}",))
+    for codec, name in (("xmldecoder", "XMLDecoder"), ("jaxb", "JAXB"), ("lxml", "lxml"))
+    for scenario in ("scenario-1", "scenario-2")
 ]
 """What the paper is about: contrasts of its claims."""
