@@ -91,15 +91,10 @@ def _united(parts: Sequence[Side]) -> Side:
 
 def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
     """Return why a side is not there."""
-<<<<<<< HEAD
     if side is None:
         return f"{name}: {NO_CELL}"
     missing = [why for number in side.blocks if (why := cells[number].missing)]
-    return f"{name}: {(missing or [NO_SPREAD])[0].partition(chr(10))[0]}"
-=======
-    missing = [why for number in (side.blocks if side else ()) if (why := cells[number].missing)]
-    return missing[0].partition("\n")[0] if missing else f"{name}: {NO_CELL}"
->>>>>>> 94b8823 (PAGES4)
+    return missing[0].partition("\n")[0] if missing else f"{name}: {NO_SPREAD}"
 
 
 def _as_if_measured(cells: Sequence[Cell]) -> pd.DataFrame:
