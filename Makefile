@@ -1,4 +1,4 @@
-# make run    the quick profile of all five studies on real servers, then the report (ten to fifteen minutes, set-up included)
+# make run    the quick profile of all five studies on real servers, then the report (ten minutes or so, and set-up)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
 # make reference   a campaign of the reference run: the profile decide goes on for at most BUDGET (3h), and what all campaigns gave is kept in figures/reference (on an idle machine)
