@@ -10,18 +10,30 @@ import re
 from collections.abc import Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final
+from urllib.parse import parse_qs, urlsplit
 
 import rethinkdb
 from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
 from typing_extensions import override
 
+from benchbook.databases import sockets
 from benchbook.databases.connected import MARKER, Marker, Namespace
-from benchbook.databases.engine import JSON, Decoders, DuplicateKeyError, RefusedError, TypeDecoder, UnreachableError
+from benchbook.databases.engine import (
+    JSON,
+    Counter,
+    Decoders,
+    DuplicateKeyError,
+    RefusedError,
+    TypeDecoder,
+    UnreachableError,
+)
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
+
+_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 _EXACT: Final = 2**53
 
@@ -54,6 +66,14 @@ _DECODERS: Final[Decoders] = {**JSON, "datetime": _moment}
 _DATABASE: Final = "benchbook"
 _TAGS: Final[dict[Role, str]] = {"primary": "benchbook_primary", "replica": "benchbook_replica"}
 """What servers are tagged with by their roles, as long as our tables are there."""
+
+
+def _cluster_ports(urls: Mapping[Role, str]) -> tuple[int | None, int | None]:
+    """Return the ports at which primary and replica of this machine meet, as ``?cluster=PORT`` in their addresses."""
+    parts = [urlsplit(urls.get(role, "")) for role in ("primary", "replica")]
+    said = [parse_qs(one.query).get("cluster", [""])[0] if one.hostname in _LOOPBACK else "" for one in parts]
+    primary, replica = (int(port) if port.isdecimal() else None for port in said)
+    return primary, replica
 
 
 class _Cluster(Namespace):
@@ -150,7 +170,8 @@ class RethinkDB(Compared):
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "RethinkDB knows neither foreign keys nor NOT NULL",
         "large_integers": "its numbers are doubles: integers beyond 2^53, which they would round, are refused",
-        "bytes_received": "its statistics count no bytes, and servers are joined when they start: no proxy can count",
+        "bytes_received": "its statistics count no bytes; of two servers on this machine their connection's socket "
+        "is read where both addresses end in ?cluster=PORT, the port of their cluster",
     }
     stand_in_lacks: ClassVar[Mapping[str, str]] = {
         "wait_for": "reqlite replicates nothing: a real cluster by its addresses does",
@@ -208,6 +229,24 @@ class RethinkDB(Compared):
     def text(self, error: Exception) -> str:
         message = str(getattr(error, "message", "") or error)
         return " ".join(f"{'authentication failed: ' * isinstance(error, ReqlAuthError)}{message}".split())
+
+    @classmethod
+    def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
+        """Return the gaps: bytes are counted where both servers run on this machine and say their cluster ports."""
+        lacks = dict(super().lacks_on(urls, stand_in))
+        if None not in _cluster_ports(urls):
+            lacks.pop("bytes_received")
+            lacks |= {"bytes_received": why} if (why := sockets.missing()) else {}
+        return lacks
+
+    def _received(self) -> list[Counter]:
+        if "bytes_received" in self.gaps:
+            return []
+        primary, replica = _cluster_ports({node.role: node.url for node in self.deployment.nodes})
+        read = sockets.Received(
+            lambda ends: ends.peer_port == primary or ends.port == replica, "connection between RethinkDB's servers"
+        )
+        return [Counter("bytes_received", read, "TCP_INFO of the replica's cluster connection (ss)", 1.0)]
 
     def _connect(self) -> None:
         super()._connect()

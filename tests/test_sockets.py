@@ -1,0 +1,68 @@
+"""Bytes that the kernel counts on sockets, beside what a real server says that it sent."""
+
+import os
+import socket
+from pathlib import Path
+from urllib.parse import urlsplit
+
+import psutil
+import pytest
+
+from benchbook import databases
+from benchbook.databases import sockets
+from benchbook.databases.rethinkdb.adapter import RethinkDB
+from benchbook.datasets import phones
+from standing import Announce
+
+HERE = {
+    "primary": "rethinkdb://127.0.0.1:28015/?cluster=29015",
+    "replica": "rethinkdb://127.0.0.1:28016/?cluster=29016",
+}
+
+
+def own_ports() -> set[int]:
+    return {one.laddr.port for one in psutil.Process(os.getpid()).net_connections() if one.laddr}
+
+
+def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: Announce):
+    deployment = announce("postgresql", "replicated", own=True)
+    data = phones.smartphones(2000, 1)
+    primary = urlsplit(deployment.node().url).port
+    with databases.open("postgresql+jsonb", deployment) as engine:
+        engine.create(data.schema)
+        ours = own_ports()
+        read = sockets.Received(
+            lambda ends: ends.peer_port == primary and ends.port not in ours, "replica's connection"
+        )
+        (counter,) = engine.counters("replica")
+        said, received = counter.read(), read()
+        engine.insert_many(data.records)
+        assert engine.wait_for(engine.position(), 60)
+        said, received = counter.read() - said, read() - received
+    assert said > 500_000
+    assert said <= received < 1.1 * said
+
+
+def test_a_connection_that_closed_took_its_count_with_it():
+    with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
+        port = client.getsockname()[1]
+        read = sockets.Received(lambda ends: ends.port == port, "connection of this test")
+        accepted, _ = server.accept()
+        before = read()
+        accepted.sendall(bytes(100_000))
+        left = 100_000
+        while left:
+            left -= len(client.recv(left))
+        assert read() - before == 100_000
+        client.close()
+        accepted.close()
+        with pytest.raises(ConnectionError, match="there is no connection of this test on this machine"):
+            read()
+
+
+def test_rethinkdb_counts_on_this_machine_where_the_addresses_say_the_clusters_ports(monkeypatch: pytest.MonkeyPatch):
+    assert "bytes_received" not in RethinkDB.lacks_on(HERE, stand_in=False)
+    for other in ("rethinkdb://127.0.0.1:28016", "rethinkdb://10.0.0.9:28016/?cluster=29016"):
+        assert "?cluster=PORT" in RethinkDB.lacks_on({**HERE, "replica": other}, stand_in=False)["bytes_received"]
+    monkeypatch.setenv("PATH", str(Path(__file__).parent))
+    assert "install iproute2" in RethinkDB.lacks_on(HERE, stand_in=False)["bytes_received"]
