@@ -100,7 +100,13 @@ def node(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
 
         def harness(repetitions: int) -> float:
             parameters = drivers.Parameters(
-                lane="node", driver="mongoclient", attributes=6, n=n, calls="single", repetitions=repetitions
+                lane="node",
+                process="apart",
+                driver="mongoclient",
+                attributes=6,
+                n=n,
+                calls="single",
+                repetitions=repetitions,
             )
             asked = parameters.model_dump(mode="json")
             answer, _ = lanes.run("node", "drivers", asked, folder, data=str(given), url=url)

@@ -63,7 +63,7 @@ def test_crud_ends_each_operation_with_equal_nodes(
 @pytest.mark.parametrize("case", [case for case in PAIRED if case[0] in registry.STORES], ids="-".join)
 def test_replication_ends_with_equal_nodes(case: Case, announce: Announce, monkeypatch: pytest.MonkeyPatch) -> None:
     model = "xml_text" if case[0].endswith("+relational") else "document"
-    parameters = replication.Parameters(engine=case[0], topology=case[1], model=model, n=20)
+    parameters = replication.Parameters(engine=case[0], topology=case[1], process="apart", model=model, n=20)
     announce(*replication.deployment(parameters))
     states: list[tuple[Contents, Contents]] = []
     tamper(monkeypatch, watching(states))
