@@ -8,7 +8,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.stats.repetitions import MOST, Components, best_repetitions, components
-from test_until import Machine, plan, run
+from test_until import SMALL, Machine, plan, run
 
 
 def test_the_variances_that_made_the_data_are_found() -> None:
@@ -66,7 +66,15 @@ def _folder(results_folder: object) -> None:
 
 
 def test_the_command_says_what_varies_and_what_the_next_hour_would_decide(capsys: pytest.CaptureFixture[str]) -> None:
-    asked = ["power", "bookstore", "--where", "lane=python", "--set", "blocks=30", "--set", "repetitions=4"]
+    asked = [
+        "power",
+        "bookstore",
+        *(word for text in SMALL for word in ("--where", text)),
+        "--set",
+        "blocks=30",
+        "--set",
+        "repetitions=4",
+    ]
     assert cli.main(asked) == cli.DONE
     assert "benchbook run first" in capsys.readouterr().out
     machine = Machine({10: 1.2, 1000: 4.0}, {10: 0.1, 1000: 0.02}, repetitions=4, within=0.3)

@@ -23,6 +23,7 @@ from benchbook.studies.cell import Rows
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 FOREVER = float("inf")
 WHERE = ["lane=python"]
+SMALL = [*WHERE, "n=10,1000", "keys=paper"]
 
 NAMED = ("marshal.xml-slower", "round-trip.xml-slower", "size.xml-larger")
 
@@ -101,7 +102,7 @@ def read(repetitions: int) -> list[Reading]:
 
 
 def plan(repetitions: int = 1) -> list[Cell]:
-    return grid.plan(["bookstore"], "quick", WHERE, ["blocks=30", f"repetitions={repetitions}"])
+    return grid.plan(["bookstore"], "quick", SMALL, ["blocks=30", f"repetitions={repetitions}"])
 
 
 def look(cells: Sequence[Cell], repetitions: int = 1) -> list[Standing]:
