@@ -16,7 +16,6 @@ from benchbook.runner.progress import Progress
 from benchbook.runner.readings import Reading, readings
 from benchbook.runner.rounds import Rounds
 from benchbook.runner.standing import Standing, State, standings
-from benchbook.runner.summary import span
 from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:
@@ -125,11 +124,12 @@ def _ahead(now: Sequence[Standing], rounds: Rounds) -> list[str]:
         return [f"open: {len(now)} claims, of which all blocks have run"]
     one = rounds.one_round(now)
     to_look, expected, longest = (
-        span(rounds.ahead(now, until).seconds)
+        rounds.ahead(now, until)
         for until in (lambda _: look, lambda one: one.expected or LOOKS[-1], lambda _: LOOKS[-1])
     )
-    end = f"about {expected} if the estimates stay, " if all(one.expected for one in now) else ""
+    end = f"{expected.about} if the estimates stay, " if all(one.expected for one in now) else ""
     return [
         f"open: {len(now)} claims; a round: {one.cells} cells, {one.words}",
-        f"to the next look, after block {look}: about {to_look}; to the end: {end}{longest} at most",
+        f"to the next look, after block {look}: {to_look.about}",
+        f"to the end: {end}{longest.about} if nothing is decided",
     ]

@@ -32,13 +32,17 @@ class Cost:
     unknown: int  # and how many the seconds leave out, for nothing like them was ever measured
 
     @property
+    def about(self) -> str:
+        """The time in words."""
+        return f"{'more than' if self.unknown else 'about'} {span(self.seconds)}"
+
+    @property
     def words(self) -> str:
-        """The cost in words, an estimate named as one."""
-        about = "more than" if self.unknown else "about"
+        """The time in words, with where it is from."""
         parts = [f"{self.cells - self.estimated - self.unknown} measured here"]
         parts += [f"{self.estimated} estimated from the reference run"] if self.estimated else []
         parts += [f"{self.unknown} unknown"] if self.unknown else []
-        return f"{about} {span(self.seconds)} ({', '.join(parts)})"
+        return f"{self.about} ({', '.join(parts)})"
 
 
 class Costs:
