@@ -142,7 +142,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     with opened_together(engines, "single", durability=parameters.durability) as opened:
         stores = dict(zip(drivers, opened, strict=True))
         turn = _alone if parameters.process == "operation" else _turn
-        for arm in parameters.turns() if parameters.identical_arms() != [{}] else ():
+        for arm in parameters.turns() if len(parameters.identical_arms()) > 1 else ():
             turn(parameters, stores[arm["driver"]], data, lambda *_, **__: None)
         first = secrets.randbelow(2)
         for repetition in range(parameters.repetitions):

@@ -21,6 +21,7 @@ In a relational engine the record itself would be a row and not a document, so t
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -155,6 +156,9 @@ def run(parameters: Parameters) -> pd.DataFrame:
         turns = [{**about, **arm} for arm in parameters.turns()]
         owe, first = partial(rows.add_unmeasured, expected(parameters)), secrets.randbelow(2)
         try:
+            for columns in turns if len(parameters.identical_arms()) > 1 else ():
+                with suppress(RanOutError):
+                    _repetition(parameters, store, data[columns["model"]], lambda **_: None)
             for repetition in range(parameters.repetitions):
                 for columns in in_turn(turns, first + repetition):
                     add = partial(rows.add, repetition, "insert", **columns)
