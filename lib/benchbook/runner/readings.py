@@ -114,7 +114,10 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, Any]]:
         **{"value": 1.0, "at_least": 1.0, "value_without": 1.0, "count": 1.0, "censored": False, "unit": ""},
     }
     about["deviation"] = 1.0 if parameters.repetitions > 1 else np.nan
-    owed = studies.load(cell.study).expected(parameters)
+    study = studies.load(cell.study)
+    owed = set(study.expected(parameters))
+    if cell.missing:
+        owed |= getattr(study, "EVERY", set())  # what a server owes is known where it is
     owed |= {(operation, role, "memory_pss") for operation, role, metric in owed if metric == "memory_rss"}
     for arm in parameters.arms():
         for operation, role, metric in owed:
