@@ -183,14 +183,3 @@ def test_a_ranking_is_seldom_seen_where_there_is_none_and_often_where_there_is_o
     assert none["verdict"].isin(HOLDS).mean() <= 0.05
     clear = judged(first, {(A, 1000, "a"): 1.5e6, (B, 1000, "a"): 1e6, (C, 1000, "a"): 1.6e6}, seed=10)
     assert (clear["verdict"] == "reproduced").mean() > 0.9
-
-
-def test_four_quantities_of_identical_arms_condemn_five_percent_of_sound_runs() -> None:
-    """Uncorrected tests would condemn some 18 %."""
-    times = {(B, 1000, "a"): 1e6, (B, 1000, "b"): 1e6}
-    operations = ("insert", "update", "select", "delete")
-    rows = simulated.observations(times, machines=200, operations=operations, seed=11)
-    table = evidence.controls(rows)
-    assert len(table) == 200 * len(operations)
-    assert table.groupby("host")["untrusted"].any().mean() <= 0.05 + 0.045
-    assert (table["p"] < 0.05).groupby(table["host"]).any().mean() > 0.11
