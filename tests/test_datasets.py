@@ -143,7 +143,7 @@ def test_all_comments_can_share_one_article():
         lambda: players.wide(1, 1, attributes=7),
         lambda: persons.people(1, 1, fields=3),
         lambda: blog.comments(1, 1, per_article=0),
-        lambda: books.bookstore(1, 1, 3),
+        lambda: books.bookstore(1, 1, 4),
         lambda: phones.smartphones(-1, 1),
         lambda: phones.smartphones(1, -1),
     ],

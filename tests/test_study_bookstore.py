@@ -71,6 +71,20 @@ def test_longer_keys_make_a_longer_document_of_more_markup_and_the_same_values(j
     assert (long["size"] - short["size"]).to_dict() == more == (long["markup_size"] - short["markup_size"]).to_dict()
 
 
+@pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("json", "etree")])
+def test_a_level_more_is_the_same_books_in_more_markup(json_codec, xml_codec):
+    codecs = {"json_codec": json_codec, "xml_codec": xml_codec}
+    nested, flat = (
+        run(keys=keys, repetitions=1, **codecs)
+        .query("unit == 'B'")
+        .pivot(index="format", columns="metric", values="value")
+        for keys in ("nested", "paper")
+    )
+    more = {"json": 10 * len('{"name":}'), "xml": 10 * len("<name></name>" + "\n" + 12 * " " + "\n" + 8 * " ")}
+    assert (nested["size"] - flat["size"]).to_dict() == more
+    assert (nested["markup_size"] - flat["markup_size"]).to_dict() == more
+
+
 @pytest.mark.parametrize("case", [1, 2])
 def test_markup_is_what_is_left_of_a_document_without_its_values(case):
     sizes = run(case=case, repetitions=1).query("unit == 'B'").pivot(index="format", columns="metric", values="value")
@@ -94,7 +108,17 @@ def test_apart_there_is_one_format(kind):
 
 
 @pytest.mark.parametrize(
-    "wrong", [{"process": "apart"}, {"format": "json"}, {"json_codec": "lxml"}, {"case": 3}, {"n": 0}, {"books": 3}]
+    "wrong",
+    [
+        {"keys": "nested", "json_codec": "pydantic"},
+        {"keys": "nested", "case": 2},
+        {"process": "apart"},
+        {"format": "json"},
+        {"json_codec": "lxml"},
+        {"case": 3},
+        {"n": 0},
+        {"books": 3},
+    ],
 )
 def test_what_makes_no_sense_is_refused(wrong):
     with pytest.raises(ValidationError):

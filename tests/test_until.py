@@ -8,9 +8,11 @@ from functools import cache
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from benchbook import cli, evidence, grid, results
+from benchbook.evidence.claims import Claim
 from benchbook.grid import Cell
 from benchbook.runner import batch
 from benchbook.runner.costs import Costs
@@ -105,8 +107,12 @@ def plan(repetitions: int = 1) -> list[Cell]:
     return grid.plan(["bookstore"], "quick", SMALL, ["blocks=30", f"repetitions={repetitions}"])
 
 
+def judged(means: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:
+    return evidence.judged(evidence.measures(means), claims)
+
+
 def look(cells: Sequence[Cell], repetitions: int = 1) -> list[Standing]:
-    return standings(read(repetitions), evidence.stored_means(cell.key for cell in cells), CLAIMS)
+    return standings(read(repetitions), judged(evidence.stored_means(cell.key for cell in cells), CLAIMS), CLAIMS)
 
 
 def run(machine: Machine, left_s: Callable[[], float] = lambda: FOREVER, repetitions: int = 1) -> Sequence[Standing]:
@@ -215,7 +221,7 @@ def test_a_cell_that_fails_again_and_again_is_left_alone_and_so_are_its_partners
 def test_the_sides_of_a_contrast_are_neighbours_in_their_deployment_in_an_order_that_changes() -> None:
     cells = grid.plan(["bookstore"], "paper", WHERE, ["blocks=8"])
     claims = [one for one in evidence.claims() if one.id == "bookstore.gap.wider-than-at-1000"]
-    now = standings(readings(cells, claims), evidence.stored_means([]), claims)
+    now = standings(readings(cells, claims), judged(evidence.stored_means([]), claims), claims)
     rounds = Rounds(cells, Costs({}))
     orders = [[cell.kind for cell in rounds.round(now, block)] for block in range(8)]
     contrasts: list[frozenset[Kind]] = [reading.cells for one in now for reading in one.open]

@@ -4,24 +4,12 @@ const { fork } = require('node:child_process')
 const { randomInt } = require('node:crypto')
 const { once } = require('node:events')
 const { connect, DRIVERS } = require('./mongodb')
-const { batched, read, check } = require('./records')
+const { read, check } = require('./records')
+const bulk = require('./bulk')
 const idle = require('./idle')
 const timed = require('./timed')
 
 const NAME = 'wide'
-
-const bulk = (store, records, change, batch) => {
-  const batches = batched(records, batch)
-  return {
-    insert: async () => {
-      if (batches.length === 1) return store.insertMany(records)
-      for (const some of batches) await store.insertMany(some)
-    },
-    find: () => store.all(),
-    update: () => store.updateMany(change),
-    delete: () => store.deleteMany()
-  }
-}
 
 const single = (store, records, change) => ({
   insert: async () => { for (const record of records) await store.insert(record) },

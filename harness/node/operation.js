@@ -1,7 +1,8 @@
 // A process that does one operation and says by how much it grew: asked by its parent, with which it ends.
 'use strict'
 const { connect, DRIVERS } = require('./mongodb')
-const { batched, read, check } = require('./records')
+const bulk = require('./bulk')
+const { read, check } = require('./records')
 
 const value = (metric, value, source, resolution) => ({ role: 'client', metric, value, unit: 'B', source, resolution })
 
@@ -9,16 +10,7 @@ async function measure ({ url, data, durability, driver, name, fields, change, o
   const client = await connect(url, durability)
   const store = await DRIVERS[driver](client, name, fields)
   const records = operation === 'insert' ? read(data).records : [] // no others are in the way of what is found
-  const batches = batched(records, batch)
-  const actions = {
-    insert: async () => {
-      if (batches.length === 1) return store.insertMany(records)
-      for (const some of batches) await store.insertMany(some)
-    },
-    find: () => store.all(),
-    update: () => store.updateMany(change),
-    delete: () => store.deleteMany()
-  }
+  const actions = bulk(store, records, change, batch)
   global.gc()
   const startedAt = new Date().toISOString()
   const before = process.memoryUsage()

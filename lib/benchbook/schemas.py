@@ -67,7 +67,23 @@ class Book2:
     author: Author
 
 
-BookT = TypeVar("BookT", Book1, Book2)
+@dataclass(slots=True)
+class Writer:
+    """An author's name, one level deeper."""
+
+    name: str
+
+
+@dataclass(slots=True)
+class Book3:
+    """The first book with a level of nesting more, for what that costs; `id` is an XML attribute."""
+
+    id: str
+    title: str
+    author: Writer
+
+
+BookT = TypeVar("BookT", Book1, Book2, Book3)
 
 
 @dataclass(slots=True)
@@ -77,4 +93,4 @@ class Bookstore(Generic[BookT]):
     books: list[BookT]
 
 
-AnyBookstore: TypeAlias = Bookstore[Book1] | Bookstore[Book2]
+AnyBookstore: TypeAlias = Bookstore[Book1] | Bookstore[Book2] | Bookstore[Book3]

@@ -34,7 +34,7 @@ def _measured(profile: str) -> list[dict[str, Any]]:
     cells = grid.plan(profile=profile)
     output.report_damage()
     found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
-    return _rows(found.outcomes, ahead.waits(profile, cells, found.means, found.outcomes))
+    return _rows(found.outcomes, ahead.waits(profile, cells, found))
 
 
 def _committed() -> list[dict[str, Any]]:

@@ -189,7 +189,6 @@ class Directed(Tested):
     """A claim that something is more, less or as much."""
 
     claimed: Direction
-    test: Literal["ratio"] = "ratio"
 
     @property
     @override
@@ -269,7 +268,6 @@ class Bound(Tested):
     above: Annotated[float, Field(gt=0)] | None = None
     below: Annotated[float, Field(gt=0)] | None = None
     unit: Text  # of the numbers: the metric's, or another of its kind; of a variation %
-    test: Literal["ratio"] = "ratio"
 
     @model_validator(mode="after")
     def _has_bounds(self) -> Self:
@@ -350,7 +348,6 @@ class Rank(Tested):
     compare: Literal["rank"]
     among: Factor
     claimed: Order
-    test: Literal["bootstrap over blocks"] = "bootstrap over blocks"
 
     @model_validator(mode="after")
     def _names_those_ranked(self) -> Self:

@@ -82,8 +82,9 @@ def judged(
     """
     doubted = untrusted(identical_arms(means) if controls is None else controls)
     wanted = claim_files.claims() if claims is None else claims
-    rows = [row for claim, found, place in places(means, wanted) for row in _contrasts(claim, found, place)]
-    rows += [row for claim, found, lane in _lanes(means, wanted) for row in _over_hosts(claim, found, lane)]
+    every = list(places(means, wanted))
+    rows = [row for claim, found, place in every for row in _contrasts(claim, found, place)]
+    rows += [row for claim, found, lane in _lanes(every) for row in _over_hosts(claim, found, lane)]
     table = pd.DataFrame(rows, columns=[name for name in CONTRASTS if name != "untrusted"])
     where = pd.MultiIndex.from_frame(table[["study", "host"]])
     return table.assign(untrusted=[place in doubted for place in where])[CONTRASTS]
@@ -158,9 +159,9 @@ def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, A
     return [_row(claim, levels, one, allowed, place) for levels, one in every]
 
 
-def _lanes(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, str]]:
+def _lanes(every: Iterable[tuple[Tested, Measured, Place]]) -> Iterator[tuple[Tested, Measured, str]]:
     """Yield every claim that can be tested with each lane that so many hosts ran that they have a mean."""
-    for claim, found, place in places(means, claims):
+    for claim, found, place in every:
         hosts = [host for host, lane in found.places if lane == place[1]]
         if place[0] == hosts[0] and len(hosts) >= FEWEST:
             yield claim, found, place[1]

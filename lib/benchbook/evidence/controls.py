@@ -17,13 +17,14 @@ from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures
 from benchbook.evidence.sides import Side, by_study, shared
+from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
 
 AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
-    "time": ("wall_time", "elapsed_time", "catch_up_time"),
+    "time": TIMES,
     "processor time": ("cpu_time",),
     "memory": ("memory_rss_mb", "memory_change_kb", "memory_percent"),
     "bytes": ("size", "bytes_received"),

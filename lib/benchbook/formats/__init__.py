@@ -51,7 +51,7 @@ class Codec(Protocol):
         """Return the bookstore as a document: compact JSON, or XML as JAXB formats it."""
 
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
-        """Return the bookstore of the paper's case 1 or 2."""
+        """Return the bookstore of the paper's case 1 or 2; trees and plain JSON have 3, 1 with a level more."""
 
 
 def module(name: str) -> str:

@@ -7,7 +7,7 @@ from datetime import date, datetime
 from typing import Any, Final, Literal
 
 from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, refusal, typed
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, FieldType, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, FieldType, Record, Schema, Writer
 
 TYPES: Final[dict[FieldType, type]] = {
     "string": str,
@@ -65,7 +65,7 @@ class JsonCodec:
         books = self.decode_record(data).get("books")
         if not isinstance(books, list):
             raise FormatError("a bookstore needs a list of books")
-        read = _book2 if case == 2 else Book1
+        read = _BOOKS[case]
         store: Bookstore[Any] = Bookstore([])
         for number, book in enumerate(books):
             try:
@@ -79,8 +79,15 @@ def _book2(id: str, pages: int, published_on: int, title: str, author: dict[str,
     return Book2(id, pages, moment(published_on), title, _author(**author))
 
 
+def _book3(id: str, title: str, author: dict[str, str]) -> Book3:
+    return Book3(id, title, Writer(**author))
+
+
 def _author(id: str, name: str, age: int, born_on: int) -> Author:
     return Author(id, name, age, moment(born_on))
+
+
+_BOOKS: Final[dict[int, Callable[..., Any]]] = {1: Book1, 2: _book2, 3: _book3}
 
 
 def plain(thing: Any) -> Any:

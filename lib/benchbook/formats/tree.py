@@ -13,7 +13,7 @@ from typing import Any, Final, Literal
 from xml.sax.saxutils import escape
 
 from benchbook.formats import Decoder, FormatError, bounded, refusal, to_text, typed
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Record, Schema
+from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Record, Schema, Writer
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 NAMESPACE: Final = "org.example"
@@ -164,9 +164,10 @@ class TreeCodec:
     def encode_bookstore(self, store: AnyBookstore) -> bytes:
         """Return the document as JAXB formats it."""
         root = self.root()
+        write = {Book1: self._book1, Book2: self._book2, Book3: self._book3}
         try:
             for book in store.books:
-                (self._book1 if isinstance(book, Book1) else self._book2)(root, book)
+                write[type(book)](root, book)
             if len(root):
                 root.text, root[-1].tail = _INDENT[1], _INDENT[0]
             return DECLARATION + self.write(root) + b"\n"
@@ -197,9 +198,16 @@ class TreeCodec:
         self._leaf(author, "age", str(book.author.age), _INDENT[3])
         self._leaf(author, "born_on", written(book.author.born_on), _INDENT[2])
 
+    def _book3(self, root: Any, book: Any) -> None:
+        node = self._node(root, "book", {"id": book.id}, 1)
+        self._leaf(node, "title", book.title, _INDENT[2])
+        author = self._node(node, "author", {}, 2)
+        author.tail = _INDENT[1]
+        self._leaf(author, "name", book.author.name, _INDENT[2])
+
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
         """Return the bookstore of that case."""
-        make = _read_book2 if case == 2 else _read_book1
+        make = _READ[case]
         store: Bookstore[Any] = Bookstore([])
         for number, node in enumerate(self._read(data, ROOT)):
             try:
@@ -235,3 +243,11 @@ def _read_book2(node: Any) -> Book2:
     text = texts(author)
     writer = Author(author.attrib["id"], text["name"], int(text["age"]), read(text["born_on"]))
     return Book2(given["id"], int(given["pages"]), read(given["published_on"]), children["title"].text or "", writer)
+
+
+def _read_book3(node: Any) -> Book3:
+    children = {child.tag: child for child in node}
+    return Book3(node.attrib["id"], children["title"].text or "", Writer(texts(children["author"])["name"]))
+
+
+_READ: Final[dict[int, Callable[[Any], Any]]] = {1: _read_book1, 2: _read_book2, 3: _read_book3}

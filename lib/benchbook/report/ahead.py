@@ -4,8 +4,6 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-import pandas as pd
-
 from benchbook import evidence, grid
 from benchbook.evidence.claims import Tested
 from benchbook.evidence.judge import DECIDED
@@ -17,7 +15,7 @@ FULL: Final = "paper"
 """The profile that has every cell of the grids."""
 
 
-def waits(profile: str, cells: Sequence[grid.Cell], means: pd.DataFrame, outcomes: pd.DataFrame) -> dict[str, str]:
+def waits(profile: str, cells: Sequence[grid.Cell], found: evidence.Evidence) -> dict[str, str]:
     """Return for each claim that is not decided what it waits for, by its id; claims that nothing can test have none.
 
     Parameters
@@ -26,23 +24,22 @@ def waits(profile: str, cells: Sequence[grid.Cell], means: pd.DataFrame, outcome
         Whose results were judged.
     cells
         Those that `benchbook.grid.plan` lists for it.
-    means
-        Block means of the finished ones.
-    outcomes
-        As `benchbook.evidence.outcomes` returns them.
+    found
+        What the finished ones say.
     """
-    undecided = set(outcomes.loc[~outcomes["verdict"].isin(DECIDED), "id"])
+    undecided = set(found.outcomes.loc[~found.outcomes["verdict"].isin(DECIDED), "id"])
     claims = [one for one in evidence.claims() if one.id in undecided and isinstance(one, Tested)]
-    found: dict[str, str] = {}
-    for one in standings(readings(cells, claims), means, claims):
+    contrasts = found.contrasts[found.contrasts["id"].isin(undecided)]
+    waiting: dict[str, str] = {}
+    for one in standings(readings(cells, claims), contrasts, claims):
         if one.state in ("open", "parked"):
             run = f"more blocks: benchbook run {one.claim.study} --profile {profile} --until-decided"
-            found.setdefault(one.claim.id, run if one.state == "open" else f"parked: {one.why}")
-    rest = [claim for claim in claims if claim.id not in found]
+            waiting.setdefault(one.claim.id, run if one.state == "open" else f"parked: {one.why}")
+    rest = [claim for claim in claims if claim.id not in waiting]
     if rest:
         full = grid.plan(sorted({claim.study for claim in rest}), FULL)
-        found |= _elsewhere(readings(full, rest))
-    return found
+        waiting |= _elsewhere(readings(full, rest))
+    return waiting
 
 
 def _elsewhere(read: Iterable[Reading]) -> dict[str, str]:

@@ -16,8 +16,6 @@ from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, span
 from benchbook.report import ahead
 
-TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
-
 COUNTS: Final = ("repetitions", "blocks")
 """What a profile has fewer of, not other ones."""
 
@@ -43,7 +41,7 @@ class Merged:
     @cached_property
     def waits(self) -> dict[str, str]:
         """What each claim waits for that is not decided, as `benchbook.report.ahead.waits` says it."""
-        return ahead.waits(self.profile, self.cells, self.means, self.evidence.outcomes)
+        return ahead.waits(self.profile, self.cells, self.evidence)
 
     @cached_property
     def reference(self) -> pd.DataFrame:
@@ -160,7 +158,7 @@ def _listed(levels: list[Any]) -> str:
 def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
     """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms."""
     means = merged.means
-    found = means[(means["outliers"] > 0) & means["metric"].isin(TIMES)]
+    found = means[(means["outliers"] > 0) & means["metric"].isin(results.TIMES)]
     change = (found["value_without"] / found["value"] - 1).abs().rename("change")
     found = found.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
     columns = {"study": "Study", "operation": "Operation", "n": "n", "block": "Block", "measured": "Repetitions"}

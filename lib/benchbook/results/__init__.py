@@ -4,7 +4,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final
 
 from benchbook.results.files import DamagedError, delivered, typed
-from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
+from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, TIMES, UNITS, VALUES
 
 if TYPE_CHECKING:
     from benchbook.results.folder import lost, whole
@@ -15,6 +15,7 @@ __all__ = [
     "CELLS",
     "OBSERVATIONS",
     "OF_AN_ARM",
+    "TIMES",
     "UNITS",
     "VALUES",
     "DamagedError",

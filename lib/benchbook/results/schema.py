@@ -30,6 +30,9 @@ Metric = Literal[
     "markup_size",
 ]
 
+TIMES: Final[tuple[Metric, ...]] = ("wall_time", "catch_up_time", "elapsed_time")
+"""What an operation took; the others are what it used meanwhile."""
+
 UNITS: Final[dict[Metric, str]] = {
     "wall_time": "ns",  # the timed loop, on the clock of the row's role
     "catch_up_time": "ns",  # from the loop's end until the replica holds what the primary holds

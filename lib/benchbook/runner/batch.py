@@ -39,8 +39,6 @@ TIMEOUT_S: Final = 6 * 3600.0
 _STEP_S: Final = 0.1
 """Seconds by which the two clocks may part before it is a jump: more than passes between two readings of them."""
 
-_TIMES: Final = ("wall_time", "catch_up_time", "elapsed_time")
-
 
 class Batch:
     """One run over a plan, whose finished cells are left alone; a cell is given up after `timeout_s` seconds.
@@ -321,7 +319,7 @@ def ran_out(rows: pd.DataFrame) -> bool:
 
 def measured_s(rows: pd.DataFrame) -> float:
     """Return for how many seconds a cell's clocks ran, each moment once."""
-    times = rows[rows["metric"].isin(_TIMES) & rows["value"].notna()]
+    times = rows[rows["metric"].isin(results.TIMES) & rows["value"].notna()]
     starts = (times["started_at"] - times["started_at"].min()).dt.total_seconds()
     total, until = 0.0, float("-inf")
     for start, end in sorted(zip(starts, starts + times["value"] / 1e9, strict=True)):

@@ -4,20 +4,20 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
-from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 from pydantic import ValidationError
 
 from benchbook import paths, studies
+from benchbook.evidence.reference import MEANS
+from benchbook.results import TIMES
 from benchbook.runner.readings import Kind
 from benchbook.runner.summary import Durations, span
 
 START_S: Final = {"python": 1.0, "node": 3.0, "java": 4.0}
 """Seconds of a cell beside its repetitions, on each lane: medians of the reference run."""
 
-_TIMES: Final = ("wall_time", "elapsed_time", "catch_up_time")
 _SIZES: Final = ("n", "repetitions")
 """Parameters that a cell's time grows with."""
 
@@ -94,7 +94,7 @@ def _distance(own: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[int, fl
 
 def spans(means: pd.DataFrame) -> dict[Kind, float]:
     """Return for each cell the seconds from its first clock to its last, the mean of its blocks."""
-    times = means[means["metric"].isin(_TIMES) & means["value"].notna()]
+    times = means[means["metric"].isin(TIMES) & means["value"].notna()]
     ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
     blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
     seconds = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
@@ -104,11 +104,8 @@ def spans(means: pd.DataFrame) -> dict[Kind, float]:
 
 @cache
 def _committed() -> dict[str, list[tuple[dict[str, Any], float]]]:
-    return _known_today(pd.read_parquet(_file())) if _file().exists() else {}
-
-
-def _file() -> Path:
-    return paths.root() / "figures" / "reference" / "block_means.parquet"
+    file = paths.reference() / MEANS
+    return _known_today(pd.read_parquet(file)) if file.exists() else {}
 
 
 def _known_today(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], float]]]:

@@ -58,7 +58,7 @@ class Standing:
 
 
 def standings(
-    readings: Sequence[Reading], means: pd.DataFrame, claims: Iterable[Claim] | None = None
+    readings: Sequence[Reading], contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None
 ) -> list[Standing]:
     """Return where each claim stands on each lane.
 
@@ -66,13 +66,12 @@ def standings(
     ----------
     readings
         As `benchbook.runner.readings.readings` returns them of a plan.
-    means
-        Block means of the plan's finished cells.
+    contrasts
+        As `benchbook.evidence.judged` returns them of the plan's finished cells and the same claims.
     claims
         Those of the readings; None for all of `data/claims`.
     """
     wanted = list(evidence.claims() if claims is None else claims)
-    contrasts = evidence.judged(evidence.measures(means), wanted)
     rows = {(row["id"], row["lane"], row["contrast"]): row for row in contrasts.to_dict("records")}
     now, best = (_by_lane(evidence.verdicts(one, wanted)) for one in (contrasts, all_at_best(contrasts, wanted)))
     return [

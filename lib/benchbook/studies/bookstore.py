@@ -18,18 +18,17 @@ from typing import Any, Final, Generic, Literal, Self, TypeVar
 
 import pandas as pd
 from pydantic import model_validator
-from typing_extensions import override
 
 from benchbook import formats
 from benchbook.datasets import Dataset
-from benchbook.datasets.books import bookstore_builder, flat
+from benchbook.datasets.books import KEYS, bookstore_builder, flat
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
 from benchbook.formats.markup import markup_size
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, on_lane
+from benchbook.studies.cell import Count, FormatParameters, Repetitions, Rows, in_turn, on_lane
 
 T = TypeVar("T")
 
@@ -39,6 +38,9 @@ METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 JAVA: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
 """What lane ``java`` has, and each one's format."""
 
+NESTING: Final = {"orjson", "json", "lxml", "etree"}
+"""The codecs that have the book with a level more, as they bind no class to a document."""
+
 _XML_RECORD: Final = b"<record>"
 
 
@@ -46,23 +48,22 @@ class RoundTripError(RuntimeError):
     """What was read back is not what was written: its times mean nothing."""
 
 
-class Parameters(CellParameters):
+class Parameters(FormatParameters):
     """One cell: a case of the paper, the formats and how they share a process, a number of books.
 
     Own records (``dataset_file``) take the books' place: a document then holds n of them, one after the other, and
     ``case`` means nothing. ``keys: short`` and ``long`` write case 1 as such records, its fields named by a letter or
-    by some thirty. Lane ``java`` has Jackson and JAXB, as the paper, and ``moxy``, which writes JSON by JAXB's
-    binding, as the paper tried first; ``binding: each`` makes their mapper and
-    context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM a cell, cold.
-    ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition is one of its
-    iterations of 1 s, and its value the mean of all round trips in it.
+    by some thirty, and ``keys: nested`` its author's name one level deeper. Lane ``java`` has Jackson and JAXB, as
+    the paper, and ``moxy``, which writes JSON by JAXB's binding, as the paper tried first; ``binding: each`` makes
+    their mapper and context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM
+    a cell, cold. ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition
+    is one of its iterations of 1 s, and its value the mean of all round trips in it.
     """
 
     lane: Literal["python", "java"] = "python"
     case: Literal[1, 2] = 1
-    keys: Literal["paper", "short", "long"] = "paper"
+    keys: Literal["paper", "short", "long", "nested"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
-    format: Literal["both", "json", "xml"] = "both"
     json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson", "moxy"] = "orjson"
     xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
@@ -87,18 +88,11 @@ class Parameters(CellParameters):
             raise ValueError("lane: java marshals the paper's classes, not own records (dataset_file)")
         if self.keys != "paper" and (self.lane != "python" or self.case != 1 or self.dataset_file):
             raise ValueError(f"keys: {self.keys} is for lane: python and case: 1, not for own records (dataset_file)")
+        if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING:
+            raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING))}")
         if self.lane != "java" and self.binding != "once":
             raise ValueError("binding: each is for lane: java")
         return self
-
-    @override
-    def arms(self) -> list[dict[str, str]]:
-        names = {"xml": self.xml_codec, "json": self.json_codec}
-        return [{"format": kind, "codec": name} for kind, name in names.items() if self.format in (kind, "both")]
-
-    def codecs(self) -> list[str]:
-        """Return the names of the codecs that take turns, XML's first."""
-        return [arm["codec"] for arm in self.arms()]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -132,7 +126,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     harness fails for the same reason, with `benchbook.lanes.LaneError`.
     """
     own = parameters.own_records()
-    if parameters.keys != "paper":
+    if parameters.keys in KEYS:
         own = flat(parameters.n, parameters.seed, parameters.keys)
     document: Document[Any] = _own_document(own) if own else _paper_document(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
@@ -193,7 +187,7 @@ class Document(Generic[T]):
 
 
 def _paper_document(parameters: Parameters) -> Document[AnyBookstore]:
-    case = parameters.case
+    case = 3 if parameters.keys == "nested" else parameters.case
     return Document(
         bookstore_builder(parameters.n, parameters.seed, case),
         lambda codec: codec.encode_bookstore,

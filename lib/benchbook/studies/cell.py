@@ -11,6 +11,7 @@ from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args,
 import pandas as pd
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from typing_extensions import override
 
 from benchbook import lanes
 from benchbook.datasets import Dataset, own_records
@@ -93,6 +94,23 @@ class CellParameters(BaseModel):
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
         return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated
+
+
+class FormatParameters(CellParameters):
+    """The parameters of cells whose arms are formats, each with a codec of its own."""
+
+    format: Literal["both", "json", "xml"] = "both"
+    json_codec: str
+    xml_codec: str
+
+    @override
+    def arms(self) -> list[dict[str, str]]:
+        names = {"xml": self.xml_codec, "json": self.json_codec}
+        return [{"format": kind, "codec": name} for kind, name in names.items() if self.format in (kind, "both")]
+
+    def codecs(self) -> list[str]:
+        """Return the names of the codecs that take turns, XML's first."""
+        return [arm["codec"] for arm in self.arms()]
 
 
 def in_turn(sides: Iterable[T], repetition: int) -> list[T]:

@@ -25,13 +25,12 @@ from typing import Any, Final, Literal, Self
 
 import pandas as pd
 from pydantic import Field, model_validator
-from typing_extensions import override
 
 from benchbook import formats
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Reading, idle, machine_meters, timed
-from benchbook.studies.cell import CellParameters, Count, Rows, in_turn, on_lane
+from benchbook.studies.cell import Count, FormatParameters, Rows, in_turn, on_lane
 from benchbook.wire.client import Client, Report, Transport, serving
 from benchbook.wire.protocol import fingerprints
 
@@ -60,7 +59,7 @@ class WrongObjectsError(RuntimeError):
     """The server did not decode what was sent: its times mean nothing."""
 
 
-class Parameters(CellParameters):
+class Parameters(FormatParameters):
     """One cell: the formats' codecs and how they share processes, a number of objects and of their fields, their way.
 
     Lane ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an unmarshaller an
@@ -70,7 +69,6 @@ class Parameters(CellParameters):
 
     lane: Literal["python", "java"] = "python"
     process: Literal["together", "apart"] = "together"
-    format: Literal["both", "json", "xml"] = "both"
     json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
     xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb", "xmldecoder", "dom", "jaxb_context"] = "lxml"
     n: Count = 20000
@@ -91,15 +89,6 @@ class Parameters(CellParameters):
         if java and (self.fields != 12 or self.dataset_file):
             raise ValueError("lane: java sends people of fields: 12, a class, and no own records (dataset_file)")
         return self
-
-    @override
-    def arms(self) -> list[dict[str, str]]:
-        names = {"xml": self.xml_codec, "json": self.json_codec}
-        return [{"format": kind, "codec": name} for kind, name in names.items() if self.format in (kind, "both")]
-
-    def codecs(self) -> list[str]:
-        """Return the names of the codecs that take turns, XML's first."""
-        return [arm["codec"] for arm in self.arms()]
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
