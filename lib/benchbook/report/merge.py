@@ -195,11 +195,9 @@ def machine(merged: Merged) -> pd.DataFrame:
     where = environments(merged.means)
     every = [json.loads(text) for text in merged.means["environment"].dropna().unique()]
     rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
-    loads = [one["load"][0] for one in every if one.get("load")]
     facts = {name: distinct(where, key) for key, name in FACTS.items()}
     facts["Memory"] = memory(where)
     facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
-    facts["Load when a cell began"] = f"{min(loads):.2f} to {max(loads):.2f}" if loads else ""
     libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}
     facts["Libraries"] = ", ".join(sorted(libraries))
     measured = span(merged.means)
