@@ -276,7 +276,7 @@ PROFILES = ["smoke", "quick", "decide", "evening", "night", "paper"]
 def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     cells = grid.plan((), "quick")
     orders = []
-    for block in range(3):
+    for block in range(1, 4):  # the first has what runs once
         inside = [cell for cell in cells if cell.block == block]
         assert [cell.position for cell in inside] == list(range(len(inside)))
         visits = list(dict.fromkeys((cell.product, cell.topology) for cell in inside))
