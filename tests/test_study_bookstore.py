@@ -19,6 +19,11 @@ def run(**parameters: Any) -> pd.DataFrame:
     return bookstore.run(bookstore.Parameters(**{"n": 10, "repetitions": 3, **parameters}))
 
 
+def in_bytes(frame: pd.DataFrame) -> pd.DataFrame:
+    """Return the size of each format's document and of its markup."""
+    return frame.query("unit == 'B'").pivot(index="format", columns="metric", values="value")
+
+
 @pytest.mark.parametrize("sink", ["file", "memory"])
 @pytest.mark.parametrize("case", [1, 2])
 @pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("json", "etree"), ("msgspec", "xsdata")])
@@ -63,7 +68,7 @@ def test_longer_keys_make_a_longer_document_of_more_markup_and_the_same_values(j
     def sizes(keys: str) -> pd.DataFrame:
         frame = run(keys=keys, json_codec=json_codec, xml_codec=xml_codec, repetitions=1)
         assert set(frame["dataset"]) == {f"bookstore-{keys}"}
-        return frame.query("unit == 'B'").pivot(index="format", columns="metric", values="value")
+        return in_bytes(frame)
 
     short, long = sizes("short"), sizes("long")
     letters = sum(map(len, KEYS["long"])) - sum(map(len, KEYS["short"]))
@@ -74,12 +79,7 @@ def test_longer_keys_make_a_longer_document_of_more_markup_and_the_same_values(j
 @pytest.mark.parametrize(("json_codec", "xml_codec"), [("orjson", "lxml"), ("json", "etree")])
 def test_a_level_more_is_the_same_books_in_more_markup(json_codec, xml_codec):
     codecs = {"json_codec": json_codec, "xml_codec": xml_codec}
-    nested, flat = (
-        run(keys=keys, repetitions=1, **codecs)
-        .query("unit == 'B'")
-        .pivot(index="format", columns="metric", values="value")
-        for keys in ("nested", "paper")
-    )
+    nested, flat = (in_bytes(run(keys=keys, repetitions=1, **codecs)) for keys in ("nested", "paper"))
     more = {"json": 10 * len('{"name":}'), "xml": 10 * len("<name></name>" + "\n" + 12 * " " + "\n" + 8 * " ")}
     assert (nested["size"] - flat["size"]).to_dict() == more
     assert (nested["markup_size"] - flat["markup_size"]).to_dict() == more
@@ -87,7 +87,7 @@ def test_a_level_more_is_the_same_books_in_more_markup(json_codec, xml_codec):
 
 @pytest.mark.parametrize("case", [1, 2])
 def test_markup_is_what_is_left_of_a_document_without_its_values(case):
-    sizes = run(case=case, repetitions=1).query("unit == 'B'").pivot(index="format", columns="metric", values="value")
+    sizes = in_bytes(run(case=case, repetitions=1))
     values = sizes["size"] - sizes["markup_size"]
     if case == 1:
         assert values["json"] == values["xml"] == 9 * (1 + 45 + 44) + (2 + 45 + 44)

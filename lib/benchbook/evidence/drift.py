@@ -1,4 +1,4 @@
-"""What the machine did beside the work: its frequency as cells began, and how its blocks' times moved."""
+"""How steady the machine was: what governed its frequency, and how its blocks' times moved."""
 
 import json
 from typing import Any, Final
@@ -10,7 +10,7 @@ MOVED: Final = 1.1
 """The ratio of the slowest block to the fastest from which a run has drifted."""
 
 _TIMES: Final = ("wall_time", "elapsed_time")
-DRIFT: Final = ["study", "host", "mhz_low", "mhz_high", "governor", "blocks", "moved"]
+DRIFT: Final = ["study", "host", "governor", "blocks", "moved"]
 
 
 def drift(means: pd.DataFrame) -> pd.DataFrame:
@@ -24,13 +24,12 @@ def drift(means: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        ``study, host``; ``mhz_low, mhz_high``: frequency of the first processor as cells began, in MHz;
-        ``governor``: of its frequency, all that were seen; ``blocks``; and ``moved``: the slowest block's times over
-        the fastest's, geometric mean of all that ran in every block. Pairing by block takes that out of the
-        comparisons. NaN and empty where nothing is told.
+        ``study, host``; ``governor``: of the processors' frequency, all that were seen; ``blocks``; and ``moved``: the
+        slowest block's times over the fastest's, geometric mean of all that ran in every block. Pairing by block takes
+        that out of the comparisons. NaN and empty where nothing is told.
     """
     rows = [
-        {"study": study, "host": host, **_machine(group), **_blocks(group)}
+        {"study": study, "host": host, "governor": _governors(group), **_blocks(group)}
         for (study, host), group in means.groupby(["study", "host"], sort=False)
     ]
     return pd.DataFrame(rows, columns=DRIFT)
@@ -52,14 +51,11 @@ def in_words(table: pd.DataFrame) -> str:
     return " ".join(said)
 
 
-def _machine(group: pd.DataFrame) -> dict[str, Any]:
-    """Return frequency and governor of the cells' environments."""
+def _governors(group: pd.DataFrame) -> str:
+    """Return the governors of the cells' environments."""
     cells = group.drop_duplicates(["cell_id", "block"]) if "environment" in group else group.iloc[:0]
     environments = [json.loads(text) for text in cells.get("environment", pd.Series(dtype=str)).dropna()]
-    clocks = [one["frequency_mhz"] for one in environments if one.get("frequency_mhz")]
-    governors = sorted({str(one["governor"]) for one in environments if one.get("governor")})
-    ends = {"mhz_low": min(clocks, default=np.nan), "mhz_high": max(clocks, default=np.nan)}
-    return {**ends, "governor": ", ".join(governors)}
+    return ", ".join(sorted({str(one["governor"]) for one in environments if one.get("governor")}))
 
 
 def _blocks(group: pd.DataFrame) -> dict[str, Any]:
