@@ -20,9 +20,11 @@ run: setup
 	@status=0; $(BIN)/benchbook run --profile $(PROFILE) || status=$$?; \
 	if [ $$status -le 1 ]; then $(BIN)/benchbook report --profile $(PROFILE) || exit $$?; fi; exit $$status
 
+# One worker more than there are processors, for tests wait for servers; four at most, for each holds servers of its own.
+WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 test: export BENCHBOOK_TESTS = 1
 test: setup
-	@$(BIN)/python -m pytest --numprocesses logical --maxprocesses 4 --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lab: setup
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks

@@ -1,4 +1,4 @@
-"""Wall time of a cell beyond its measured work: median and quantiles of a real run, as small as it gets.
+"""Wall time of a cell beyond its measured work: median and quantiles of a real run, and where the run's time went.
 
 ``python benchmarks/cell.py [STUDY...] [--profile smoke]`` runs the cells into a temporary folder, on real servers.
 """
@@ -12,6 +12,7 @@ import tempfile
 from pathlib import Path
 
 from benchbook import cli, results
+from benchbook.cli.run import SPENT
 from benchbook.runner import batch
 
 
@@ -36,11 +37,13 @@ def main() -> int:
         if status := cli.main(["run", *asked.study, "--profile", asked.profile]):
             return status
         found = beyond(Path(folder))
+        spent = json.loads((Path(folder) / SPENT).read_text())["spent_s"]
     every = sorted(value for values in found.values() for value in values)
     quantiles = statistics.quantiles(every, n=10, method="inclusive") if len(every) > 1 else every * 9
     figures = {"cells": len(every), "median_s": statistics.median(every), "p10_s": quantiles[0], "p90_s": quantiles[8]}
     medians = {study: round(statistics.median(values), 3) for study, values in found.items()}
-    print(json.dumps({**{key: round(value, 3) for key, value in figures.items()}, "by_study": medians}))
+    rounded = {key: round(value, 3) for key, value in figures.items()}
+    print(json.dumps({**rounded, "by_study": medians, "spent_s": spent}))
     return 0 if figures["median_s"] <= 1.2 else 1
 
 

@@ -42,7 +42,7 @@ class Machine:
 def observations(
     times: Mapping[Side, float],
     *,
-    machines: int = 2000,
+    machines: int = 1000,
     blocks: int = 5,
     machine: Machine = Machine(),
     campaigns: Sequence[int] = (),

@@ -1,6 +1,6 @@
 """Every engine is asked for every capability: what it does not declare as a gap works, and a gap fails as declared.
 
-The README's table is made of the same declarations.
+The table of docs/engines.md is made of the same declarations.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, awkward
 from standing import is_given, needed
 from waiting import PATIENCE_S
 
-README = Path(__file__).parents[1] / "README.md"
+PAGE = Path(__file__).parents[1] / "docs" / "engines.md"
 MB = 2**20
 LONG = Schema("long", (Field("_id", "string"), Field("text", "string")))
 
@@ -222,10 +222,10 @@ def test_a_product_is_here_or_is_skipped_once_with_its_reason(product: str) -> N
         assert isinstance(servers.find(product), servers.Found)
 
 
-def test_the_readme_says_what_the_adapters_declare() -> None:
-    assert table.rewritten(README.read_text()) == README.read_text(), "make it so: " + table.BEGIN
+def test_the_page_says_what_the_adapters_declare() -> None:
+    assert table.rewritten(PAGE.read_text()) == PAGE.read_text(), "make it so: " + table.BEGIN
 
 
-def test_a_readme_without_its_marks_is_refused() -> None:
+def test_a_page_without_its_marks_is_refused() -> None:
     with pytest.raises(ValueError, match="a line each"):
         table.rewritten("# benchbook")

@@ -41,10 +41,10 @@ def test_the_papers_own_numbers_bear_out_all_but_eighteen_claims() -> None:
     assert Counter(claim.study for claim in CLAIMS if claim.why_within) == {"bookstore": 1, "crud": 13, "tcp": 4}
 
 
-def test_the_readme_counts_the_claims() -> None:
+def test_the_docs_count_the_claims() -> None:
     every = evidence.claims()
     untestable = sum(isinstance(claim, Untestable) for claim in every)
-    words = " ".join((paths.root() / "README.md").read_text().split())
+    words = " ".join((paths.root() / "docs" / "method.md").read_text().split())
     assert f"mapped to some of {len(every)} claims" in words
     assert f"{untestable} no observation here can answer" in words
     assert f"its own numbers do not bear it out ({sum(bool(claim.why_within) for claim in CLAIMS)} do not)" in words

@@ -14,6 +14,7 @@ from pathlib import Path
 import pandas as pd
 import pytest
 
+import benchbook
 from benchbook import cli, databases, grid, results, servers
 from benchbook.grid import planning
 from benchbook.measure import timed
@@ -194,6 +195,22 @@ def test_observations_are_the_current_ones(home: Path, capfd: pytest.CaptureFixt
     finish(two)
     assert cli.main([*query[:-1], query[-1] + "observations", "--profile", "quick"]) == 0
     assert json.loads(capfd.readouterr().out) == []
+
+
+def test_results_without_a_query_are_summed_up_with_what_can_be_asked(home: Path, capfd: pytest.CaptureFixture[str]):
+    (one,) = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single", "arm=a"])
+    finish(one)
+    assert cli.main(["results"]) == 0
+    names, row, _, *asked = capfd.readouterr().out.splitlines()
+    assert names.split()[:3] == ["study", "cells", "blocks"] and row.split()[:3] == ["crud", "1", "1"]
+    assert "--sql" in asked[0] and asked[1].startswith('  benchbook results --sql "SELECT ')
+    assert cli.main(["results", "--format", "csv"]) == 0
+    assert capfd.readouterr().out.splitlines()[0].startswith("cell_id,block,"), "other forms hold everything"
+
+
+def test_the_command_says_its_version(capfd: pytest.CaptureFixture[str]):
+    assert cli.main(["--version"]) == 0
+    assert capfd.readouterr().out == f"benchbook {benchbook.__version__}\n"
 
 
 def test_results_come_as_text_csv_json_and_parquet(

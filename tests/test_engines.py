@@ -9,7 +9,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date
 from functools import partial
@@ -64,6 +64,7 @@ from cases import (
 )
 from owners import MINE, OWNERS, Owner, owner
 from standing import needed
+from stopping import processes, stopped
 from waiting import PATIENCE_S, comes_true
 
 # what every engine does
@@ -452,25 +453,6 @@ def test_the_replica_counts_the_bytes_that_it_receives(opened: Opened) -> None:
     assert engine.counters("primary") == []
 
 
-def every_process(pid: int | None) -> list[psutil.Process]:
-    assert pid is not None
-    return [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
-
-
-@contextmanager
-def stopped(pid: int | None) -> Iterator[None]:
-    processes = every_process(pid)
-    try:
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                process.suspend()
-        yield
-    finally:
-        for process in processes:
-            with suppress(psutil.NoSuchProcess):
-                process.resume()
-
-
 DURABLE: list[tuple[Durability, str, Topology]] = [
     (durability, *case)
     for durability in ("default", "relaxed")
@@ -552,7 +534,7 @@ def test_a_wrong_password_is_told_and_not_shown(deployed: Deployed, engine: Engi
 
 
 def kill(pid: int | None) -> None:
-    for process in every_process(pid):
+    for process in processes(pid):
         with suppress(psutil.NoSuchProcess):  # a child that ended with its parent
             process.kill()
 

@@ -18,6 +18,7 @@ from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
+IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
          "--disable-component-update", "--disable-sync"]  # fmt: skip
@@ -80,7 +81,7 @@ def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int
     page.set_default_timeout(60_000)
     page.goto(address.replace("/lab?", f"/lab/workspaces/{notebook.stem}-{attempt}/tree/{notebook.name}?"))
     page.locator(".jp-Notebook .jp-Cell").first.wait_for()
-    page.locator(".jp-Notebook-ExecutionIndicator[data-status='idle']").wait_for()
+    page.locator(IDLE).wait_for()
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-item[data-command='runmenu:restart-and-run-all']").click()
     page.locator(".jp-Dialog .jp-mod-accept").click()
@@ -92,12 +93,12 @@ def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int
 def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
     """Save until the file says that every code cell ran or one failed; return its code cells.
 
-    None after 80 s, or when for 30 s no cell came to its end.
+    None after 80 s, when for 30 s no cell came to its end, or when for 5 s the kernel had nothing to do.
     """
     notebook = json.loads(saved.read_text())
     deadline = time.monotonic() + 80  # three attempts end before a test is given up
-    ran, since = 0, time.monotonic()
-    while time.monotonic() < min(deadline, since + 30):
+    ran, since, idle = 0, time.monotonic(), 0
+    while time.monotonic() < min(deadline, since + 30) and idle < 10:
         time.sleep(0.5)
         page.keyboard.press("Control+s")
         with suppress(json.JSONDecodeError):  # while it is being written
@@ -109,4 +110,5 @@ def when_all_ran(page: Any, saved: Path) -> list[dict[str, Any]]:
             return cells
         if len(cells) - len(left) > ran:
             ran, since = len(cells) - len(left), time.monotonic()
+        idle = idle + 1 if page.locator(IDLE).count() else 0
     return []

@@ -34,6 +34,14 @@ def tracked(pattern: str) -> list[Path]:
     return [ROOT / name for name in listed.stdout.split("\0") if name]
 
 
+def test_the_readme_is_a_front_door_and_every_link_of_the_docs_leads_somewhere():
+    pages = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+    assert len(pages[0].read_text().splitlines()) <= 120
+    for page in pages:
+        targets = re.findall(r"\]\((?!https?:)([^)#]+)", page.read_text())
+        assert targets and all((page.parent / target).exists() for target in targets), page.name
+
+
 def test_conda_users_get_what_pip_users_get():
     extras = PROJECT["optional-dependencies"]
     wanted = {requirement(text) for text in PROJECT["dependencies"] + extras["build"] + extras["test"]}

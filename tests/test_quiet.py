@@ -16,6 +16,7 @@ from benchbook import cli, grid, results
 from benchbook.grid import Cell
 from benchbook.measure.load import QUIET, Load, load, reading
 from benchbook.runner import batch, quiet
+from benchbook.runner.notebook import Ended
 from benchbook.runner.progress import Progress
 from benchbook.runner.quiet import NotQuietError
 from benchbook.runner.summary import Summary
@@ -153,7 +154,7 @@ def test_a_cell_that_fails_when_measured_again_keeps_its_first_values(
 ):
     (cell, *_) = planned()
     Others(1.5, 0.0).lay(monkeypatch)
-    outcomes = iter([batch.execute, lambda *_, **__: "ValueError: boom"])
+    outcomes = iter([batch.execute, lambda *_, **__: Ended("ValueError: boom")])
     monkeypatch.setattr(batch, "execute", lambda *how, **options: next(outcomes)(*how, **options))
     summary = run([cell])
     assert written()[["state", "disturbed"]].values.tolist() == [["done", True]] and not summary.failed

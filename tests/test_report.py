@@ -177,6 +177,17 @@ def test_what_a_profile_leaves_out_is_computed_from_the_grids(house: Path):
     assert merge.left_out(merge.merge("paper")).empty
 
 
+def test_what_a_profile_excludes_by_now_is_not_read_though_it_ran(house: Path, home: Path):
+    measured("bookstore")
+    before = merge.merge("smoke").means["parameters"]
+    apart = before.str.contains('"process":"apart"')
+    assert 0 < apart.sum() < len(before)
+    grids = home / "papermill_params" / "bookstore.yaml"
+    excluded = '  smoke:\n    exclude:\n      - {when: {process: apart}, why: "not today"}\n'
+    grids.write_text(grids.read_text().replace("  smoke:\n", excluded))
+    assert set(merge.merge("smoke").means["parameters"]) == set(before[~apart])
+
+
 def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home: Path):
     merged = merge.merge("evening")
     table = merge.unfinished(merged)

@@ -8,7 +8,7 @@ import duckdb
 import pandas as pd
 import pytest
 
-from benchbook import results
+from benchbook import cli, results
 from benchbook.measure import timed
 from benchbook.studies import cell
 
@@ -114,3 +114,64 @@ def test_how_long_a_cell_took_is_known_by_its_study_and_parameters():
 def test_a_query_reaches_no_file(sql: str):
     with results.connect() as connection, pytest.raises(duckdb.Error):
         connection.execute(sql)
+
+
+def everything() -> pd.DataFrame:
+    with results.connect() as connection:
+        return results.frame(connection, "SELECT * FROM all_observations ORDER BY ALL")
+
+
+def test_cells_that_were_measured_before_are_taken_in_once(
+    results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    results.write(columns(n=10), values("json", "xml"))
+    results.write(columns(cell_id="def", block=3, state="failed", reason="boom"))
+    kept, written = tmp_path / "kept.parquet", everything()
+    assert cli.main(["results", "--sql", "SELECT * FROM all_observations", "--output", str(kept)]) == cli.DONE
+    for source in (kept, results_folder):
+        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / f"from {source.name}"))
+        assert cli.main(["results", "import", str(source)]) == cli.DONE
+        assert capsys.readouterr().out == "cells: 2 taken in, 0 here before\n"
+        assert results.states("crud") == {"abc.0": "done", "def.3": "failed"}
+        pd.testing.assert_frame_equal(everything(), written)
+        results.write(columns(cell_id="def", block=3), values())
+        assert cli.main(["results", "import", str(source), str(source)]) == cli.DONE
+        assert capsys.readouterr().out == "cells: 0 taken in, 4 here before\n"
+        assert results.states("crud") == {"abc.0": "done", "def.3": "done"}, "a failure does not replace a success"
+
+
+def test_a_damaged_cell_of_another_folder_is_named_and_not_taken_in(
+    results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    file = results.write(columns(), values())
+    written = bytearray(file.read_bytes())
+    written[len(written) // 2] ^= 1
+    file.write_bytes(written)
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
+    assert cli.main(["results", "import", str(results_folder)]) == cli.USAGE
+    assert f"{file}: no observations that can be read: its bytes are not those" in capsys.readouterr().err
+    assert results.states("crud") == {}
+
+
+@pytest.mark.parametrize(
+    ("held", "why"),
+    [
+        (pd.DataFrame({"a": [1]}), "it has a column 'a', which observations have not"),
+        (pd.DataFrame({"value": [1.0]}), "it has no column 'cell_id'"),
+        (columns(cell_id="../../x"), "row 0, sorted by cell, is of no cell: crud ../../x, done"),
+        (columns(state="perhaps"), "row 0, sorted by cell, is of no cell: crud abc, perhaps"),
+        (None, "no observations that can be read: "),
+    ],
+)
+def test_what_holds_no_cells_is_refused_whole(
+    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], held: Any, why: str
+):
+    file = tmp_path / "given.parquet"
+    if isinstance(held, dict):
+        held = results.typed(pd.DataFrame([columns(cell_id="fine"), held]), results.OBSERVATIONS).to_pandas()
+    if held is None:
+        file.write_bytes(b"PAR1")
+    else:
+        held.to_parquet(file)
+    assert cli.main(["results", "import", str(file)]) == cli.USAGE
+    assert why in capsys.readouterr().err and results.states("crud") == {}

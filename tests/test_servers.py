@@ -22,6 +22,7 @@ from benchbook.databases.couchdb.http import AnswerError, HTTPNode
 from benchbook.deployment import Deployment
 from benchbook.servers import fleet
 from benchbook.servers.address import login
+from stopping import stopped
 from waiting import PATIENCE_S, comes_true
 
 T = TypeVar("T")
@@ -106,17 +107,8 @@ def test_what_the_primary_has_reaches_the_replica(pair: servers.Running) -> None
 
 
 def test_a_write_never_waits_for_the_replica(pair: servers.Running) -> None:
-    replica = psutil.Process(pair.deployment.node("replica").pid)
-    stopped = [replica, *replica.children(recursive=True)]
-    for process in stopped:
-        with suppress(psutil.NoSuchProcess):
-            process.suspend()
-    try:
+    with stopped(pair.deployment.node("replica").pid):
         write(pair.deployment, 2)
-    finally:
-        for process in stopped:
-            with suppress(psutil.NoSuchProcess):
-                process.resume()
     assert comes_true(lambda: 2 in read(pair.deployment))
 
 

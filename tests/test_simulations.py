@@ -1,4 +1,4 @@
-"""The whole chain, from repetitions to verdicts, on runs whose truth is known: 2,000 machines in each frame."""
+"""The whole chain, from repetitions to verdicts, on runs whose truth is known: a thousand machines in each frame."""
 
 from typing import Any
 
@@ -60,14 +60,14 @@ FRAMES = {
 
 @pytest.mark.parametrize("frame", FRAMES)
 def test_all_looks_together_find_a_difference_of_identical_sides_in_five_percent_of_runs(frame: str) -> None:
-    table = judged(ratio("more", margin=1.0001), two(1.0), blocks=30, machines=1000, machine=FRAMES[frame])
+    table = judged(ratio("more", margin=1.0001), two(1.0), blocks=30, machine=FRAMES[frame])
     assert 0.005 <= decided_wrongly(table) <= 0.05 + 0.015
 
 
 def test_days_that_differ_are_told_from_blocks_that_do() -> None:
     """Four fifths of the variance lie between blocks, one fifth between the days that some of them share."""
     spread = simulated.Machine(days=0.025)
-    rows = simulated.observations(two(1.0), blocks=30, machines=1000, machine=spread, campaigns=(5, 10, 15, 20, 25))
+    rows = simulated.observations(two(1.0), blocks=30, machine=spread, campaigns=(5, 10, 15, 20, 25))
     means, stated = evidence.measures(rows), ratio("more")
     pooled, told = (decided_wrongly(verdicts(one, stated)) for one in (means.assign(campaign=""), means))
     assert told <= pooled <= 0.12

@@ -1,8 +1,6 @@
 """Study `crud` on real servers, alone and replicated."""
 
 import json
-import os
-import signal
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -18,6 +16,7 @@ from benchbook.studies import crud
 from benchbook.studies.store import WrongContentsError
 from cases import PAIRED
 from standing import Announce, needed, outputs, tamper
+from stopping import go_on, stop
 from waiting import PATIENCE_S
 
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
@@ -151,7 +150,6 @@ def test_an_engine_that_lies_fails_the_cell(
 def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
     """Stop the replica's process when the first record is inserted; let it go on after the first wait, or never."""
     pid = deployment.node("replica").pid
-    assert pid is not None
 
     def tampered(engine: Engine) -> None:
         insert, wait_for, done = engine.insert, engine.wait_for, []
@@ -175,22 +173,6 @@ def stops_the_replica(deployment: Deployment, for_good: bool) -> Any:
     return tampered
 
 
-def processes(pid: int) -> list[int]:
-    import psutil
-
-    return [pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))]
-
-
-def stop(pid: int) -> None:
-    for one in processes(pid):
-        os.kill(one, signal.SIGSTOP)
-
-
-def go_on(pid: int) -> None:
-    for one in processes(pid):
-        os.kill(one, signal.SIGCONT)
-
-
 @pytest.mark.parametrize("engine", list({product_of(name): name for name, topology in PAIRED}.values()))
 @pytest.mark.parametrize("for_good", [False, True])
 def test_a_replica_that_is_cut_off_is_censored(
@@ -203,7 +185,7 @@ def test_a_replica_that_is_cut_off_is_censored(
         monkeypatch.setenv(VARIABLE, str(tmp_path / "deployment"))
         tamper(monkeypatch, stops_the_replica(running.deployment, for_good))
         frame = crud.run(parameters)
-        go_on(running.deployment.node("replica").pid or 0)
+        go_on(running.deployment.node("replica").pid)
     for repetition in range(2):
         assert outputs(frame, repetition) == crud.expected(parameters)
     first = frame[(frame["repetition"] == 0) & (frame["operation"] == "insert")].set_index("metric")

@@ -1,7 +1,5 @@
 """Study `replication` on real pairs of servers."""
 
-import os
-import signal
 from itertools import product
 from pathlib import Path
 from typing import Any
@@ -17,6 +15,7 @@ from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
 from benchbook.studies.store import WrongContentsError
 from standing import Announce, needed, outputs, tamper
+from stopping import stop
 
 EVERY, TEXTS = "document+json_text+xml_text+xml_fields", "json_text+xml_text+xml_fields"
 MODELS = tuple(EVERY.split("+"))
@@ -141,7 +140,7 @@ def stopping(deployment: Deployment) -> Any:
         insert = engine.insert
 
         def inserting(record: dict[str, Any]) -> None:
-            os.kill(deployment.node("replica").pid or 0, signal.SIGSTOP)
+            stop(deployment.node("replica").pid)
             insert(record)
 
         engine.insert = inserting  # type: ignore[method-assign]

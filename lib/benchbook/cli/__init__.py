@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
+import benchbook
 from benchbook import processes
 from benchbook.folders import FolderError
 from benchbook.inputs import InputError
@@ -102,6 +103,7 @@ def _isolate() -> None:
 
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description="Rerun five published studies on this machine.")
+    parser.add_argument("--version", action="version", version=f"%(prog)s {benchbook.__version__}")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
     for name in ("plan", "run", "power"):
@@ -131,12 +133,16 @@ def _selecting(parser: argparse.ArgumentParser) -> None:
 
 
 def _reading(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--sql", default="SELECT * FROM observations", help='over observations, cells, "values"')
+    parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
     parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
     forms = ["text", "csv", "json", "parquet"]
     parser.add_argument("--format", choices=forms, help="the form (default: what the file's name says, else text)")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
     parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
+    verbs = parser.add_subparsers(dest="verb", metavar="import")
+    text = "take in cells that were measured before or elsewhere: of results' folders, or Parquet files of observations"
+    taking = verbs.add_parser("import", help=text, description=text)
+    taking.add_argument("path", nargs="+", metavar="PATH")
 
 
 def _serving(parser: argparse.ArgumentParser) -> None:

@@ -1,4 +1,4 @@
-"""``python -m benchbook.cli.capabilities README.md`` writes into it what each engine can do, as adapters declare it.
+"""``python -m benchbook.cli.capabilities docs/engines.md`` says there what each engine can do, as adapters declare it.
 
 A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
 ``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
@@ -18,7 +18,7 @@ from benchbook.databases import Engine, EngineError, GapError, RefusedError
 from benchbook.deployment import Topology
 from benchbook.registry import product
 
-BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities README.md -->"
+BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities docs/engines.md -->"
 END: Final = "<!-- /capabilities -->"
 
 _SERVER, _STAND_IN, _UNTESTED, _GAP = "✓", "◐", "○", "–"
@@ -84,7 +84,7 @@ def matrix() -> str:
 
 
 def rewritten(text: str) -> str:
-    """Return a README with today's matrix between its two marks.
+    """Return a page with today's matrix between its two marks.
 
     Raises
     ------
@@ -94,7 +94,7 @@ def rewritten(text: str) -> str:
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
     if not (begin and end):
-        raise ValueError(f"the README needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them")
+        raise ValueError(f"the page needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them")
     return f"{before}{begin}\n{matrix()}\n{end}{after}"
 
 
@@ -152,5 +152,5 @@ def _table(rows: list[list[str]]) -> list[str]:
 
 
 if __name__ == "__main__":
-    for file in map(Path, sys.argv[1:] or ["README.md"]):
+    for file in map(Path, sys.argv[1:] or ["docs/engines.md"]):
         file.write_text(rewritten(file.read_text(encoding="utf-8")), encoding="utf-8")

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import textwrap
 from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
@@ -11,8 +12,9 @@ import pandas as pd
 from benchbook import cli, grid, paths
 from benchbook.cli import output
 
-NARROW: Final = 100
-"""Columns below which a line does not wrap any narrower."""
+NARROW: Final = 60
+"""Columns of the narrowest text."""
+_INDENT: Final = 4 * " "
 _OF_LANES: Final = ("host", "lane", "verdict", "wording", "stage", "products_judged", "products_missing", "why")
 
 
@@ -33,7 +35,7 @@ def _measured(profile: str) -> list[dict[str, Any]]:
 
     cells = grid.plan(profile=profile)
     output.report_damage()
-    found = evidence.Evidence.of(evidence.stored_means(cell.key for cell in cells))
+    found = evidence.Evidence.of(evidence.stored_means(grid.keys(cells)))
     return _rows(found.outcomes, ahead.waits(profile, cells, found))
 
 
@@ -65,24 +67,24 @@ def _plain(value: Any) -> Any:
 
 
 def _text(rows: list[dict[str, Any]]) -> str:
-    from benchbook.evidence.comparisons import figures
-
+    """Return each claim with its result and why, nothing cut, then how many have which verdict."""
     wide = max(shutil.get_terminal_size().columns, NARROW)
-    shown = [
-        {
-            "claim": row["id"],
-            "verdict": row["wording"] + (" (untrusted run)" if row["untrusted"] else ""),
-            "when": row["stage"],
-            "ratio": _ratio(row),
-            "published": "" if row["published"] is None else figures(row["published"]),
-            "why": "; ".join(filter(None, (row["waits_for"], row["why"]))),
-        }
-        for row in rows
-    ]
-    lines = [line if len(line) <= wide else line[: wide - 1] + "…" for line in output.as_text(shown).splitlines()]
     counts = Counter(row["verdict"] for row in rows)
     summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return "\n".join([*lines, f"claims: {len(rows)}, {summary}"])
+    return "\n\n".join([*(_entry(row, wide) for row in rows), f"claims: {len(rows)}, {summary}"])
+
+
+def _entry(row: dict[str, Any], wide: int) -> str:
+    """Return a claim's name and verdict with its numbers; indented, its sentence, and why it has that verdict."""
+    from benchbook.evidence.comparisons import figures
+
+    verdict = row["wording"] + (" (untrusted run)" if row["untrusted"] else "")
+    numbers = [row["stage"], f"here {ratio}" if (ratio := _ratio(row)) else ""]
+    numbers += [] if row["published"] is None else [f"published {figures(row['published'])}"]
+    head = "; ".join(filter(None, [f"{row['id']}: {verdict}", *numbers]))
+    why = "; ".join(filter(None, (row["waits_for"], row["why"])))
+    wrap = textwrap.TextWrapper(wide, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False)
+    return "\n".join(wrap.fill(text) for text in (head, row["says"], why) if text).removeprefix(_INDENT)
 
 
 def _ratio(row: dict[str, Any]) -> str:

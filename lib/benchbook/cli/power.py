@@ -4,7 +4,7 @@ import argparse
 from dataclasses import asdict
 from typing import Any
 
-from benchbook import cli, evidence, results
+from benchbook import cli, evidence, grid, results
 from benchbook.cli import output
 from benchbook.cli.until import asked_for, look
 from benchbook.runner.costs import Costs
@@ -15,7 +15,7 @@ from benchbook.runner.rounds import Rounds
 def main(asked: argparse.Namespace) -> int:
     """Print it, a row a study and lane."""
     cells, read = asked_for(asked)
-    means = evidence.stored_means(cell.key for cell in cells)
+    means = evidence.stored_means(grid.keys(cells))
     known = results.seconds()
     found = powers(read, means, known)
     now = look(cells, read, means)

@@ -25,7 +25,7 @@ from duckdb import DuckDBPyConnection
 from duckdb.sqltypes import DuckDBPyType
 
 from benchbook import cli, grid, results
-from benchbook.cli import output
+from benchbook.cli import output, taken_in
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -35,6 +35,17 @@ LONGEST: Final = 100_000
 
 TABLE: Final = "_answer"
 """Where the answer stands on its connection."""
+
+_SUMMARY: Final = """\
+SELECT study, count(DISTINCT cell_id) AS cells, count(DISTINCT block) AS blocks, count(DISTINCT host) AS hosts,
+    count(DISTINCT campaign) AS campaigns, count(*) AS "values",
+    min(started_at)::DATE AS first, max(started_at)::DATE AS last
+FROM observations GROUP BY study ORDER BY study"""
+
+_VIEWS: Final = """
+Ask more with --sql, of observations (every value of finished cells), all_observations, cells and "values":
+  benchbook results --sql "SELECT engine, n, avg(value) / 1e9 AS seconds FROM observations
+    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' GROUP BY ALL ORDER BY ALL\""""
 
 _PIECE: Final = 10_000
 _WIDEST: Final = 40
@@ -53,12 +64,15 @@ _SUFFIXES: Final = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", 
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print or write the query's rows."""
+    """Print or write the query's rows, or take in other results."""
+    if asked.verb == "import":
+        return taken_in.main(asked)
     form = _form(asked)
+    summary = asked.sql is None and form == "text" and asked.output is None
     identities = _identities(asked.profile)
     output.report_damage()
     with results.connect(identities, memory=MEMORY) as connection:
-        _answer(connection, asked.sql)
+        _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
         if standing := _stand_ins(connection):
             print(f"stand-ins, not the products themselves: {', '.join(standing)}", file=sys.stderr)
         with _standard_output() if asked.output is None else _file(Path(asked.output)) as file:
@@ -66,6 +80,8 @@ def main(asked: argparse.Namespace) -> int:
                 _FORMATS[form](connection, file)
             except duckdb.Error as error:
                 raise cli.UsageError(f"--sql: {_reason(error)}") from error
+    if summary:
+        print(_VIEWS)
     return cli.DONE
 
 
@@ -85,7 +101,7 @@ def _form(asked: argparse.Namespace) -> str:
 def _identities(profile: str | None) -> set[str]:
     """Return the results that are shown as observations: a profile's, else all whose identity is current."""
     if profile is not None:
-        return {cell.key for cell in grid.plan(profile=profile)}
+        return {*grid.keys(grid.plan(profile=profile))}
     with results.connect() as connection:
         query = "SELECT DISTINCT cell_id, study, parameters FROM cells WHERE state = 'done'"
         return grid.current(results.frame(connection, query).itertuples(index=False, name=None))

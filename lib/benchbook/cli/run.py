@@ -5,14 +5,21 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from benchbook import cli, folders, grid
+from benchbook import cli, folders, grid, paths
 from benchbook.cli import output
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
+
+
+SPENT = "run.json"
+"""Where the results' folder keeps what the newest run spent its time on."""
+
+_SHOWN = 0.005
+"""Of the time: parts below are not named."""
 
 
 class _Terminated(KeyboardInterrupt):
@@ -88,6 +95,9 @@ def carried_out(
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error
+    if summary.done:
+        with suppress(OSError):  # a disk that is full was told of by who writes the rows; the parts are printed too
+            (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
     _print_summary(asked, cells, summary, absent)
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
@@ -105,10 +115,10 @@ def _print_summary(
     before = sum(cell.state == "done" for cell in cells)
     parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
-    share = summary.measured_s / summary.wall_s if summary.wall_s else 0.0
-    print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was measured work")
-    if summary.waited_s >= 1:
-        print(f"waited for a quiet machine: {span(summary.waited_s)}")
+    (what, share), *others = summary.shares()
+    print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was {what}")
+    if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
+        print(f"the rest: {rest}")
     if summary.beside_others:
         counts = f"{summary.repeated} measured again, {len(summary.disturbed)} stay marked as disturbed"
         print(f"measured while other processes were busy: {summary.beside_others}, {counts}")

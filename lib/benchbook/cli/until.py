@@ -76,7 +76,7 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]
 
 def look(cells: Sequence[grid.Cell], read: Sequence[Reading], means: pd.DataFrame | None = None) -> list[Standing]:
     """Return where the claims stand by what is finished of the cells."""
-    found = evidence.stored_means(cell.key for cell in cells) if means is None else means
+    found = evidence.stored_means(grid.keys(cells)) if means is None else means
     return standings(read, evidence.Evidence.of(found).contrasts)
 
 

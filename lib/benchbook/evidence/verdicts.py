@@ -158,19 +158,17 @@ def _missing(claim: Tested, rows: Sequence[Mapping[Any, Any]], ran: Collection[s
 
 
 def _overall_words(rows: Sequence[Mapping[Any, Any]]) -> str:
-    """Return why a claim has its verdict: what each contrast found, those that say the same verdict counted."""
+    """Return why a claim has its verdict: what each contrast found, and which were not judged."""
     if len(rows) == 1:
         return str(rows[0]["why"])
     able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
-    counts = Counter(row["verdict"] for row in able)
-    counted = ", ".join(f"{one} in {count} of {len(able)} contrasts" for one, count in counts.items())
     listed = [f"{row['contrast']}: {row['why']}" for row in able]
     absent: dict[str, list[str]] = {}
     for row in rows:
         if row["verdict"] == NOT_TESTABLE:
             absent.setdefault(row["why"], []).append(row["contrast"])
     missing = [f"{why}: {_listed(names, len(rows))}" for why, names in absent.items()]
-    return "; ".join(([f"{counted}: {listed[0]}", *listed[1:]] if able else []) + missing)
+    return "; ".join(listed + missing)
 
 
 def _listed(names: Sequence[str], of: int) -> str:

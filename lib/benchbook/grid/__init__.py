@@ -1,7 +1,7 @@
 """From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
 
 from benchbook.grid.identities import code, code_hash, identity, notebook
-from benchbook.grid.planning import Cell, LeftOut, current, left_out, plan
+from benchbook.grid.planning import Cell, LeftOut, current, keys, left_out, plan
 from benchbook.grid.read import load
 
 __all__ = [
@@ -11,6 +11,7 @@ __all__ = [
     "code_hash",
     "current",
     "identity",
+    "keys",
     "left_out",
     "load",
     "notebook",

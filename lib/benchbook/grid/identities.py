@@ -194,8 +194,11 @@ def _version(library: str) -> str:
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        holders = _distributions().get(library, [])
-        return " ".join(f"{holder} {importlib.metadata.version(holder)}" for holder in sorted(set(holders)))
+        held = (f"\n{library}/", f"\n{library}.py,")  # `packages_distributions` takes seven times as long
+        found = [one for one in importlib.metadata.distributions() if any(file in _record(one) for file in held)]
+        return " ".join(sorted({f"{one.metadata['Name']} {one.version}" for one in found}))
 
 
-_distributions = cache(importlib.metadata.packages_distributions)  # reads every installed package's files
+def _record(distribution: importlib.metadata.Distribution) -> str:
+    """Return the list of an installed package's files, a line each."""
+    return f"\n{distribution.read_text('RECORD') or ''}"

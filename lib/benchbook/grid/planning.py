@@ -103,6 +103,11 @@ def plan(
     return _ordered(chosen)
 
 
+def keys(cells: Iterable[Cell]) -> list[str]:
+    """Return which results a plan reads: not those of cells that it excludes by now, though they may have run."""
+    return [cell.key for cell in cells if not cell.missing]
+
+
 def left_out(
     slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> list[LeftOut]:

@@ -1,5 +1,6 @@
 """All figures and tables by name, each paper's from its own folder, and drawing them all."""
 
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -34,15 +35,15 @@ TABLES: Final[dict[str, Maker]] = {name: make for paper in _PAPERS.values() for 
 """Every table; as `FIGURES`."""
 
 
-def draw_all(evidence: Evidence, folder: Path, profile: str) -> list[Path]:
-    """Make every table and figure, write each with its data and provenance, and return what was written.
+def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str] = (*FIGURES, *TABLES)) -> list[Path]:
+    """Make tables and figures, write each with its data and provenance, and return what was written.
 
-    Files are named as in `FIGURES` and `TABLES`; studies may be missing from what was observed.
+    Files are named as in `FIGURES` and `TABLES`, of which all are made; studies may be missing from what was observed.
     """
     folder.mkdir(parents=True, exist_ok=True)
     for part in _SHARED:
         getattr(evidence, part)  # computed once, here: the workers are given it
-    written = workers.each(partial(_write, evidence, folder, profile), [*FIGURES, *TABLES], _WORKERS)
+    written = workers.each(partial(_write, evidence, folder, profile), names, _WORKERS)
     return [path for paths in written for path in paths]
 
 

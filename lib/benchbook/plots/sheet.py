@@ -47,7 +47,7 @@ def sheet(title: str, notes: Sequence[str], handles: Sequence[Artist], height: f
 def settle(figure: Figure) -> None:
     """Lay the figure out once and round where its panels are, so that drawing it again gives the same bytes."""
     figure.draw_without_rendering()
-    figure.set_layout_engine("none")
+    figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox.from_bounds(*(round(part, 5) for part in axes.get_position().bounds)))
 

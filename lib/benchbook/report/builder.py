@@ -90,9 +90,9 @@ def _execute(profile: str, folder: Path) -> Path:
         (folder / f"{name}.svg").unlink(missing_ok=True)
     with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
         kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
-        why = execute(source, {"profile": profile}, kernel, target, skipped="")
-    if why:
-        raise ReportError(why)
+        ended = execute(source, {"profile": profile}, kernel, target, skipped="")
+    if ended.why:
+        raise ReportError(ended.why)
     if absent := [name for name in exhibits.FIGURES if not (folder / f"{name}.svg").exists()]:
         raise ReportError(f"{target} ran but did not draw {', '.join(absent)}")
     return target

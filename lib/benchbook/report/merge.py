@@ -50,7 +50,7 @@ class Merged:
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
-        with results.connect(cell.key for cell in self.cells) as connection:
+        with results.connect(grid.keys(self.cells)) as connection:
             frame: pd.DataFrame = connection.execute(sql).df()
             return frame
 
@@ -72,7 +72,7 @@ def merge(profile: str) -> Merged:
         When a grid is wrong or has no such profile.
     """
     cells = grid.plan(profile=profile)
-    return Merged(profile, cells, stored_means(cell.key for cell in cells), paths.figures(profile))
+    return Merged(profile, cells, stored_means(grid.keys(cells)), paths.figures(profile))
 
 
 def ran(merged: Merged) -> pd.DataFrame:

@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import paths, report
+from benchbook import grid, paths, report
 from benchbook.evidence import reference
 from benchbook.evidence.comparisons import figures as ratio_in_words
 from benchbook.plots.points import each
@@ -39,7 +39,7 @@ def keep(profile: str) -> None:
     folder.mkdir(parents=True)
     for file in sorted(path for kind in _KINDS for path in drawn.glob(kind) if path.name != STAMP):
         shutil.copyfile(file, folder / file.name)
-    reference.write(folder, (cell.key for cell in merged.cells), merged.means)
+    reference.write(folder, grid.keys(merged.cells), merged.means)
     about = provenance(merged.means, profile) | {"campaigns": campaigns(merged.means)}
     (folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
     (folder / PAGE).write_text(text, encoding="utf-8")

@@ -1,9 +1,12 @@
 """A cell's file in the results' folder: its name says whether it is done, and its contents are held against it."""
 
-from collections.abc import Mapping
+import itertools
+import re
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
+import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -11,10 +14,13 @@ import pyarrow.compute as pc
 from benchbook import paths
 from benchbook.results import files, folder
 from benchbook.results.files import flush_folder, typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS
+from benchbook.results.schema import ADDED, CELLS, OBSERVATIONS
 
 State = Literal["done", "failed", "skipped"]
 STATES: Final[tuple[State, ...]] = get_args(State)
+
+_WORD: Final = re.compile(r"[0-9A-Za-z_-]+")
+"""What can name a cell's file, and the folder of its study."""
 
 
 def path(study: str, identity: str, block: int, state: State = "done") -> Path:
@@ -45,14 +51,75 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
     Path
         The file.
     """
-    place = {state: path(cell["study"], cell["cell_id"], cell["block"], state) for state in STATES}
     table = joined(cell, values)
-    write_table(place[cell["state"]], table, files.facts(table))
-    for state in STATES:
-        if state != cell["state"]:
-            place[state].unlink(missing_ok=True)
-    flush_folder(place["done"].parent)
-    return place[cell["state"]]
+    return _put(files.facts(table), table)
+
+
+def take_in(table: pa.Table) -> tuple[int, int]:
+    """Write the cells of observations that were measured before or elsewhere; those that are here already stay.
+
+    Parameters
+    ----------
+    table
+        Rows as in `OBSERVATIONS`, of any number of cells; columns that older rows lack are null.
+
+    Returns
+    -------
+    tuple of int
+        How many cells were written, and how many were here already.
+
+    Raises
+    ------
+    ValueError
+        When the table has other columns, or a row that names no cell; nothing was written then.
+    """
+    cells = list(_cells(_as_observations(table)))
+    known = {study: states(study) for study in {held.study for held, _ in cells}}
+    new = [
+        (held, one)
+        for held, one in cells
+        if (now := known[held.study].get(f"{held.cell_id}.{held.block}")) is None
+        or (now != "done" and held.state == "done")
+    ]
+    for held, one in new:
+        _put(held, one)
+    return len(new), len(cells) - len(new)
+
+
+def _put(held: files.Facts, table: pa.Table) -> Path:
+    """Write a cell's file, then remove those of its other states."""
+    place: dict[str, Path] = {state: path(held.study, held.cell_id, held.block, state) for state in STATES}
+    target = place.pop(held.state)
+    write_table(target, table, held)
+    if stale := [other for other in place.values() if other.exists()]:
+        for other in stale:
+            other.unlink()
+        flush_folder(target.parent)
+    return target
+
+
+def _as_observations(table: pa.Table) -> pa.Table:
+    """Return the table in the form of `OBSERVATIONS`."""
+    names = {*table.column_names}
+    if unknown := sorted(names - {*OBSERVATIONS.names}):
+        raise ValueError(f"it has a column {unknown[0]!r}, which observations have not")
+    if lacking := [name for name in OBSERVATIONS.names if name not in names | ADDED]:
+        raise ValueError(f"it has no column {lacking[0]!r}")
+    columns = [table[one.name] if one.name in names else pa.nulls(len(table), one.type) for one in OBSERVATIONS]
+    return pa.table(columns, OBSERVATIONS.names).cast(OBSERVATIONS)
+
+
+def _cells(table: pa.Table) -> Iterator[tuple[files.Facts, pa.Table]]:
+    """Yield each cell's rows with what they say of it."""
+    table = table.sort_by([(name, "ascending") for name in files.KEYS])  # stable: a cell's rows keep their order
+    keys = table.select(files.KEYS).to_pandas()
+    begins = np.flatnonzero((keys != keys.shift()).any(axis=1))
+    for begin, end in itertools.pairwise([*begins, len(table)]):
+        rows = table.slice(begin, end - begin)
+        held = files.facts(rows)
+        if not (_WORD.fullmatch(str(held.study)) and _WORD.fullmatch(str(held.cell_id)) and held.state in STATES):
+            raise ValueError(f"row {begin}, sorted by cell, is of no cell: {held.study} {held.cell_id}, {held.state}")
+        yield held, rows
 
 
 def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> pa.Table:

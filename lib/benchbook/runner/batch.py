@@ -24,10 +24,10 @@ from benchbook.measure.environment import host
 from benchbook.measure.load import Load
 from benchbook.runner import campaign, quiet
 from benchbook.runner.kernels import Kernel
-from benchbook.runner.notebook import execute
+from benchbook.runner.notebook import Ended, execute
 from benchbook.runner.progress import Progress
 from benchbook.runner.run_lock import writing
-from benchbook.runner.summary import Failure, Summary
+from benchbook.runner.summary import Failure, Part, Summary
 from benchbook.runner.visit import Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
@@ -35,6 +35,9 @@ from benchbook.studies.cell import RECORDS, RESULT
 
 TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is given up, unless told otherwise."""
+
+ROWS: Final = "rows.parquet"
+"""What a cell delivers, in its visit's folder."""
 
 _STEP_S: Final = 0.1
 """Seconds by which the two clocks may part before it is a jump: more than passes between two readings of them."""
@@ -83,7 +86,7 @@ class Batch:
                 if self._repeats:
                     self._visits([cell for cell, _ in self._disturbed.values()])
         finally:
-            self.summary.waited_s += self._quiet.waited_s
+            self.summary.spent_s["waiting"] += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
 
     def _visits(self, cells: Iterable[Cell]) -> None:
@@ -109,7 +112,8 @@ class Batch:
                 self._progress.begun(cell)
                 self._run["campaign"] = campaign.begun()
                 try:
-                    visit.ready()
+                    with self.summary.spends("servers"):
+                        visit.ready()
                 except ServerError as error:
                     self._fail(cell, str(error), {})
                 else:
@@ -117,25 +121,30 @@ class Batch:
                     if not self._attempt(cell, visit):
                         visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
                 campaign.ended()
+            with self.summary.spends("servers"):
+                visit.down()
         self._progress.visited(cells, again=again)
 
     def _attempt(self, cell: Cell, visit: Visit) -> bool:
         """Run a cell; return whether its servers can be trusted with another."""
-        target = visit.folder / "rows.parquet"
-        target.unlink(missing_ok=True)
+        (visit.folder / ROWS).unlink(missing_ok=True)
         watch = Stopwatch()
-        why = self._execute(cell, visit, target)
+        ended = self._execute(cell, visit)
+        with self.summary.spends("writing"):
+            return self._judge(cell, visit, watch, ended)
+
+    def _judge(self, cell: Cell, visit: Visit, watch: "Stopwatch", ended: Ended) -> bool:
+        """Write what a cell delivered, or why it failed; return whether its servers can be trusted with another."""
         load = self._quiet.end(visit.own)
         other = _changed(cell)
-        table, lacking = _delivered(cell, target)
+        table, lacking = _delivered(cell, visit.folder / ROWS)
         watch.stop()
         known = _measured_on(visit, watch, load)
         failed = table is None or lacking or other
         dead = visit.broken() if failed or visit.deployment.given else None  # it may have got a replica meanwhile
         if table is None or failed or dead:
-            self._fail(
-                cell, dead or other or why or f"the notebook ended well but delivered too little: {lacking}", known
-            )
+            little = f"the notebook ended well but delivered too little: {lacking}"
+            self._fail(cell, dead or other or ended.why or little, known)
             return False
         rows = _judged(table)
         late = ran_out(rows)
@@ -143,9 +152,16 @@ class Batch:
         if load.foreign < least:  # of two measurements the less disturbed stands
             self._write({**_columns(cell, "done"), **known}, table)
             self.summary.stands(cell, late=late, disturbed=not load.quiet)
-        self.summary.measured_s += measured_s(rows)
+        self._share(ended, measured_s(rows))
         self._count(cell, watch.seconds, load)
         return not late
+
+    def _share(self, ended: Ended, measured: float) -> None:
+        """Count where the time of a cell that ended well went: its study is the notebook cell that took longest."""
+        parts: dict[Part, float] = {"measured": measured, "study": ended.longest_s - measured}
+        parts |= {"kernels": ended.kernel_s, "notebooks": ended.rest_s}
+        for part, seconds in parts.items():
+            self.summary.spent_s[part] += seconds
 
     def _count(self, cell: Cell, seconds: float, load: Load) -> None:
         if cell.key in self._disturbed:
@@ -157,14 +173,14 @@ class Batch:
             self.summary.beside_others += 1
             self._disturbed[cell.key] = cell, load.foreign
 
-    def _execute(self, cell: Cell, visit: Visit, target: Path) -> str | None:
+    def _execute(self, cell: Cell, visit: Visit) -> Ended:
         kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
         log = kept.with_suffix(".log")
         with writing():
             kept.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
-        env = {**visit.env, RESULT: str(target), **({RECORDS: cell.records} if cell.records else {})}
+        env = {**visit.env, RESULT: str(visit.folder / ROWS), **({RECORDS: cell.records} if cell.records else {})}
         kernel = Kernel(visit.fork_server, visit.folder, paths.notebooks(), log, env)
         try:
             return execute(

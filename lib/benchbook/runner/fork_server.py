@@ -14,14 +14,20 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
-from typing import Any, NoReturn
+from typing import Any, Final, NoReturn
 
 from benchbook import processes
+
+_EVERY_KERNEL: Final = (
+    *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "IPython.core.application"),
+    *("pandas", "pyarrow.parquet", "pydantic"),
+)
+"""What each kernel imports."""
 
 
 def main(modules: list[str]) -> None:
     """Import, then fork a kernel for each order that arrives at the socket on standard input."""
-    for name in ("ipykernel.kernelapp", "ipykernel.ipkernel", "pandas", "pyarrow.parquet", "pydantic", *modules):
+    for name in (*_EVERY_KERNEL, *modules):
         with suppress(ImportError):  # a driver that is missing here: the cells that need it will say so
             importlib.import_module(name)
     gc.collect()

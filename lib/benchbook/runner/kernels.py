@@ -10,15 +10,19 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
+from queue import Empty
 from typing import Any, Final
 
+from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from typing_extensions import override
 
 from benchbook import folders, paths, processes
 from benchbook.folders import Folder
@@ -31,6 +35,9 @@ _NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "back
 
 _ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
+
+_POLL_S: Final = 0.005
+_HEARD_S: Final = 0.02
 
 _SPEC: Final = KernelSpec(argv=["-f", "{connection_file}"], display_name="Python 3", language="python")
 """What Jupyter is told of our kernels, so that it looks for no other that goes by the same name."""
@@ -160,12 +167,18 @@ class Kernel:
         class Manager(AsyncKernelManager):
             def __init__(self, **options: Any) -> None:
                 super().__init__(transport="ipc", connection_file=str(kernel.folder / "k.json"), **options)
+                self.client_factory = _Client
                 self.provisioner = _Provisioner(kernel_id="cell", kernel_spec=_SPEC, parent=self)
                 self.provisioner.kernel = kernel
 
             @property
             def kernel_spec(self) -> KernelSpec:
                 return _SPEC
+
+            @override
+            async def _async_wait(self, pollinterval: float = _POLL_S) -> None:
+                """Wait for the kernel's end: a cell ends with it, and Jupyter looks every tenth of a second."""
+                await super()._async_wait(pollinterval)
 
         return Manager
 
@@ -174,6 +187,37 @@ class Kernel:
         if self.pid is not None:
             with suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
+
+
+class _Client(AsyncKernelClient):
+    """Takes a kernel for ready when it says so; Jupyter's own waits a fifth of a second for what might follow."""
+
+    @override
+    async def wait_for_ready(self, timeout: float | None = None) -> None:
+        deadline = None if timeout is None else time.monotonic() + timeout
+        while not await self._answers():
+            if not await self.is_alive():
+                raise RuntimeError("Kernel died before replying to kernel_info")
+            if deadline is not None and time.monotonic() > deadline:
+                raise RuntimeError(f"Kernel didn't respond in {timeout:g} seconds")
+
+    async def _answers(self) -> bool:
+        """Return whether the kernel answers on both channels; on the second it says last that it is idle again.
+
+        Who has just subscribed to that one may have missed it, and asks again.
+        """
+        asked = self.kernel_info()
+        try:
+            while (reply := await self.get_shell_msg(timeout=1))["parent_header"].get("msg_id") != asked:
+                pass  # to an earlier question, of which the other channel was not heard yet
+            while True:
+                said = await self.get_iopub_msg(timeout=_HEARD_S)
+                if said["parent_header"].get("msg_id") == asked and said["content"].get("execution_state") == "idle":
+                    break
+        except Empty:
+            return False
+        self._handle_kernel_info_reply(reply)
+        return True
 
 
 class _Provisioner(LocalProvisioner):

@@ -7,6 +7,8 @@ import threading
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
 
@@ -25,6 +27,25 @@ _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 logging.getLogger("papermill").setLevel(logging.CRITICAL)  # the summary says it
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How an execution ended.
+
+    Parameters
+    ----------
+    why
+        Why not well, else None.
+    kernel_s, longest_s, rest_s
+        Of one that ended well, seconds until its kernel took its first notebook cell, in the notebook cell that took
+        longest, and in all else.
+    """
+
+    why: str | None
+    kernel_s: float = 0.0
+    longest_s: float = 0.0
+    rest_s: float = 0.0
+
+
 def execute(
     notebook: Path,
     parameters: dict[str, Any],
@@ -35,8 +56,8 @@ def execute(
     scrub: Callable[[str], str] = scrubbed,
     timeout_s: float = math.inf,
     skipped: str = "draw",
-) -> str | None:
-    """Execute a notebook; return why it did not end well, else None.
+) -> Ended:
+    """Execute a notebook; return how it ended.
 
     Parameters
     ----------
@@ -51,7 +72,7 @@ def execute(
     skipped
         The tag of notebook cells that are left out.
     """
-    said: list[str | None] = []
+    said: list[Ended] = []
     executed = kernel.folder / "executed.ipynb"
     how = (notebook, parameters, kernel, executed, kept.name, skipped)
     worker = threading.Thread(target=lambda: said.append(_papermill(*how)))
@@ -61,8 +82,8 @@ def execute(
     finally:
         _end(worker, kernel)
         _keep(executed, kept, scrub)
-    why = why or said[0]
-    return why and scrub(why)
+    ended = replace(said[0], why=why or said[0].why)
+    return replace(ended, why=ended.why and scrub(ended.why))
 
 
 def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
@@ -86,9 +107,10 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
 
 def _papermill(
     notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, skipped: str
-) -> str | None:
+) -> Ended:
+    begun = datetime.now(UTC)
     try:
-        papermill.execute_notebook(
+        done = papermill.execute_notebook(
             notebook,
             executed,
             parameters,
@@ -100,12 +122,17 @@ def _papermill(
         )
     except PapermillExecutionError as error:
         said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
-        return f"{said} (notebook cell {error.cell_index} of {kept})"
+        return Ended(f"{said} (notebook cell {error.cell_index} of {kept})")
     except DeadKernelError:
-        return f"the kernel died; {_last_words(kernel.log)}"
+        return Ended(f"the kernel died; {_last_words(kernel.log)}")
     except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
-        return advised(f"{type(error).__name__}: {error}")
-    return None
+        return Ended(advised(f"{type(error).__name__}: {error}"))
+    whole = (datetime.now(UTC) - begun).total_seconds()
+    marks = [cell.metadata["papermill"] for cell in done.cells]
+    spans = [[datetime.fromisoformat(mark[end]) for end in ("start_time", "end_time")] for mark in marks]
+    kernel_s = (spans[0][0] - begun).total_seconds()
+    longest_s = max((end - start).total_seconds() for start, end in spans)
+    return Ended(None, kernel_s, longest_s, whole - kernel_s - longest_s)
 
 
 def _keep(executed: Path, kept: Path, scrub: Callable[[str], str]) -> None:

@@ -2,11 +2,26 @@
 
 import json
 import shlex
-from collections.abc import Mapping, Sequence
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Final, Literal, TypeAlias
 
 from benchbook.grid import Cell
+
+Part: TypeAlias = Literal["measured", "study", "servers", "kernels", "notebooks", "writing", "waiting"]
+"""What a run spends its time on."""
+
+PARTS: Final[Mapping[Part, str]] = {
+    "measured": "measured work",
+    "study": "preparing data, emptying and checking stores",
+    "servers": "starting and stopping servers",
+    "kernels": "starting kernels",
+    "notebooks": "notebooks around the study",
+    "writing": "checking and writing results",
+    "waiting": "waiting for a quiet machine",
+}
 
 Durations = Mapping[tuple[str, str], float]
 """Seconds of a finished cell, by its kind: study and parameters."""
@@ -35,11 +50,37 @@ class Summary:
     """How many cells were so when they were first measured."""
     repeated: int = 0
     """How many of those were measured again."""
-    waited_s: float = 0.0
-    """For how long of it the run waited for a quiet machine."""
     wall_s: float = 0.0
-    measured_s: float = 0.0
-    """For how long of it a cell's clock ran."""
+    spent_s: dict[Part, float] = field(default_factory=lambda: dict.fromkeys(PARTS, 0.0))
+    """What of it went where; what is left is the runner's own."""
+
+    @contextmanager
+    def spends(self, part: Part) -> Iterator[None]:
+        """Count the time until its end to a part."""
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.spent_s[part] += time.monotonic() - start
+
+    def shares(self) -> list[tuple[str, float]]:
+        """Return what share of the run each part took, in words: measured work first, then the largest first."""
+        seconds = self._parts()
+        words = [*PARTS.values(), "the runner's own"]
+        first, *others = [
+            (word, took / (self.wall_s or 1.0)) for word, took in zip(words, seconds.values(), strict=True)
+        ]
+        return [first, *sorted(others, key=lambda one: -one[1])]
+
+    def spent_as_json(self) -> str:
+        """Return what the run spent its time on, in seconds, and how many cells it ran."""
+        parts = {part: round(seconds, 3) for part, seconds in self._parts().items()}
+        cells = {"done": self.done, "repeated": self.repeated, "failed": len(self.failed)}
+        return json.dumps({"wall_s": round(self.wall_s, 3), "spent_s": parts, "cells": cells}, indent=1)
+
+    def _parts(self) -> dict[str, float]:
+        parts: dict[str, float] = {part: self.spent_s[part] for part in PARTS}
+        return {**parts, "rest": self.wall_s - sum(parts.values())}
 
     def stands(self, cell: Cell, *, late: bool, disturbed: bool) -> None:
         """Note of a cell whose values now stand whether a wait ran out in it, and whether others disturbed it."""

@@ -32,8 +32,9 @@ from benchbook.plots.tables import NOT_RUN, estimate, misprints, number, table
 from benchbook.plots.verdicts import sheets
 
 N: Final = (1, 10, 100, 1000, 10000)
-PAPERS_WAY: Final[dict[str, Any]] = {"process": "together", "sink": "file", "json_codec": "orjson", "xml_codec": "lxml"}
-OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb", "binding": "once"}}
+ANY_LIBRARY: Final[dict[str, Any]] = {"process": "together", "sink": "file", "keys": "paper", "binding": "once"}
+PAPERS_WAY: Final[dict[str, Any]] = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
+OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 """What is another on the paper's own stack."""
 
 HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
@@ -144,7 +145,7 @@ def _near(row: Any, theirs: float) -> str:
 
 def libraries(evidence: Evidence) -> Exhibit:
     """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
-    every, notes = chosen(wide(evidence, "bookstore"), {"process": "together", "sink": "file", "binding": "once"})
+    every, notes = chosen(wide(evidence, "bookstore"), ANY_LIBRARY)
     every = where(every, operation="round_trip")
     n = 1000 if 1000 in set(every["n"]) else every["n"].max()
     cases = [_over_the_fastest(f"case {case}", some) for case, some in where(every, n=n).groupby("case")]

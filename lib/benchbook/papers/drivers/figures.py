@@ -23,7 +23,7 @@ OPERATIONS: Final = ("insert", "find", "update", "delete")
 SETS: Final[dict[str, Literal[89, 6]]] = {"set 1": 89, "set 2": 6}
 SAMPLE: Final = 1000
 SEED: Final = 20150501
-PAPERS_WAY: Final = {"process": "together", "calls": "bulk", "durability": "default"}
+PAPERS_WAY: Final = {"process": "together", "calls": "bulk", "batch": "all", "durability": "default"}
 OF_MEMORY: Final = {**PAPERS_WAY, "process": "operation"}
 """Memory is that of a process that did one operation."""
 
