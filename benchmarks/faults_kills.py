@@ -71,7 +71,7 @@ class Kills:
         if _benchbook(folders, "run").wait(600) == 0:  # unhurt: it sweeps what the killed ones left
             self._hold(folders, kept, "the last run")
             self._count("folders", [str(found) for found in folders.temporary.glob("benchbook-*")])
-            self._count("doubled values", self._doubled(folders))
+            self._count("doubled values", doubled(folders))
         for _ in range(REPORTS):
             if self.killed.total() < kills:
                 self._run(folders, "report", kept, kills)
@@ -84,7 +84,7 @@ class Kills:
             wanted = self._chance.choice([verb, *KINDS[verb]])
             due = time.monotonic() + self._chance.uniform(0.0, PAUSE_S)
             while process.poll() is None:
-                top, started = (found := _tree(process.pid))[:1], found[1:]
+                top, started = (found := family(process.pid))[:1], found[1:]
                 ours |= {one.pid: one for one in started}
                 victims = top if wanted == verb else [one for one in started if _name(one) == wanted]
                 if victims and time.monotonic() > due:
@@ -93,8 +93,8 @@ class Kills:
                     break
                 time.sleep(0.01)
         status = process.wait(600)
-        self._count("processes", _outliving([*ours.values(), *_marked(folders)]))
-        self._count("held locks", _held(folders.results / ".running"))
+        self._count("processes", outliving([*ours.values(), *marked(folders)]))
+        self._count("held locks", held(folders.results / ".running"))
         self._hold(folders, kept, f"{verb} ({status})")
         return status
 
@@ -116,12 +116,6 @@ class Kills:
             "lost cells", [f"{name} after {when}" for name, digest in kept.items() if found.get(name) != digest]
         )
 
-    def _doubled(self, folders: Folders) -> list[str]:
-        command = [sys.executable, "-m", "benchbook.cli", "results", "--sql", TWICE, "--json"]
-        told = subprocess.run(command, env=folders.environment(), capture_output=True, text=True, check=True).stdout
-        ((count,),) = (row.values() for row in json.loads(told))
-        return [f"{count} values stand twice"] if count else []
-
     def _count(self, what: str, found: list[str]) -> None:
         self.left[what] += len(found)
         for one in found:
@@ -135,10 +129,19 @@ def _benchbook(folders: Folders, verb: str) -> "subprocess.Popen[bytes]":
         return subprocess.Popen(command, env=env, stdout=file, stderr=file, stdin=subprocess.DEVNULL)
 
 
-def _tree(pid: int) -> list[psutil.Process]:
+def family(pid: int) -> list[psutil.Process]:
+    """Return a process and its descendants; nothing once it has gone."""
     with suppress(psutil.NoSuchProcess):
         return tree(pid)
     return []
+
+
+def doubled(folders: Folders) -> list[str]:
+    """Return how many values stand twice in the results, if any do."""
+    command = [sys.executable, "-m", "benchbook.cli", "results", "--sql", TWICE, "--json"]
+    told = subprocess.run(command, env=folders.environment(), capture_output=True, text=True, check=True).stdout
+    ((count,),) = (row.values() for row in json.loads(told))
+    return [f"{count} values stand twice"] if count else []
 
 
 def _name(process: psutil.Process) -> str:
@@ -154,7 +157,7 @@ def _name(process: psutil.Process) -> str:
         return "gone"
 
 
-def _marked(folders: Folders) -> Iterator[psutil.Process]:
+def marked(folders: Folders) -> Iterator[psutil.Process]:
     """Yield every process that works in the run's folders, whoever its parent is."""
     mark = f"TMPDIR={folders.temporary}".encode()
     for one in psutil.process_iter():
@@ -167,7 +170,7 @@ def _inside(pid: int, folder: Path) -> bool:
     return Path(f"/proc/{pid}/cwd").readlink().is_relative_to(folder)
 
 
-def _outliving(processes: list[psutil.Process]) -> list[str]:
+def outliving(processes: list[psutil.Process]) -> list[str]:
     """Return what still runs when its time is over, and end it."""
     _, alive = psutil.wait_procs(list({one.pid: one for one in processes}.values()), timeout=GRACE_S)
     found = []
@@ -179,7 +182,8 @@ def _outliving(processes: list[psutil.Process]) -> list[str]:
     return found
 
 
-def _held(lock: Path) -> list[str]:
+def held(lock: Path) -> list[str]:
+    """Return the lock if somebody holds it."""
     if not lock.exists():
         return []
     with lock.open("a+") as file:

@@ -11,7 +11,6 @@ from benchbook.evidence import Evidence, number
 from benchbook.papers import exhibits
 from benchbook.plots import tables
 
-
 SHOWN = {
     "bookstore": {"format", "case"},
     "tcp": {"format", "json_codec", "xml_codec", "process"},

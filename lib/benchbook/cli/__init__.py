@@ -21,7 +21,8 @@ COMMANDS: Final = {
     "power": "how blocks and repetitions vary, the best number of repetitions, what an hour would decide",
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
-    "results": "the merged table, as text, CSV, JSON or Parquet",
+    "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
+    "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
 }
 
@@ -121,6 +122,9 @@ def _parser() -> argparse.ArgumentParser:
     parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)
     text = "measure beside other processes: do not wait until they rest, mark the cells and repeat none"
     parts["run"].add_argument("--noisy", action="store_true", help=text)
+    text = "measure on the workers of a Dask scheduler, such as tcp://lab:8786 (benchbook worker starts one)"
+    parts["run"].add_argument("--hosts", metavar="SCHEDULER", help=text)
+    parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])
     return parser
@@ -135,14 +139,17 @@ def _selecting(parser: argparse.ArgumentParser) -> None:
 def _reading(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
     parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
-    forms = ["text", "csv", "json", "parquet"]
+    forms = ["text", "csv", "json", "parquet", "duckdb"]
     parser.add_argument("--format", choices=forms, help="the form (default: what the file's name says, else text)")
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
     parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
-    verbs = parser.add_subparsers(dest="verb", metavar="import")
+    verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
     text = "take in cells that were measured before or elsewhere: of results' folders, or Parquet files of observations"
     taking = verbs.add_parser("import", help=text, description=text)
     taking.add_argument("path", nargs="+", metavar="PATH")
+    text = "write every finished cell, whatever its code and host, to a file: CSV, JSON, Parquet or DuckDB by its name"
+    giving = verbs.add_parser("export", help=text, description=text)
+    giving.add_argument("path", metavar="PATH")
 
 
 def _serving(parser: argparse.ArgumentParser) -> None:

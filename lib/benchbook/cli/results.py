@@ -1,6 +1,6 @@
 """`benchbook results`: a query over the merged results, which it cannot change; it sees no other file.
 
-The answer is text, CSV, JSON or Parquet, written in pieces: DuckDB itself puts each value into words.
+The answer is text, CSV, JSON, Parquet or a DuckDB database, written in pieces: DuckDB itself puts values into words.
 """
 
 import argparse
@@ -16,6 +16,7 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import BinaryIO, Final
 
 import duckdb
@@ -59,7 +60,7 @@ _NOT_IN_PARQUET: Final = frozenset({"interval", "union", "bit", "bignum", "time 
 _MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$")
 _CONTROL: Final = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029]")
 
-_SUFFIXES: Final = {"": "text", ".txt": "text", ".csv": "csv", ".json": "json", ".parquet": "parquet"}
+_SUFFIXES: Final = {"": "text", ".txt": "text"} | {f".{form}": form for form in ("csv", "json", "parquet", "duckdb")}
 """What the name of a file says of its form."""
 
 
@@ -67,6 +68,8 @@ def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows, or take in other results."""
     if asked.verb == "import":
         return taken_in.main(asked)
+    if asked.verb == "export":
+        asked.output, asked.sql = asked.path, "SELECT * FROM all_observations WHERE state = 'done'"
     form = _form(asked)
     summary = asked.sql is None and form == "text" and asked.output is None
     identities = _identities(asked.profile)
@@ -88,8 +91,8 @@ def main(asked: argparse.Namespace) -> int:
 def _form(asked: argparse.Namespace) -> str:
     """Return the form that was asked for, by its name or by the file's."""
     if asked.format is not None:
-        if asked.format == "parquet" and not asked.output and sys.stdout.isatty():
-            raise cli.UsageError("--format parquet is not for a terminal: name an --output")
+        if asked.format in ("parquet", "duckdb") and not asked.output and sys.stdout.isatty():
+            raise cli.UsageError(f"--format {asked.format} is not for a terminal: name an --output")
         return str(asked.format)
     suffix = Path(asked.output or "").suffix.lower()
     if suffix not in _SUFFIXES:
@@ -288,6 +291,18 @@ def _parquet(connection: DuckDBPyConnection, file: BinaryIO) -> None:
         raise cli.UsageError(f"--sql: a type that Parquet cannot hold: {error}") from error
 
 
+def _duckdb(connection: DuckDBPyConnection, file: BinaryIO) -> None:
+    """Write a database whose table ``observations`` is the answer."""
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / "observations.duckdb"
+        with duckdb.connect(str(path)) as database:
+            database.execute("SET TimeZone = 'UTC'")
+            database.register("answer", connection.sql(f"SELECT * FROM {TABLE}").to_arrow_reader(_PIECE))
+            database.execute("CREATE TABLE observations AS FROM answer")
+        with path.open("rb") as written:
+            shutil.copyfileobj(written, file)
+
+
 def _fits(kind: DuckDBPyType) -> bool:
     """Return whether Parquet, as it is written here, has the type and all that it is made of."""
     if kind.id in ("list", "array", "struct", "map", "union"):
@@ -338,4 +353,5 @@ _FORMATS: Final[dict[str, Callable[[DuckDBPyConnection, BinaryIO], None]]] = {
     "csv": _csv,
     "json": _json,
     "parquet": _parquet,
+    "duckdb": _duckdb,
 }

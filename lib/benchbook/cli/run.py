@@ -28,12 +28,16 @@ class _Terminated(KeyboardInterrupt):
 
 def main(asked: argparse.Namespace) -> int:
     """Run."""
+    if asked.budget and not asked.until_decided:
+        raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
+    if asked.hosts:
+        from benchbook.cli import on_hosts  # after the parser: it is slow to import
+
+        return on_hosts.run(asked)
     if asked.until_decided:
-        from benchbook.cli import until  # after the parser: it is slow to import
+        from benchbook.cli import until  # so is this
 
         return until.run(asked)
-    if asked.budget:
-        raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
@@ -77,6 +81,7 @@ def carried_out(
     work: Callable[["Summary"], None],
 ) -> int:
     """Do the work of a run with the results' folder to itself, print what it did, and return the exit status."""
+    from benchbook.hosts.orders import NoLabError
     from benchbook.results.folder import BusyError
     from benchbook.runner.quiet import NotQuietError
     from benchbook.runner.run_lock import UnwritableError, run_lock
@@ -91,7 +96,7 @@ def carried_out(
                 work(summary)
             except KeyboardInterrupt as error:
                 stopped = cli.TERMINATED if isinstance(error, _Terminated) else cli.INTERRUPTED
-            except (UnwritableError, NotQuietError) as error:
+            except (UnwritableError, NotQuietError, NoLabError) as error:
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error

@@ -32,7 +32,7 @@ def plan(asked: argparse.Namespace) -> int:
     if asked.json:
         print(output.as_json([_row(one, rounds) for one in now]))
     else:
-        print(_text(now, rounds))
+        print(text(now, rounds))
     return cli.DONE
 
 
@@ -44,7 +44,7 @@ def run(asked: argparse.Namespace) -> int:
     known = results.seconds()
     rounds = Rounds(cells, Costs(known))
     now = look(cells, read)
-    print(_text(now, rounds), flush=True)
+    print(text(now, rounds), flush=True)
     if not any(one.open for one in now):
         return cli.DONE if any(one.state != "not here" for one in now) else cli.NOTHING_RUNS
 
@@ -62,7 +62,7 @@ def run(asked: argparse.Namespace) -> int:
         ended = rounds.run(lambda: look(cells, read), execute, left_s)
         if left_s() <= 0:
             print("the budget is spent; the same command goes on from there")
-        print(_text(ended, rounds))
+        print(text(ended, rounds))
 
     return carried_out(asked, cells, [], work)
 
@@ -75,8 +75,9 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]
 
 
 def look(cells: Sequence[grid.Cell], read: Sequence[Reading], means: pd.DataFrame | None = None) -> list[Standing]:
-    """Return where the claims stand by what is finished of the cells."""
-    found = evidence.stored_means(grid.keys(cells)) if means is None else means
+    """Return where the claims stand by what is finished of the cells: on their host alone."""
+    own = [cell.key for cell in cells if not cell.missing]
+    found = evidence.stored_means(own) if means is None else means
     return standings(read, evidence.Evidence.of(found).contrasts)
 
 
@@ -98,7 +99,8 @@ def _row(one: Standing, rounds: Rounds) -> dict[str, Any]:
     }
 
 
-def _text(now: Sequence[Standing], rounds: Rounds) -> str:
+def text(now: Sequence[Standing], rounds: Rounds) -> str:
+    """Return in words where the claims stand, and what is ahead."""
     groups: dict[tuple[str, str], list[Standing]] = {}
     for one in now:
         groups.setdefault((one.claim.study, one.lane), []).append(one)

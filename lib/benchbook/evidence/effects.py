@@ -130,9 +130,11 @@ def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
     lacking = [one for one in effects if not (one.error == one.error and one.low > 0 and one.high < inf)]
     if lacking:
         return Effect(reason=lacking[0].reason)
-    found = stats.over_hosts([log(one.ratio) for one in effects], [one.error for one in effects], confidence)
+    logs, errors = [log(one.ratio) for one in effects], [one.error for one in effects]
+    found = stats.over_hosts(logs, errors, confidence)
     ratio, low, high = (_exp(value) for value in (found.estimate, found.low, found.high))
-    return Effect(ratio, low, high, min(one.blocks for one in effects), OVER_HOSTS, found.reason)
+    said = found.reason or f"hosts differ by a factor of {exp(stats.spread(logs, errors)):.2f} (standard deviation)"
+    return Effect(ratio, low, high, min(one.blocks for one in effects), OVER_HOSTS, said)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:

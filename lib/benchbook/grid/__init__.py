@@ -1,15 +1,17 @@
 """From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
 
 from benchbook.grid.identities import code, code_hash, identity, notebook
-from benchbook.grid.planning import Cell, LeftOut, current, keys, left_out, plan
+from benchbook.grid.planning import Cell, Elsewhere, LeftOut, current, elsewhere, keys, left_out, plan
 from benchbook.grid.read import load
 
 __all__ = [
     "Cell",
+    "Elsewhere",
     "LeftOut",
     "code",
     "code_hash",
     "current",
+    "elsewhere",
     "identity",
     "keys",
     "left_out",

@@ -13,8 +13,10 @@ from pydantic import BaseModel
 from benchbook import lanes, results, servers, studies
 from benchbook.deployment import Topology
 from benchbook.grid.expand import Choice, choose
-from benchbook.grid.identities import identity, records, server_version
+from benchbook.grid.identities import code_hash, identity, records, server_version
 from benchbook.inputs import InputError
+from benchbook.measure.environment import host
+from benchbook.results.merge import origins
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -104,8 +106,36 @@ def plan(
 
 
 def keys(cells: Iterable[Cell]) -> list[str]:
-    """Return which results a plan reads: not those of cells that it excludes by now, though they may have run."""
-    return [cell.key for cell in cells if not cell.missing]
+    """Return which results a plan reads: not those of cells that it excludes by now, though they may have run.
+
+    Beside this host's own those that other hosts measured of its cells, with this very code.
+    """
+    own = [cell for cell in cells if not cell.missing]
+    return [*(cell.key for cell in own), *(one.key for one in elsewhere(own))]
+
+
+@dataclass(frozen=True)
+class Elsewhere:
+    """What another host measured of a plan's cell."""
+
+    host: str
+    cell: Cell  # this host's
+    key: str  # of that host's result
+
+
+def elsewhere(cells: Iterable[Cell]) -> list[Elsewhere]:
+    """Return what other hosts have measured of the cells, with this very code, as far as it is in the results."""
+    asked = {(cell.kind, cell.block): cell for cell in cells}
+    found: dict[str, Cell] = {}
+    for one in results.finished():
+        cell = asked.get(((one.facts.study, str(one.facts.parameters)), one.facts.block))
+        if cell is not None and cell.key != one.key:
+            found[one.key] = cell
+    return [
+        Elsewhere(measured_on, found[key], key)
+        for key, measured_on, code_ in origins(found)
+        if measured_on != host() and code_ == code_hash(found[key].study, found[key].parameters)
+    ]
 
 
 def left_out(

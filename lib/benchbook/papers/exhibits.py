@@ -24,6 +24,11 @@ def overview(evidence: Evidence) -> Exhibit:
     return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
 
 
+def hosts(evidence: Evidence) -> Exhibit:
+    """Draw the same on each host, one below the other."""
+    return ratios.by_host(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+
+
 FIGURES: Final[dict[str, Maker]] = {
     "verdicts": verdicts.counts,
     "overview": overview,
@@ -35,11 +40,17 @@ TABLES: Final[dict[str, Maker]] = {name: make for paper in _PAPERS.values() for 
 """Every table; as `FIGURES`."""
 
 
+HOSTS: Final = {"hosts": hosts}
+"""What is drawn of several hosts alone."""
+
+
 def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str] = (*FIGURES, *TABLES)) -> list[Path]:
     """Make tables and figures, write each with its data and provenance, and return what was written.
 
-    Files are named as in `FIGURES` and `TABLES`, of which all are made; studies may be missing from what was observed.
+    Files are named as in `FIGURES` and `TABLES`, of which all are made, and as in `HOSTS`, where several hosts ran;
+    studies may be missing from what was observed.
     """
+    names = [*names, *(HOSTS if evidence.means["host"].nunique() > 1 else ())]
     folder.mkdir(parents=True, exist_ok=True)
     for part in _SHARED:
         getattr(evidence, part)  # computed once, here: the workers are given it
@@ -49,7 +60,7 @@ def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str
 
 def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Path]:
     studies = {name.partition("_")[0]} if "_" in name else set(SLUGS)
-    exhibit = (FIGURES.get(name) or TABLES[name])(evidence)
+    exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
     if studies & {study for study, _ in evidence.untrusted}:
         exhibit = doubted(exhibit)
     about = where(evidence.means, study=list(studies)) if "_" in name else evidence.means

@@ -205,9 +205,35 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
     return ratio_dots(points, title="Five studies: published and here", rows=rows, notes=notes)
 
 
+def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
+    """Draw the headlines on each host that ran them, and on hosts like them where so many have that there is a mean."""
+    every = [(study, one) for study, some in headlines.items() for one in some]
+    points = joined(*(
+        (drawn := _contrast(evidence, study, headline, lane, host)).assign(panel=drawn["level"], level=host)
+        for study, headline in every
+        for lane, host in _places(evidence, headline)
+    ))  # fmt: skip
+    panels = list(dict.fromkeys(points["panel"]))
+    rows = sorted(dict.fromkeys(points["level"]), key=lambda host: host.endswith(" hosts"))
+    notes = ["each host's own blocks, with repeated 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
+    return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes, columns=2)
+
+
+def _places(evidence: Evidence, headline: Headline) -> list[tuple[str, str]]:
+    """Return on the lane that counts every host that judged a headline's claim."""
+    (outcome,) = each(where(evidence.outcomes, id=headline.claim))
+    found = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)
+    return [(outcome.lane, host) for host in dict.fromkeys(found["host"]) if host]
+
+
 def _headline(evidence: Evidence, study: str, headline: Headline) -> pd.DataFrame:
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    found = where(evidence.contrasts, id=headline.claim, lane=outcome.lane, host=outcome.host)
+    return _contrast(evidence, study, headline, outcome.lane, outcome.host)
+
+
+def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str, host: str) -> pd.DataFrame:
+    """Return the points of the last contrast of a headline that one host could judge."""
+    found = where(evidence.contrasts, id=headline.claim, lane=lane, host=host)
     rows = [row for row in each(found[found["ratio"].notna()]) if set(headline.levels) <= set(row.contrast.split(", "))]
     if not rows:
         return joined()

@@ -82,6 +82,12 @@ def verdicts(folder: Path) -> None:
     output(*(exhibit(folder, name) for name in exhibits.FIGURES if VERDICTS.search(name)))
 
 
+def hosts(folder: Path, means: pd.DataFrame) -> None:
+    """Show what is drawn of several hosts, where several ran."""
+    if means["host"].nunique() > 1:
+        output(*(exhibit(folder, name) for name in exhibits.HOSTS))
+
+
 def exhibit(folder: Path, name: str) -> Shown:
     """Show a drawn figure or a saved table; what must be said instead, when there was nothing to draw."""
     about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))

@@ -37,6 +37,17 @@ def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
     return [one for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
 
 
+def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
+    """Return of finished cells, each with its block, the host and the digest of the code that measured it."""
+    chosen = {*keys}
+    if not chosen:
+        return []
+    files = [str(one.path) for one in finished(chosen)]
+    columns = ["cell_id", "block", "host", "code_hash"]
+    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns=columns).group_by(columns).aggregate([])
+    return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
+
+
 def connect(identities: Iterable[str] | None = None, memory: str | None = None) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 

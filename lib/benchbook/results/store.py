@@ -3,6 +3,7 @@
 import itertools
 import re
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
 
@@ -10,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 
 from benchbook import paths
 from benchbook.results import files, folder
@@ -84,6 +86,23 @@ def take_in(table: pa.Table) -> tuple[int, int]:
     for held, one in new:
         _put(held, one)
     return len(new), len(cells) - len(new)
+
+
+def keep(name: str, content: bytes) -> None:
+    """Write a file of a results' folder elsewhere under the same name here: a cell's, or what was kept of a notebook.
+
+    Raises
+    ------
+    ValueError
+        When it is a cell's and does not hold one.
+    """
+    target = paths.results() / name
+    target.parent.mkdir(parents=True, exist_ok=True)
+    if target.suffix != ".parquet":
+        target.write_bytes(content)
+        return
+    for held, table in _cells(_as_observations(pq.read_table(BytesIO(content)))):
+        _put(held, table)
 
 
 def _put(held: files.Facts, table: pa.Table) -> Path:

@@ -25,7 +25,7 @@ from benchbook.measure.load import Load
 from benchbook.runner import campaign, quiet
 from benchbook.runner.kernels import Kernel
 from benchbook.runner.notebook import Ended, execute
-from benchbook.runner.progress import Progress
+from benchbook.runner.progress import Told
 from benchbook.runner.run_lock import writing
 from benchbook.runner.summary import Failure, Part, Summary
 from benchbook.runner.visit import Visit
@@ -54,7 +54,7 @@ class Batch:
     def __init__(
         self,
         cells: Sequence[Cell],
-        progress: Progress,
+        progress: Told,
         timeout_s: float = TIMEOUT_S,
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,

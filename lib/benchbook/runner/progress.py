@@ -2,25 +2,61 @@
 
 import sys
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Hashable, Sequence
 from contextlib import AbstractContextManager
-from typing import Self
+from operator import attrgetter
+from typing import Protocol, Self
 
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 
 from benchbook.grid import Cell
+from benchbook.runner.readings import Kind
 from benchbook.runner.summary import Durations, described, time_left
 
 
-class Progress(AbstractContextManager["Progress"]):
-    """How far a run over a plan is; `known` is how long cells of the same study and parameters took before."""
+class Told(Protocol):
+    """What a batch tells of its cells: `Progress` shows it, a worker passes it on."""
 
-    def __init__(self, plan: Sequence[Cell], known: Durations) -> None:
-        self._plan = plan
-        self._states = Counter({"done": sum(cell.state == "done" for cell in plan)})
-        self._left = {cell.key: cell.kind for cell in plan if cell.state != "done"}
+    def begun(self, cell: Cell) -> None:
+        """Note that a cell, and before it perhaps its deployment, is about to start."""
+
+    def waiting(self, why: str) -> None:
+        """Note that the cell that has begun waits, and for what."""
+
+    def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
+        """Note that a cell has ended, in what state, how long it took, and why it failed."""
+
+    def kept(self, cell: Cell, reason: str) -> None:
+        """Note that a cell failed when it was measured again, so that what was measured first stands."""
+
+    def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Note that a deployment's cells in a block have ended, or those that were measured again."""
+
+
+class Progress(AbstractContextManager["Progress"]):
+    """How far a run over a plan is.
+
+    Parameters
+    ----------
+    plan
+        Its cells.
+    known
+        How long cells of the same study and parameters took before.
+    name
+        What tells its cells apart: their keys, which other hosts' cells do not share.
+    """
+
+    def __init__(
+        self, plan: Sequence[Cell], known: Durations, name: Callable[[Cell], Hashable] = attrgetter("key")
+    ) -> None:
+        self.plan: list[Cell] = []
+        """All cells that are expected."""
+        self._name = name
+        self._states: Counter[str] = Counter()
+        self._left: dict[Hashable, Kind] = {}
+        self._ended: dict[Hashable, str] = {}
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal
@@ -33,7 +69,8 @@ class Progress(AbstractContextManager["Progress"]):
             auto_refresh=False,  # a thread that draws would disturb what is timed
             transient=True,
         )
-        self._task: TaskID = self._bar.add_task("", total=len(plan), counts="", cell="")
+        self._task: TaskID = self._bar.add_task("", total=0, counts="", cell="")
+        self.expect(plan)
 
     def __enter__(self) -> Self:
         if self._live:
@@ -45,10 +82,17 @@ class Progress(AbstractContextManager["Progress"]):
         if self._live:
             self._bar.stop()
 
+    def expect(self, cells: Sequence[Cell]) -> None:
+        """Note that these cells are of the plan, too."""
+        self.plan.extend(cells)
+        self._states["done"] += sum(cell.state == "done" for cell in cells)
+        self._left |= {self._name(cell): cell.kind for cell in cells if cell.state != "done"}
+        self._bar.update(self._task, total=len(self.plan))
+
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
         self._waits = False
-        self._draw(f"block {cell.block + 1}: {described(cell, self._plan)}")
+        self._draw(f"block {cell.block + 1}: {described(cell, self.plan)}")
 
     def waiting(self, why: str) -> None:
         """Note that the cell that has begun waits, and for what; asked again and again, it is said once in a log."""
@@ -60,18 +104,29 @@ class Progress(AbstractContextManager["Progress"]):
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
         """Note that a cell has ended, in what state, how long it took, and why it failed."""
         self._states[state] += 1
-        kind = self._left.pop(cell.key)
+        self._ended[self._name(cell)] = state
+        self._left.pop(self._name(cell), None)
         if seconds is not None:
-            self._known[kind] = seconds
+            self._known[cell.kind] = seconds
         if state == "failed":
             first = reason.partition("\n")[0]
-            self._say(f"failed: {described(cell, self._plan)} (block {cell.block + 1}): {first}")
+            self._say(f"failed: {described(cell, self.plan)} (block {cell.block + 1}): {first}")
         self._draw("")
+
+    def lost(self, cells: Sequence[Cell]) -> None:
+        """Note that what these cells gave was lost with its host: they are left again."""
+        for cell in cells:
+            self._states[self._ended.pop(self._name(cell))] -= 1
+            self._left[self._name(cell)] = cell.kind
 
     def kept(self, cell: Cell, reason: str) -> None:
         """Note that a cell failed when it was measured again, so that what was measured first stands."""
-        name = f"{described(cell, self._plan)} (block {cell.block + 1})"
+        name = f"{described(cell, self.plan)} (block {cell.block + 1})"
         self._say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
+
+    def say(self, line: str) -> None:
+        """Print a line above what is live."""
+        self._say(line)
 
     def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Note that a deployment's cells in a block have ended, or those that were measured again."""
@@ -88,7 +143,7 @@ class Progress(AbstractContextManager["Progress"]):
 
     def _draw(self, cell: str) -> None:
         if self._live:
-            finished = len(self._plan) - len(self._left)
+            finished = len(self.plan) - len(self._left)
             self._bar.update(self._task, completed=finished, counts=self._counts(), cell=cell)
             self._bar.refresh()
 

@@ -7,7 +7,7 @@ goes on where it was.
 
 import random
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
@@ -59,12 +59,25 @@ class Rounds:
         left_s
             Seconds that are left of the budget.
         """
+        rounds = self.rounds(look, left_s)
+        try:
+            cells = next(rounds)
+            while True:
+                cells = rounds.send(execute(cells))
+        except StopIteration as end:
+            standings: Sequence[Standing] = end.value
+            return standings
+
+    def rounds(
+        self, look: Look, left_s: Callable[[], float]
+    ) -> Generator[list[Cell], Iterable[Cell], Sequence[Standing]]:
+        """Yield each round's cells, take those of them that failed, and return where the claims stand at the end."""
         now, judged = look(), True
         for block in sorted(self._blocks):
             if block in LOOKS and not judged:
                 now, judged = look(), True
             if left_s() > 0 and (cells := self.round(now, block, left_s())):
-                self._failures.update(cell.kind for cell in execute(cells))
+                self._failures.update(cell.kind for cell in (yield cells))
                 judged = False
         return now if judged else look()
 

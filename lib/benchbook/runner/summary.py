@@ -82,6 +82,15 @@ class Summary:
         parts: dict[str, float] = {part: self.spent_s[part] for part in PARTS}
         return {**parts, "rest": self.wall_s - sum(parts.values())}
 
+    def add(self, other: "Summary") -> None:
+        """Add what another did, on another host at the same time: times are of all hosts together."""
+        for counted in ("done", "beside_others", "repeated", "wall_s"):
+            setattr(self, counted, getattr(self, counted) + getattr(other, counted))
+        for listed in ("failed", "skipped", "ran_out", "disturbed"):
+            getattr(self, listed).extend(getattr(other, listed))
+        for part, seconds in other.spent_s.items():
+            self.spent_s[part] += seconds
+
     def stands(self, cell: Cell, *, late: bool, disturbed: bool) -> None:
         """Note of a cell whose values now stand whether a wait ran out in it, and whether others disturbed it."""
         for noted, is_so in ((self.ran_out, late), (self.disturbed, disturbed)):

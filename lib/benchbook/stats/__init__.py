@@ -1,7 +1,7 @@
 """Tests, sizes of effects, intervals, corrections and changepoints: arrays in, numbers out."""
 
 from benchbook.stats import campaigns
-from benchbook.stats.hosts import over_hosts
+from benchbook.stats.hosts import over_hosts, spread
 from benchbook.stats.inference import (
     Interval,
     Test,
@@ -29,6 +29,7 @@ __all__ = [
     "over_hosts",
     "paired",
     "ratio_interval",
+    "spread",
     "steadiness",
     "student",
     "sum_interval",

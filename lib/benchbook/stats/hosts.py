@@ -37,6 +37,11 @@ def over_hosts(estimates: ArrayLike, errors: ArrayLike, confidence: float = 0.95
     return Interval(mean, mean - float(reach), mean + float(reach))
 
 
+def spread(estimates: ArrayLike, errors: ArrayLike) -> float:
+    """Return the standard deviation between hosts, beside what each one's error gives; as `over_hosts` takes them."""
+    return float(np.sqrt(_between(np.asarray(estimates, float), np.asarray(errors, float) ** 2)))
+
+
 def _between(values: NDArray[np.float64], within: NDArray[np.float64]) -> float:
     """Return the variance between hosts at which their weighted squares are as many as expected; 0 where fewer are."""
     from scipy.optimize import brentq

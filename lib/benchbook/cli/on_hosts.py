@@ -1,0 +1,69 @@
+"""`benchbook run --hosts`: what `run` does, on the machines behind a Dask scheduler."""
+
+import argparse
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from benchbook import cli, grid, results
+from benchbook.cli import output
+from benchbook.cli.run import carried_out, patience_s
+from benchbook.cli.until import look, text
+from benchbook.hosts.orders import Asked, NoLabError
+from benchbook.runner.batch import TIMEOUT_S
+from benchbook.runner.progress import Progress
+from benchbook.runner.readings import readings
+from benchbook.runner.rounds import Look
+
+if TYPE_CHECKING:
+    from benchbook.runner.summary import Summary
+
+
+@contextmanager
+def extra() -> Iterator[None]:
+    """Say of imports that fail which extra is missing."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        raise cli.UsageError(f"{error.name} is missing: pip install 'benchbook[hosts]', or make setup") from error
+
+
+def run(asked: argparse.Namespace) -> int:
+    """Run on the hosts what is not done."""
+    with extra():
+        from benchbook.hosts.lab import Lab
+        from benchbook.hosts.works import Shared, UntilDecided, as_anywhere
+    start = time.monotonic()
+    grid.plan(asked.study, asked.profile, asked.where, asked.set)  # what was asked wrongly is said here
+    output.report_damage()
+    known = results.seconds()
+    planned: list[grid.Cell] = []
+
+    def left_s() -> float:
+        return asked.budget - (time.monotonic() - start) if asked.budget else float("inf")
+
+    def work(summary: "Summary") -> None:
+        with Progress([], known, attrgetter("key") if asked.until_decided else as_anywhere) as progress:
+            one = UntilDecided(progress, _judge, left_s, known) if asked.until_decided else Shared(progress)
+            timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
+            try:
+                lab.run(one, progress, summary, timeout_s, quiet_s, over=lambda: left_s() <= 0)
+            finally:
+                planned.extend(progress.plan)
+        if isinstance(one, UntilDecided):
+            print("\n".join(f"\nhost {name}:\n{text(now, rounds)}" for name, now, rounds in one.standings))
+
+    wanted = Asked(tuple(asked.study), asked.profile, tuple(asked.where), tuple(asked.set))
+    try:
+        with Lab(asked.hosts, wanted) as lab:
+            return carried_out(asked, planned, [], work)
+    except NoLabError as error:
+        raise cli.UsageError(f"--hosts: {error}") from error
+
+
+def _judge(plan: Sequence[grid.Cell]) -> Look:
+    """Return what judges the cells of a host's plan."""
+    read = readings(plan)
+    return lambda: look(plan, read)

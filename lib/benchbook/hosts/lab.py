@@ -1,0 +1,259 @@
+"""The runner's side of a lab: it knows the hosts, sends each one block at a time, and keeps what comes back."""
+
+import queue
+import time
+import uuid
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager, suppress
+from dataclasses import dataclass, field
+from typing import Any, Final, Protocol, Self
+
+from distributed import Client, Future
+
+from benchbook.grid import Cell
+from benchbook.hosts import worker
+from benchbook.hosts.orders import NEWS, Asked, Delivery, News, NoLabError, Order
+from benchbook.hosts.sameness import differences, sameness
+from benchbook.results import store
+from benchbook.runner.progress import Progress
+from benchbook.runner.run_lock import writing
+from benchbook.runner.summary import Summary
+
+ANSWER_S: Final = 10.0
+"""How long a scheduler may take to answer."""
+
+PATIENCE_S: Final = 300.0
+"""How long a run waits for a host when none is there."""
+
+_GLANCE_S: Final = 0.5
+_STOPPING_S: Final = 30.0
+"""How long hosts may take to stop what they measure and deliver what is finished."""
+
+
+@dataclass(eq=False)
+class Host:
+    """One worker's timing slot."""
+
+    address: str  # of the worker, as Dask names it
+    name: str  # of the machine, as the results name it
+    plan: list[Cell]
+    busy: "Sent | None" = None
+
+
+@dataclass(eq=False)
+class Sent:
+    """Cells on their way through a host, and which of them it has told of."""
+
+    cells: tuple[Cell, ...]
+    future: Future[Any]
+    told: list[Cell] = field(default_factory=list)
+
+
+class Work(Protocol):
+    """What is to be measured, as the hosts come to it."""
+
+    def joined(self, host: Host) -> None:
+        """Note that a host has come, with its plan."""
+
+    def next(self, host: Host) -> Sequence[Cell]:
+        """Return the cells of a block for a host that is free; none: it has nothing to do now."""
+
+    def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
+        """Note what became of them; None: the host was lost."""
+
+    def finished(self) -> bool:
+        """Return whether nothing is left to be sent."""
+
+
+class Lab(AbstractContextManager["Lab"]):
+    """The hosts behind a Dask scheduler.
+
+    Parameters
+    ----------
+    scheduler
+        Its address, such as ``tcp://lab:8786``.
+    asked
+        Which cells each host is asked to plan.
+
+    Raises
+    ------
+    NoLabError
+        When no scheduler answers.
+    """
+
+    def __init__(self, scheduler: str, asked: Asked) -> None:
+        self._asked = asked
+        self._say: Callable[[str], None] = print
+        self._refused: set[str] = set()
+        self._hosts: dict[str, Host] = {}
+        self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
+        self._sent: dict[str, tuple[Host, Sent]] = {}
+        self._mine = sameness()
+        try:
+            self._client = Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
+        except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
+            raise NoLabError(f"no scheduler answers at {scheduler}: {error}") from error
+        self._client.subscribe_topic(NEWS, lambda event: self._events.put(event[1]))
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(Exception):  # of a scheduler that has gone
+            self._client.close(timeout=2)
+
+    def run(
+        self,
+        work: Work,
+        progress: Progress,
+        summary: Summary,
+        timeout_s: float,
+        patience_s: float | None,
+        over: Callable[[], bool] = lambda: False,
+    ) -> None:
+        """Have all of the work measured; an interrupt ends it once the hosts have stopped and delivered.
+
+        Raises `NoLabError` when no host is there for `PATIENCE_S`, or the scheduler goes.
+        """
+        self._say = progress.say
+        alone_since = time.monotonic()
+        try:
+            while True:
+                self._meet(work, progress)
+                if not over():
+                    self._send(work, timeout_s, patience_s)
+                if not self._sent and (over() or (self._hosts and work.finished())):
+                    return
+                if self._hosts:
+                    alone_since = time.monotonic()
+                elif time.monotonic() - alone_since > PATIENCE_S:
+                    raise NoLabError(f"no host was there for {PATIENCE_S:.0f} s (benchbook worker starts one)")
+                self._hear(work, progress, summary)
+        finally:
+            self._stop(work, progress, summary)
+
+    def _meet(self, work: Work, progress: Progress) -> None:
+        """Take in the hosts that have come, and let go of those that have gone."""
+        if self._client.status != "running":
+            raise NoLabError("the scheduler has gone")
+        there = {*self._client.scheduler_info(n_workers=-1)["workers"]}
+        for address in self._hosts.keys() - there:
+            self._lose(self._hosts.pop(address), work, progress)
+        self._refused &= there
+        if new := sorted(there - self._hosts.keys() - self._refused):
+            found = self._client.run(worker.sameness_here, workers=new, on_error="return")
+            for address in new:
+                if why := self._unlike(found.get(address)):
+                    self._refused.add(address)
+                    self._say(f"refused: the worker at {address}: {why}")
+            plans = self._plans([address for address in new if address not in self._refused])
+            for address, plan in plans.items():
+                self._hosts[address] = host = Host(address, *plan)
+                work.joined(host)
+                self._say(f"host {host.name} takes part")
+
+    def _plans(self, addresses: list[str]) -> dict[str, tuple[str, list[Cell]]]:
+        if not addresses:
+            return {}
+        found = self._client.run(worker.plan_here, self._asked, workers=addresses, on_error="return")
+        for address, plan in found.items():
+            if isinstance(plan, BaseException):
+                self._refused.add(address)
+                self._say(f"refused: the worker at {address}: {plan}")
+        return {address: plan for address, plan in found.items() if not isinstance(plan, BaseException)}
+
+    def _unlike(self, theirs: Any) -> str:
+        """Return why a worker cannot take part; nothing if it can."""
+        if theirs is None:
+            return "it was not started by benchbook worker"
+        if isinstance(theirs, BaseException):
+            return f"it runs no benchbook, or another: {theirs}"
+        return differences(self._mine, theirs) if isinstance(theirs, dict) else "it does not answer"
+
+    def _send(self, work: Work, timeout_s: float, patience_s: float | None) -> None:
+        for host in self._hosts.values():
+            if host.busy is None and (cells := tuple(work.next(host))):
+                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s)
+                future = self._client.submit(
+                    worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
+                )
+                host.busy = Sent(cells, future)
+                self._sent[order.name] = host, host.busy
+                future.add_done_callback(self._events.put)
+
+    def _hear(self, work: Work, progress: Progress, summary: Summary) -> None:
+        """Wait a moment for what hosts tell and deliver, and pass it on."""
+        with suppress(queue.Empty):
+            event = self._events.get(timeout=_GLANCE_S)
+            while True:
+                if isinstance(event, Future):
+                    self._receive(event, work, progress, summary)
+                elif event[0] in self._sent:
+                    self._tell(event, progress)
+                event = self._events.get_nowait()
+
+    def _tell(self, news: News, progress: Progress) -> None:
+        name, method, arguments = news
+        _, sent = self._sent[name]
+        if isinstance(arguments[0], int):
+            cell = sent.cells[arguments[0]]
+            if method == "ended":
+                sent.told.append(cell)
+            arguments = (cell, *arguments[1:])
+        getattr(progress, method)(*arguments)
+
+    def _receive(self, future: Future[Any], work: Work, progress: Progress, summary: Summary) -> None:
+        """Keep what a host delivered."""
+        if future.key not in self._sent or not future.done():
+            return
+        host, sent = self._sent.pop(future.key)
+        host.busy = None
+        if future.status != "finished":  # cancelled, or lost with its worker
+            self._return(host, sent, work, progress)
+            return
+        delivery: Delivery = future.result()
+        future.release()
+        self._keep(delivery)
+        summary.add(delivery.summary)
+        done = {*delivery.files}
+        progress.lost([cell for cell in sent.told if not any(name.startswith(_stem(cell)) for name in done)])
+        if delivery.ended not in (None, "stopped"):
+            self._say(f"host {host.name} measures no more: {delivery.ended}")
+            self._refused.add(host.address)
+            self._hosts.pop(host.address, None)
+        work.returned(host, sent.cells, delivery)
+        progress.visited(sent.cells)
+
+    def _keep(self, delivery: Delivery) -> None:
+        for name, content in delivery.files.items():
+            with writing():
+                store.keep(name, content)
+
+    def _lose(self, host: Host, work: Work, progress: Progress) -> None:
+        self._say(f"host {host.name} was lost")
+        if host.busy:
+            self._sent.pop(str(host.busy.future.key), None)
+            with suppress(Exception):
+                host.busy.future.cancel()
+            self._return(host, host.busy, work, progress)
+
+    def _return(self, host: Host, sent: Sent, work: Work, progress: Progress) -> None:
+        progress.lost(sent.told)
+        work.returned(host, sent.cells, None)
+
+    def _stop(self, work: Work, progress: Progress, summary: Summary) -> None:
+        """Have the hosts stop, and keep what they have finished."""
+        if not self._sent or self._client.status != "running":
+            return
+        addresses = [host.address for host, _ in self._sent.values()]
+        with suppress(OSError, TimeoutError, ValueError):
+            self._client.run(worker.stop_here, workers=addresses, on_error="ignore")
+        until = time.monotonic() + _STOPPING_S
+        while self._sent and time.monotonic() < until and self._client.status == "running":
+            self._hear(work, progress, summary)
+        for _, sent in self._sent.values():
+            sent.future.cancel()
+
+
+def _stem(cell: Cell) -> str:
+    return f"{cell.study}/{cell.key}."

@@ -1,0 +1,79 @@
+"""What a run and a host's worker say to each other: an order goes out, news and a delivery come back."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final, TypeAlias
+
+from benchbook.grid import Cell
+from benchbook.runner.summary import Summary
+
+NEWS: Final = "benchbook-news"
+"""Dask's topic of what workers tell while they measure."""
+
+News: TypeAlias = tuple[str, str, tuple[Any, ...]]
+"""The order's name, which method of `benchbook.runner.progress.Progress` it is for, and its arguments; a cell is given
+as its number in the order."""
+
+
+class NoLabError(RuntimeError):
+    """The hosts cannot be used, or no more: says why, and what to do."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Which cells a run was asked for, as `benchbook.grid.plan` takes them."""
+
+    studies: tuple[str, ...]
+    profile: str
+    where: tuple[str, ...]
+    changes: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Order:
+    """Cells of one study in one block, to be measured one after the other on one host."""
+
+    name: str
+    cells: tuple[Cell, ...]
+    timeout_s: float
+    patience_s: float | None
+
+
+@dataclass
+class Delivery:
+    """What became of an order: what was written of its cells, by their paths in the results' folder."""
+
+    files: dict[str, bytes] = field(default_factory=dict)
+    summary: Summary = field(default_factory=Summary)
+    ended: str | None = None  # why before its end; None: all of it was run
+
+
+class Relay:
+    """Tells of an order's progress what `benchbook.runner.progress.Progress` is told on one machine."""
+
+    def __init__(self, order: Order, tell: Callable[[News], None]) -> None:
+        self._name = order.name
+        self._numbers: Mapping[str, int] = {cell.key: number for number, cell in enumerate(order.cells)}
+        self._tell = tell
+
+    def begun(self, cell: Cell) -> None:
+        """Tell that a cell is about to start."""
+        self._say("begun", self._numbers[cell.key])
+
+    def waiting(self, why: str) -> None:
+        """Tell for what a cell waits."""
+        self._say("waiting", why)
+
+    def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
+        """Tell that a cell has ended."""
+        self._say("ended", self._numbers[cell.key], state, seconds, reason)
+
+    def kept(self, cell: Cell, reason: str) -> None:
+        """Tell that a cell failed when it was measured again."""
+        self._say("kept", self._numbers[cell.key], reason)
+
+    def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
+        """Say nothing: how far the whole run is, only the runner knows."""
+
+    def _say(self, method: str, *arguments: object) -> None:
+        self._tell((self._name, method, arguments))
