@@ -5,7 +5,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -24,68 +24,68 @@ from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.runner.progress import Progress
 from waiting import comes_true, gone
 
-SMOKE = ("bookstore", "--profile", "smoke", "--where", "lane=python")
-ONE = (*SMOKE, "--set", "n=1")
+SMOKE = ("bookstore", "--profile", "smoke", "--where", "lane=python", "--set", "blocks=4")
+ONE = (*SMOKE[:-1], "n=1")
+READY = "waits for blocks"
 PYTHON = [sys.executable, "-m"]
 
 
 class Lab:
     """A scheduler and workers on this machine, and runs that use them."""
 
-    def __init__(self, folder: Path, security: dict[str, str]) -> None:
+    def __init__(self, folder: Path, **security: str) -> None:
         self._folder = folder
-        self.environment = {**os.environ, "BENCHBOOK_RESULTS": str(folder / "results"), **security}
+        self.results = folder / "results"
+        self.environment = {**os.environ, **security}
         self.processes: list[subprocess.Popen[str]] = []
-        kind = "tls" if security else "tcp"
-        address = folder / "scheduler.json"
-        options = ["--host", f"{kind}://127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(address)]
-        self.start([*PYTHON, "dask", "scheduler", *options], "scheduler")
-        written = comes_true(lambda: address.exists() and address.read_text().strip().endswith("}"))
+        kind, file = ("tls" if security else "tcp"), folder / "scheduler.json"
+        options = ["--host", f"{kind}://127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
+        self.start([*PYTHON, "dask", "scheduler", *options, "--scheduler-file", str(file)], "scheduler")
+        written = comes_true(lambda: file.exists() and file.read_text().strip().endswith("}"))
         assert written, self.said("scheduler")
-        self.address: str = json.loads(address.read_text())["address"]
+        self.address: str = json.loads(file.read_text())["address"]
 
     def start(self, command: list[str], name: str) -> "subprocess.Popen[str]":
+        environment = {**self.environment, "BENCHBOOK_RESULTS": str(self.results)}
         with (self._folder / f"{name}.log").open("a") as log:
-            process = subprocess.Popen(command, env=self.environment, stdout=log, stderr=subprocess.STDOUT, text=True)
+            process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True)
         self.processes.append(process)
         return process
 
-    def worker(self, name: str = "worker") -> "subprocess.Popen[str]":
-        waiting = self.said(name).count("waits for blocks")
-        process = self.start([*PYTHON, "benchbook.cli", "worker", self.address], name)
-        assert comes_true(lambda: self.said(name).count("waits for blocks") > waiting), self.said(name)
-        return process
+    def workers(self, *names: str) -> "list[subprocess.Popen[str]]":
+        before = [self.said(name).count(READY) for name in names]
+        started = [self.start([*PYTHON, "benchbook.cli", "worker", self.address], name) for name in names]
+        for name, count in zip(names, before, strict=True):
+            assert comes_true(lambda name=name, count=count: self.said(name).count(READY) > count), self.said(name)
+        return started
 
-    def run(self, *options: str, name: str = "run") -> "subprocess.Popen[str]":
-        return self.start([*PYTHON, "benchbook.cli", "run", *options, "--hosts", self.address], name)
+    def run(self, *options: str) -> "subprocess.Popen[str]":
+        return self.start([*PYTHON, "benchbook.cli", "run", *options, "--hosts", self.address], "run")
 
     def said(self, name: str) -> str:
         file = self._folder / f"{name}.log"
         return file.read_text() if file.exists() else ""
 
+    def end(self) -> None:
+        for process in reversed(self.processes):
+            process.terminate()
+            process.wait(60)
 
-@pytest.fixture
-def opened(tmp_path: Path) -> Iterator[Callable[..., Lab]]:
-    labs: list[Lab] = []
 
-    def open_(**security: str) -> Lab:
-        labs.append(Lab(tmp_path, security))
-        return labs[-1]
-
-    yield open_
-    for process in [one for lab in labs for one in reversed(lab.processes)]:
-        process.terminate()
-        try:
-            process.wait(30)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+@pytest.fixture(scope="module")
+def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    lab = Lab(tmp_path_factory.mktemp("lab"))
+    lab.start([*PYTHON, "dask", "worker", lab.address, "--no-nanny", "--no-dashboard"], "other")
+    lab.workers("one", "two")
+    yield lab
+    lab.end()
 
 
 @pytest.fixture
-def lab(opened: Callable[..., Lab], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Lab:
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
-    return opened()
+def lab(standing: Lab, results_folder: Path) -> Lab:
+    """Return the lab that all of these tests use, with a results' folder of the test's own."""
+    standing.results = results_folder
+    return standing
 
 
 def rows() -> pd.DataFrame:
@@ -95,80 +95,64 @@ def rows() -> pd.DataFrame:
         return results.frame(connection, f"{sql} ORDER BY ALL")
 
 
-def finished(run: "subprocess.Popen[str]", lab: Lab, status: int = cli.DONE) -> str:
-    said = lab.said("run")
-    assert run.wait(200) == status, lab.said("run") + lab.said("worker") + lab.said("scheduler")
-    return lab.said("run")[len(said) :] or lab.said("run")
-
-
-def test_two_workers_give_the_rows_that_one_machine_gives(
-    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    first, second = lab.worker("one"), lab.worker("two")
-    said = finished(lab.run(*SMOKE, "--set", "blocks=2"), lab)
-    shared = rows()
-    assert "another worker measures on this host" in lab.said("two")
-    assert said.count("takes part") == 2 and "failed" not in said
-    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
-    assert cli.main(["run", *SMOKE, "--set", "blocks=2"]) == cli.DONE
-    pd.testing.assert_frame_equal(shared, rows())
-    with results.connect() as connection:
-        hosts = connection.sql("SELECT DISTINCT host FROM observations").fetchall()
-    assert len(hosts) == 1
-    assert finished(lab.run(*SMOKE, "--set", "blocks=2"), lab)  # nothing is left: the same command says so and ends
-    assert first.poll() is None and second.poll() is None
-
-
-def test_a_worker_that_is_killed_costs_its_block_alone_and_one_that_comes_gets_the_next(lab: Lab) -> None:
-    first = lab.worker()
-    run = lab.run(*SMOKE, "--set", "blocks=3")
-    assert comes_true(lambda: kept(lab))
-    family = [process.pid for process in psutil.Process(first.pid).children(recursive=True)]
-    first.kill()
-    first.wait()
-    assert comes_true(lambda: all(gone(pid) for pid in family))
-    assert comes_true(lambda: "was lost" in lab.said("run"))
-    lab.worker()
-    said = finished(run, lab)
-    assert "failed" not in said
-    plan = grid.plan(["bookstore"], "smoke", ["lane=python"], ["blocks=3"])
-    assert {cell.state for cell in plan} == {"done"}
+def finished(lab: Lab, *options: str) -> str:
+    """Return what a run prints that does all that is left."""
+    before = len(lab.said("run"))
+    assert lab.run(*options).wait(200) == cli.DONE, "\n".join(map(lab.said, ("run", "one", "two", "scheduler")))
+    return lab.said("run")[before:]
 
 
 def kept(lab: Lab) -> dict[str, int]:
     """Return when each result was written, by its name."""
-    files = Path(lab.environment["BENCHBOOK_RESULTS"]).glob("*/[!.]*.parquet")
-    return {path.name: path.stat().st_mtime_ns for path in files}
+    return {path.name: path.stat().st_mtime_ns for path in lab.results.glob("*/[!.]*.parquet")}
+
+
+def test_two_workers_give_the_rows_that_one_machine_gives_and_a_stranger_none(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = finished(lab, *SMOKE)
+    shared = rows()
+    assert "another worker measures on this host" in lab.said("one") + lab.said("two")
+    assert said.count("takes part") == 2 and "failed" not in said
+    assert "refused: the worker at" in said and "it was not started by benchbook worker" in said
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
+    assert cli.main(["run", *SMOKE]) == cli.DONE
+    pd.testing.assert_frame_equal(shared, rows())
+    with results.connect() as connection:
+        assert len(connection.sql("SELECT DISTINCT host FROM observations").fetchall()) == 1
+    before = kept(lab)
+    assert f"{len(before)} before" in finished(lab, *SMOKE) and kept(lab) == before
 
 
 def test_ctrl_c_keeps_what_the_hosts_have_finished_and_the_same_command_goes_on(lab: Lab) -> None:
-    worker = lab.worker()
-    run = lab.run(*SMOKE, "--set", "blocks=3")
+    run = lab.run(*SMOKE)
     assert comes_true(lambda: kept(lab))
     run.send_signal(signal.SIGINT)
     assert run.wait(60) == cli.INTERRUPTED, lab.said("run")
     before = kept(lab)
     assert before and "what is finished is kept" in lab.said("run")
-    assert worker.poll() is None
-    finished(lab.run(*SMOKE, "--set", "blocks=3"), lab)
+    finished(lab, *SMOKE)
     assert kept(lab).items() >= before.items() and len(kept(lab)) > len(before)
 
 
-def test_a_killed_run_leaves_a_worker_that_measures_for_the_next(lab: Lab) -> None:
-    worker = lab.worker()
-    run = lab.run(*SMOKE, "--set", "blocks=3")
+def test_a_killed_run_leaves_workers_that_measure_for_the_next_and_a_killed_worker_costs_its_block_alone(
+    lab: Lab,
+) -> None:
+    first, second = lab.processes[2:4]
+    run = lab.run(*SMOKE)
     assert comes_true(lambda: kept(lab))
     run.kill()
     run.wait()
-    assert comes_true(lambda: not psutil.Process(worker.pid).children(recursive=True))
-    finished(lab.run(*SMOKE, "--set", "blocks=3"), lab)
-
-
-def test_a_worker_of_dasks_own_is_refused_and_said(lab: Lab) -> None:
-    lab.start([*PYTHON, "dask", "worker", lab.address, "--no-nanny", "--no-dashboard"], "other")
-    lab.worker()
-    said = finished(lab.run(*ONE), lab)
-    assert "refused: the worker at" in said and "it was not started by benchbook worker" in said
+    assert comes_true(lambda: not any(psutil.Process(one.pid).children(recursive=True) for one in (first, second)))
+    run = lab.run(*SMOKE)
+    assert comes_true(lambda: psutil.Process(first.pid).children(recursive=True)), lab.said("run")
+    family = [process.pid for process in psutil.Process(first.pid).children(recursive=True)]
+    first.kill()
+    first.wait()
+    assert comes_true(lambda: all(gone(pid) for pid in family))
+    assert run.wait(200) == cli.DONE, lab.said("run")
+    assert "was lost" in lab.said("run") and "failed" not in lab.said("run")
+    assert {cell.state for cell in grid.plan([SMOKE[0]], "smoke", ["lane=python"], ["blocks=4"])} == {"done"}
 
 
 def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -200,7 +184,7 @@ def test_one_machine_needs_no_dask() -> None:
 
 
 def test_tls_lets_nobody_in_without_a_certificate(
-    opened: Callable[..., Lab],
+    tmp_path: Path,
     certificate: tuple[Path, Path],
     monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
@@ -211,12 +195,15 @@ def test_tls_lets_nobody_in_without_a_certificate(
     roles = ("SCHEDULER", "WORKER", "CLIENT")
     security = {f"{tls}{role}__{what}": path for role in roles for what, path in files.items()}
     security |= {f"{tls}CA_FILE": cert, "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
-    lab = opened(**security)
-    assert lab.address.startswith("tls://")
-    lab.worker()
-    finished(lab.run(*ONE), lab)
-    monkeypatch.setattr(runner, "ANSWER_S", 1.0)
-    assert cli.main(["run", *ONE, "--hosts", lab.address]) == cli.USAGE  # this process knows of no certificate
+    lab = Lab(tmp_path, **security)
+    try:
+        assert lab.address.startswith("tls://")
+        lab.workers("one")
+        finished(lab, *ONE)
+        monkeypatch.setattr(runner, "ANSWER_S", 1.0)
+        assert cli.main(["run", *ONE, "--hosts", lab.address]) == cli.USAGE  # this process knows of no certificate
+    finally:
+        lab.end()
     assert f"--hosts: no scheduler answers at {lab.address}" in capsys.readouterr().err
 
 
@@ -247,7 +234,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 def on(host: str, plan: list[grid.Cell]) -> Host:
     """Return a host whose cells have identities of their own."""
-    return Host(f"tcp://{host}", host, [replace(cell, identity=f"{host}{cell.identity}") for cell in plan])
+    return Host(f"tcp://{host}", host, "boot", [replace(cell, identity=f"{host}{cell.identity}") for cell in plan])
 
 
 def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folder: Path) -> None:
@@ -263,7 +250,7 @@ def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folde
         work.returned(b, second, None)
         assert {cell.block for cell in work.next(a)} == {1}
         work.returned(a, third, Delivery())
-        assert {cell.block for cell in work.next(b)} == {3} and not work.next(b) and work.finished()
+        assert {cell.block for cell in work.next(b)} == {3} and not work.next(b) and work.finished([a, b])
 
 
 def test_what_another_host_measured_with_this_code_counts_beside_ones_own(

@@ -83,7 +83,7 @@ def test_the_servers_clock_runs_while_the_client_encodes(server):
         time.sleep(0.1)
 
     seen = {reading.metric: reading.value for reading in client(server).trial([slow()]).readings}
-    assert seen["wall_time"] >= seen["idle_time"] > 90_000_000, "which the server spent waiting for bytes"
+    assert seen["wall_time"] >= seen["idle_time"] > 50_000_000, "most of which the server spent waiting for bytes"
 
 
 def test_how_long_several_connections_waited_is_not_said(server):

@@ -49,7 +49,7 @@ def run(asked: argparse.Namespace) -> int:
             one = UntilDecided(progress, _judge, left_s, known) if asked.until_decided else Shared(progress)
             timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
             try:
-                lab.run(one, progress, summary, timeout_s, quiet_s, over=lambda: left_s() <= 0)
+                lab.run(one, progress, summary, timeout_s, quiet_s, left_s)
             finally:
                 planned.extend(progress.plan)
         if isinstance(one, UntilDecided):

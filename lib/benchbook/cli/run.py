@@ -121,7 +121,8 @@ def _print_summary(
     parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     (what, share), *others = summary.shares()
-    print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}, of which {share:.0%} was {what}")
+    of_whom = " of all hosts' time" if asked.hosts else ""
+    print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}")
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
         print(f"the rest: {rest}")
     if summary.beside_others:
@@ -134,7 +135,8 @@ def _print_summary(
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, cells)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
-        print(f"  again: {again(failure.cell, cells, asked.profile, asked.where, asked.set)}")
+        hosts = f" --hosts {asked.hosts}" if asked.hosts else ""
+        print(f"  again: {again(failure.cell, cells, asked.profile, asked.where, asked.set)}{hosts}")
 
 
 @contextmanager

@@ -123,8 +123,8 @@ class Elsewhere:
     key: str  # of that host's result
 
 
-def elsewhere(cells: Iterable[Cell]) -> list[Elsewhere]:
-    """Return what other hosts have measured of the cells, with this very code, as far as it is in the results."""
+def elsewhere(cells: Iterable[Cell], own: str | None = None) -> list[Elsewhere]:
+    """Return what other hosts than the cells' own (None: this one) have measured of them, with this very code."""
     asked = {(cell.kind, cell.block): cell for cell in cells}
     found: dict[str, Cell] = {}
     for one in results.finished():
@@ -134,7 +134,7 @@ def elsewhere(cells: Iterable[Cell]) -> list[Elsewhere]:
     return [
         Elsewhere(measured_on, found[key], key)
         for key, measured_on, code_ in origins(found)
-        if measured_on != host() and code_ == code_hash(found[key].study, found[key].parameters)
+        if measured_on != (own or host()) and code_ == code_hash(found[key].study, found[key].parameters)
     ]
 
 

@@ -3,16 +3,17 @@
 import queue
 import time
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any, Final, Protocol, Self
 
 from distributed import Client, Future
 
 from benchbook.grid import Cell
 from benchbook.hosts import worker
-from benchbook.hosts.orders import NEWS, Asked, Delivery, News, NoLabError, Order
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.results import store
 from benchbook.runner.progress import Progress
@@ -36,6 +37,7 @@ class Host:
 
     address: str  # of the worker, as Dask names it
     name: str  # of the machine, as the results name it
+    boot: str  # which tells it from others of its name
     plan: list[Cell]
     busy: "Sent | None" = None
 
@@ -55,14 +57,17 @@ class Work(Protocol):
     def joined(self, host: Host) -> None:
         """Note that a host has come, with its plan."""
 
+    def left(self, host: Host) -> None:
+        """Note that a host has gone."""
+
     def next(self, host: Host) -> Sequence[Cell]:
         """Return the cells of a block for a host that is free; none: it has nothing to do now."""
 
     def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
         """Note what became of them; None: the host was lost."""
 
-    def finished(self) -> bool:
-        """Return whether nothing is left to be sent."""
+    def finished(self, hosts: Iterable[Host]) -> bool:
+        """Return whether nothing is left that these could measure."""
 
 
 class Lab(AbstractContextManager["Lab"]):
@@ -109,7 +114,7 @@ class Lab(AbstractContextManager["Lab"]):
         summary: Summary,
         timeout_s: float,
         patience_s: float | None,
-        over: Callable[[], bool] = lambda: False,
+        left_s: Callable[[], float] = lambda: inf,
     ) -> None:
         """Have all of the work measured; an interrupt ends it once the hosts have stopped and delivered.
 
@@ -120,9 +125,10 @@ class Lab(AbstractContextManager["Lab"]):
         try:
             while True:
                 self._meet(work, progress)
-                if not over():
-                    self._send(work, timeout_s, patience_s)
-                if not self._sent and (over() or (self._hosts and work.finished())):
+                over = left_s() <= 0
+                if not over:
+                    self._send(work, timeout_s, patience_s, left_s())
+                if not self._sent and (over or (self._hosts and work.finished(self._hosts.values()))):
                     return
                 if self._hosts:
                     alone_since = time.monotonic()
@@ -140,27 +146,36 @@ class Lab(AbstractContextManager["Lab"]):
         for address in self._hosts.keys() - there:
             self._lose(self._hosts.pop(address), work, progress)
         self._refused &= there
-        if new := sorted(there - self._hosts.keys() - self._refused):
-            found = self._client.run(worker.sameness_here, workers=new, on_error="return")
-            for address in new:
-                if why := self._unlike(found.get(address)):
-                    self._refused.add(address)
-                    self._say(f"refused: the worker at {address}: {why}")
-            plans = self._plans([address for address in new if address not in self._refused])
-            for address, plan in plans.items():
-                self._hosts[address] = host = Host(address, *plan)
-                work.joined(host)
-                self._say(f"host {host.name} takes part")
+        new = sorted(there - self._hosts.keys() - self._refused)
+        for address, theirs in self._ask(new, worker.sameness_here).items():
+            if why := self._unlike(theirs):
+                self._refuse(address, why)
+        alike = [address for address in new if address not in self._refused]
+        for address, plan in self._ask(alike, worker.plan_here, self._asked).items():
+            if isinstance(plan, BaseException):
+                self._refuse(address, str(plan))
+                continue
+            host = Host(address, *plan)
+            if any(one.name == host.name and one.boot != host.boot for one in self._hosts.values()):
+                self._refuse(address, f"another machine here is called {host.name}, too")
+                continue
+            self._hosts[address] = host
+            work.joined(host)
+            self._say(f"host {host.name} takes part")
 
-    def _plans(self, addresses: list[str]) -> dict[str, tuple[str, list[Cell]]]:
+    def _ask(self, addresses: list[str], question: Callable[..., Any], *arguments: object) -> dict[str, Any]:
+        """Return what workers answer, or the exception that they raise; of those that cannot be reached, nothing."""
         if not addresses:
             return {}
-        found = self._client.run(worker.plan_here, self._asked, workers=addresses, on_error="return")
-        for address, plan in found.items():
-            if isinstance(plan, BaseException):
-                self._refused.add(address)
-                self._say(f"refused: the worker at {address}: {plan}")
-        return {address: plan for address, plan in found.items() if not isinstance(plan, BaseException)}
+        try:
+            found = self._client.run(question, *arguments, workers=addresses, on_error="return")
+        except (OSError, TimeoutError, ValueError):  # one has just gone: the others are asked again in a moment
+            return {}
+        return {address: answer for address, answer in found.items() if not isinstance(answer, OSError | TimeoutError)}
+
+    def _refuse(self, address: str, why: str) -> None:
+        self._refused.add(address)
+        self._say(f"refused: the worker at {address}: {why}")
 
     def _unlike(self, theirs: Any) -> str:
         """Return why a worker cannot take part; nothing if it can."""
@@ -168,12 +183,12 @@ class Lab(AbstractContextManager["Lab"]):
             return "it was not started by benchbook worker"
         if isinstance(theirs, BaseException):
             return f"it runs no benchbook, or another: {theirs}"
-        return differences(self._mine, theirs) if isinstance(theirs, dict) else "it does not answer"
+        return differences(self._mine, theirs)
 
-    def _send(self, work: Work, timeout_s: float, patience_s: float | None) -> None:
+    def _send(self, work: Work, timeout_s: float, patience_s: float | None, left_s: float) -> None:
         for host in self._hosts.values():
             if host.busy is None and (cells := tuple(work.next(host))):
-                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s)
+                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left_s)
                 future = self._client.submit(
                     worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
                 )
@@ -208,20 +223,23 @@ class Lab(AbstractContextManager["Lab"]):
             return
         host, sent = self._sent.pop(future.key)
         host.busy = None
-        if future.status != "finished":  # cancelled, or lost with its worker
+        try:
+            delivery: Delivery = future.result(timeout=ANSWER_S)
+        except Exception:  # cancelled, or lost with its worker
             self._return(host, sent, work, progress)
             return
-        delivery: Delivery = future.result()
         future.release()
         self._keep(delivery)
         summary.add(delivery.summary)
         done = {*delivery.files}
         progress.lost([cell for cell in sent.told if not any(name.startswith(_stem(cell)) for name in done)])
-        if delivery.ended not in (None, "stopped"):
+        if delivery.ended not in (None, STOPPED):
             self._say(f"host {host.name} measures no more: {delivery.ended}")
             self._refused.add(host.address)
             self._hosts.pop(host.address, None)
         work.returned(host, sent.cells, delivery)
+        if host.address in self._refused:
+            work.left(host)
         progress.visited(sent.cells)
 
     def _keep(self, delivery: Delivery) -> None:
@@ -236,6 +254,7 @@ class Lab(AbstractContextManager["Lab"]):
             with suppress(Exception):
                 host.busy.future.cancel()
             self._return(host, host.busy, work, progress)
+        work.left(host)
 
     def _return(self, host: Host, sent: Sent, work: Work, progress: Progress) -> None:
         progress.lost(sent.told)
@@ -245,9 +264,7 @@ class Lab(AbstractContextManager["Lab"]):
         """Have the hosts stop, and keep what they have finished."""
         if not self._sent or self._client.status != "running":
             return
-        addresses = [host.address for host, _ in self._sent.values()]
-        with suppress(OSError, TimeoutError, ValueError):
-            self._client.run(worker.stop_here, workers=addresses, on_error="ignore")
+        self._ask([host.address for host, _ in self._sent.values()], worker.stop_here, {*self._sent})
         until = time.monotonic() + _STOPPING_S
         while self._sent and time.monotonic() < until and self._client.status == "running":
             self._hear(work, progress, summary)

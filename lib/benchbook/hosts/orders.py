@@ -7,6 +7,9 @@ from typing import Any, Final, TypeAlias
 from benchbook.grid import Cell
 from benchbook.runner.summary import Summary
 
+STOPPED: Final = "stopped"
+"""Why a delivery ended that the run itself stopped."""
+
 NEWS: Final = "benchbook-news"
 """Dask's topic of what workers tell while they measure."""
 
@@ -37,6 +40,7 @@ class Order:
     cells: tuple[Cell, ...]
     timeout_s: float
     patience_s: float | None
+    left_s: float  # of the run's budget: no cell is begun later
 
 
 @dataclass

@@ -14,25 +14,27 @@ import signal
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from types import FrameType
-from typing import Any, Final
+from typing import Final
 
 import dask
+import psutil
 from distributed import Worker
 
 from benchbook import grid, paths, results
 from benchbook.grid import Cell
-from benchbook.hosts.orders import NEWS, Asked, Delivery, Order, Relay
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Relay
 from benchbook.hosts.sameness import sameness
 from benchbook.measure.environment import host
 from benchbook.results import files
+from benchbook.runner import campaign
 from benchbook.runner.batch import Batch
 from benchbook.runner.quiet import NotQuietError
 from benchbook.runner.run_lock import UnwritableError, run_lock
+from benchbook.runner.summary import Summary
 
 RETRY_S: Final = 2.0
 """Until a scheduler that is not there, or has gone, is asked again."""
@@ -63,11 +65,12 @@ class Job:
 
     def __init__(self, order: Order, dask_worker: Worker) -> None:
         self.order = order
+        self.unwanted = False
         self._worker = dask_worker
         self._loop = asyncio.get_running_loop()
         self.delivered: asyncio.Future[Delivery] = self._loop.create_future()
 
-    def tell(self, news: Any) -> None:
+    def tell(self, news: News) -> None:
         """Pass news on to the run."""
         self._call(self._worker.log_event, NEWS, news)
 
@@ -80,7 +83,7 @@ class Job:
 
         self._call(give)
 
-    def _call(self, function: Any, *arguments: Any) -> None:
+    def _call(self, function: Callable[..., object], *arguments: object) -> None:
         with suppress(RuntimeError):  # the loop has ended: the scheduler is gone
             self._loop.call_soon_threadsafe(function, *arguments)
 
@@ -89,28 +92,52 @@ class Slot:
     """Where the main thread measures one order at a time."""
 
     def __init__(self) -> None:
-        self.jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self.current: Job | None = None
+        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
+        self._newest: Job | None = None
+        self._measuring = False
 
-    def stop(self, job: Job | None = None) -> None:
-        """Stop a job (None: the one that runs): what it has finished is delivered."""
-        if self.current is not None and job in (None, self.current):
+    def put(self, job: Job) -> None:
+        """Give the main thread a job; Dask does so only when it has delivered the one before."""
+        self._newest = job
+        self._jobs.put(job)
+
+    def stop(self, orders: Collection[str] | None = None) -> None:
+        """Stop the newest job, if it is of these orders (None: of any): what it has finished is delivered."""
+        if self._newest is not None and (orders is None or self._newest.order.name in orders):
+            self._newest.unwanted = True
             signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
 
     def run(self) -> None:
         """Measure what comes, until this process is interrupted."""
         signal.signal(_STOP, self._stopped)
         while True:
-            with suppress(_StoppedError):  # it came when the job was over
-                job = self.jobs.get()
-                self.current = job
-                delivery = _measured(job)
-                self.current = None
-                job.deliver(delivery)
+            job = self._jobs.get()
+            job.deliver(self._measured(job))
 
-    def _stopped(self, *_: int | FrameType | None) -> None:
-        if self.current is not None:
+    def _stopped(self, *_: object) -> None:
+        if self._measuring:
+            self._measuring = False
             raise _StoppedError
+
+    def _measured(self, job: Job) -> Delivery:
+        """Measure an order; whatever ends it, what is finished is delivered."""
+        delivery = Delivery()
+        try:
+            self._measuring = True
+            if job.unwanted:
+                raise _StoppedError
+            _measure(job, delivery.summary)
+        except _StoppedError:
+            delivery.ended = STOPPED
+        except (UnwritableError, NotQuietError) as error:
+            delivery.ended = str(error)
+        except Exception as error:  # a defect of ours: the worker lives on, and the run says it
+            delivery.ended = f"{type(error).__name__}: {error}"
+        self._measuring = False
+        _end_children()
+        written = _written(job.order)
+        delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in written}
+        return delivery
 
 
 slot: Slot | None = None
@@ -137,11 +164,11 @@ async def measured(order: Order) -> Delivery:
     dask_worker = get_worker()
     assert slot is not None, "a run sends nothing to a worker that is not ours"
     job = Job(order, dask_worker)
-    slot.jobs.put(job)
+    slot.put(job)
     while not job.delivered.done():
         await asyncio.wait([job.delivered], timeout=_GLANCE_S)
         if not _wanted(dask_worker, order):
-            slot.stop(job)
+            slot.stop({order.name})
     return job.delivered.result()
 
 
@@ -150,15 +177,19 @@ def sameness_here() -> dict[str, str] | None:
     return None if slot is None else sameness()
 
 
-def plan_here(asked: Asked) -> tuple[str, list[Cell]]:
-    """Return this host's name, and the cells that were asked for with their identities here, and what is missing."""
-    return host(), grid.plan(asked.studies, asked.profile, asked.where, asked.changes)
+def plan_here(asked: Asked) -> tuple[str, str, list[Cell]]:
+    """Return this host's name and boot, and the cells that were asked for with their identities here.
+
+    What is done of them only the run's results say: what lies here was never delivered.
+    """
+    plan = grid.plan(asked.studies, asked.profile, asked.where, asked.changes)
+    return *campaign.machine(), [replace(cell, state="todo") for cell in plan]
 
 
-def stop_here() -> None:
-    """Stop what is measured here."""
+def stop_here(orders: set[str]) -> None:
+    """Stop what is measured here, if it is one of these orders."""
     if slot is not None:
-        slot.stop()
+        slot.stop(orders)
 
 
 def _wanted(dask_worker: Worker, order: Order) -> bool:
@@ -167,24 +198,27 @@ def _wanted(dask_worker: Worker, order: Order) -> bool:
     return task is not None and task.state == "executing" and dask_worker.status.name == "running"
 
 
-def _measured(job: Job) -> Delivery:
-    """Measure an order; whatever ends it, what is finished is delivered."""
-    order, delivery = job.order, Delivery()
-    try:
-        _forget_others(order)
-        with run_lock():
-            known = results.states(order.cells[0].study)
-            cells = [replace(cell, state=known.get(cell.key, "todo")) for cell in order.cells]
-            progress = Relay(order, job.tell)
-            Batch(cells, progress, order.timeout_s, delivery.summary, patience_s=order.patience_s).run()
-    except _StoppedError:
-        delivery.ended = "stopped"
-    except (UnwritableError, NotQuietError) as error:
-        delivery.ended = str(error)
-    except Exception as error:  # a defect of ours: the worker lives on, and the run says it
-        delivery.ended = f"{type(error).__name__}: {error}"
-    delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in _written(order)}
-    return delivery
+def _measure(job: Job, summary: Summary) -> None:
+    """Measure what of an order is not done here already."""
+    order, start = job.order, time.monotonic()
+    _forget_others(order)
+    with run_lock():
+        known = results.states(order.cells[0].study)
+        cells = [replace(cell, state=known.get(cell.key, "todo")) for cell in order.cells]
+
+        def over() -> bool:
+            return time.monotonic() - start >= order.left_s
+
+        Batch(cells, Relay(order, job.tell), order.timeout_s, summary, over, order.patience_s).run()
+
+
+def _end_children() -> None:
+    """End what is left of an order: a stop may come while what it started is being ended."""
+    left = psutil.Process().children(recursive=True)
+    for child in left:
+        with suppress(psutil.NoSuchProcess):
+            child.kill()
+    psutil.wait_procs(left, timeout=10)
 
 
 def _written(order: Order) -> Iterator[Path]:

@@ -33,6 +33,8 @@ class Shared:
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._taken: set[Part] = set()
+        self._begun: dict[Part, str] = {}
+        """Which host has measured some of a block, and goes on with it."""
         self._plans: dict[Host, dict[Part, list[Cell]]] = {}
         self.plan: list[Cell] = []
         """The cells of the first host's plan, of which those that any host has measured are done."""
@@ -40,11 +42,12 @@ class Shared:
     def joined(self, host: Host) -> None:
         """Note that a host has come, with its plan."""
         known = _states(host.plan)
-        others = [] if self.plan else elsewhere(host.plan)
-        parts: dict[Part, list[Cell]] = {}
+        others = [] if self.plan else elsewhere(host.plan, host.name)
+        self._plans[host] = parts = dict[Part, list[Cell]]()
         for cell in host.plan:
-            parts.setdefault((cell.block, cell.study), []).append(replace(cell, state=known.get(cell.key, "todo")))
-        self._plans[host] = parts
+            parts.setdefault((cell.block, cell.study), []).append(cell)
+        for part in parts:
+            self._note(host, part, known)
         if not self.plan:
             whole = {one.host: set[tuple[Kind, int]]() for one in others}
             for one in others:
@@ -60,41 +63,42 @@ class Shared:
             ]
             self._progress.expect(self.plan)
 
+    def left(self, host: Host) -> None:
+        """Note that a host has gone: what it has begun is anybody's."""
+        del self._plans[host]
+        there = {one.name for one in self._plans}
+        self._begun = {part: name for part, name in self._begun.items() if name in there}
+
     def next(self, host: Host) -> Sequence[Cell]:
         """Return what is left of a block: of one that this host has begun, else of the first that nobody has."""
-        begun = {part for other, parts in self._plans.items() if other.name != host.name for part in _begun(parts)}
-        left = {
-            part: todo
-            for part, cells in self._plans[host].items()
-            if part not in self._taken | begun and (todo := [cell for cell in cells if cell.state != "done"])
-        }
-        if not left:
-            return []
-        part = min(left, key=lambda one: (len(left[one]) == len(self._plans[host][one]), one[0]))
-        self._taken.add(part)
-        return left[part]
+        parts = self._plans[host]
+        free = (part for part in parts if part not in self._taken and self._begun.get(part, host.name) == host.name)
+        for part in sorted(free, key=lambda one: (one not in self._begun, one[0])):
+            if left := [cell for cell in parts[part] if cell.state != "done"]:
+                self._taken.add(part)
+                return left
+        return []
 
     def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
         """Note what became of a block: what was not run to its end is another's."""
         if delivery is None or delivery.ended:
             self._taken.discard((cells[0].block, cells[0].study))
-            done = _states(cells)
-            parts = self._plans[host]
-            for part in {(cell.block, cell.study) for cell in cells}:
-                parts[part] = [replace(cell, state=done.get(cell.key, cell.state)) for cell in parts[part]]
+            self._note(host, (cells[0].block, cells[0].study), _states(cells))
 
-    def finished(self) -> bool:
-        """Return whether every block of every host's plan is taken or done."""
+    def finished(self, hosts: Iterable[Host]) -> bool:
+        """Return whether every block that these hosts could measure is taken or done."""
         return all(
             part in self._taken or all(cell.state == "done" for cell in cells)
-            for parts in self._plans.values()
-            for part, cells in parts.items()
+            for host in hosts
+            for part, cells in self._plans[host].items()
         )
 
-
-def _begun(parts: Mapping[Part, Sequence[Cell]]) -> Iterator[Part]:
-    """Yield the blocks of which a host has measured some."""
-    return (part for part, cells in parts.items() if 0 < sum(cell.state == "done" for cell in cells) < len(cells))
+    def _note(self, host: Host, part: Part, known: Mapping[str, results.State]) -> None:
+        """Note what is done of a block on a host."""
+        cells = [replace(cell, state=known.get(cell.key, cell.state)) for cell in self._plans[host][part]]
+        self._plans[host][part] = cells
+        if any(cell.state == "done" for cell in cells):
+            self._begun.setdefault(part, host.name)
 
 
 class UntilDecided:
@@ -132,6 +136,9 @@ class UntilDecided:
             self._machines[host.name] = machine = _Machine(rounds, rounds.rounds(self._look(plan), self._left_s))
             self._draw(machine)
 
+    def left(self, host: Host) -> None:
+        """Note that a host has gone: when it comes again, it goes on."""
+
     def next(self, host: Host) -> Sequence[Cell]:
         """Return a study's cells of the host's round."""
         waiting = self._machines[host.name].waiting
@@ -149,9 +156,9 @@ class UntilDecided:
         if not machine.running:
             self._draw(machine)
 
-    def finished(self) -> bool:
-        """Return whether no host has anything left to be measured."""
-        return all(machine.standings is not None for machine in self._machines.values())
+    def finished(self, hosts: Iterable[Host]) -> bool:
+        """Return whether all of these have decided what they can."""
+        return all(self._machines[host.name].standings is not None for host in hosts)
 
     @property
     def standings(self) -> Iterator[tuple[str, Sequence[Standing], Rounds]]:

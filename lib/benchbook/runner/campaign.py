@@ -36,9 +36,9 @@ def begun() -> str:
     The results' folder keeps it with the time at which a cell last began or ended there: a run within the hour, on the
     same machine since the same boot, continues it. Raises `benchbook.runner.run_lock.UnwritableError`.
     """
-    known, machine, now = _kept(), _machine(), _now()
-    if known is None or known.machine != machine or now - known.last >= PAUSE_S:
-        known = _Kept(start=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", machine=machine, last=now)
+    known, here, now = _kept(), machine(), _now()
+    if known is None or known.machine != here or now - known.last >= PAUSE_S:
+        known = _Kept(start=f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", machine=here, last=now)
     _keep(known, now)
     return known.start
 
@@ -69,7 +69,8 @@ def _keep(known: _Kept, now: float) -> None:
         temporary.replace(file)
 
 
-def _machine() -> tuple[str, str]:
+def machine() -> tuple[str, str]:
+    """Return what tells this machine since its last start from any other: its name and its boot."""
     return host(), _BOOT.read_text().strip() if _BOOT.exists() else str(round(psutil.boot_time()))
 
 
