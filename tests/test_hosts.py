@@ -25,6 +25,7 @@ from benchbook.runner.progress import Progress
 from waiting import comes_true, gone
 
 SMOKE = ("bookstore", "--profile", "smoke", "--where", "lane=python", "--set", "blocks=4")
+SERVED = ("crud", "--profile", "smoke", "--where", "engine=mongodb,noop", "--where", "lane=python", "--set", "blocks=2")
 ONE = (*SMOKE[:-1], "n=1")
 READY = "waits for blocks"
 PYTHON = [sys.executable, "-m"]
@@ -110,18 +111,18 @@ def kept(lab: Lab) -> dict[str, int]:
 def test_two_workers_give_the_rows_that_one_machine_gives_and_a_stranger_none(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    said = finished(lab, *SMOKE)
+    said = finished(lab, *SERVED)
     shared = rows()
     assert "another worker measures on this host" in lab.said("one") + lab.said("two")
     assert said.count("takes part") == 2 and "failed" not in said
     assert "refused: the worker at" in said and "it was not started by benchbook worker" in said
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
-    assert cli.main(["run", *SMOKE]) == cli.DONE
+    assert cli.main(["run", *SERVED]) == cli.DONE
     pd.testing.assert_frame_equal(shared, rows())
     with results.connect() as connection:
         assert len(connection.sql("SELECT DISTINCT host FROM observations").fetchall()) == 1
     before = kept(lab)
-    assert f"{len(before)} before" in finished(lab, *SMOKE) and kept(lab) == before
+    assert f"{len(before)} before" in finished(lab, *SERVED) and kept(lab) == before
 
 
 def test_ctrl_c_keeps_what_the_hosts_have_finished_and_the_same_command_goes_on(lab: Lab) -> None:

@@ -1,5 +1,6 @@
 """The runner's side of a lab: it knows the hosts, sends each one block at a time, and keeps what comes back."""
 
+import logging
 import queue
 import time
 import uuid
@@ -9,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, Protocol, Self
 
-from distributed import Client, Future
+from distributed import CancelledError, Client, Future, KilledWorker
 
 from benchbook.grid import Cell
 from benchbook.hosts import worker
@@ -90,10 +91,12 @@ class Lab(AbstractContextManager["Lab"]):
         self._asked = asked
         self._say: Callable[[str], None] = print
         self._refused: set[str] = set()
+        self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
         self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
         self._sent: dict[str, tuple[Host, Sent]] = {}
         self._mine = sameness()
+        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what a person needs to know is said here
         try:
             self._client = Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
         except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
@@ -146,19 +149,31 @@ class Lab(AbstractContextManager["Lab"]):
         for address in self._hosts.keys() - there:
             self._lose(self._hosts.pop(address), work, progress)
         self._refused &= there
-        new = sorted(there - self._hosts.keys() - self._refused)
+        for address in self._planning.keys() - there:
+            self._planning.pop(address).cancel()
+        new = sorted(there - self._hosts.keys() - self._planning.keys() - self._refused)
         for address, theirs in self._ask(new, worker.sameness_here).items():
             if why := self._unlike(theirs):
                 self._refuse(address, why)
-        alike = [address for address in new if address not in self._refused]
-        for address, plan in self._ask(alike, worker.plan_here, self._asked).items():
-            if isinstance(plan, BaseException):
-                self._refuse(address, str(plan))
-                continue
-            host = Host(address, *plan)
-            if any(one.name == host.name and one.boot != host.boot for one in self._hosts.values()):
-                self._refuse(address, f"another machine here is called {host.name}, too")
-                continue
+            else:
+                self._planning[address] = self._client.submit(
+                    worker.planned, self._asked, key=f"benchbook-plan-{uuid.uuid4().hex}", workers=[address], retries=0
+                )
+        for address in [one for one, plan in self._planning.items() if plan.done()]:
+            self._join(address, self._planning.pop(address), work)
+
+    def _join(self, address: str, plan: Future[Any], work: Work) -> None:
+        """Take in a host that has planned."""
+        try:
+            host = Host(address, *plan.result(timeout=ANSWER_S))
+        except (CancelledError, KilledWorker, OSError, TimeoutError):
+            return  # it has gone
+        except Exception as error:
+            self._refuse(address, str(error))
+            return
+        if any(one.name == host.name and one.boot != host.boot for one in self._hosts.values()):
+            self._refuse(address, f"another machine here is called {host.name}, too")
+        else:
             self._hosts[address] = host
             work.joined(host)
             self._say(f"host {host.name} takes part")

@@ -18,11 +18,11 @@ from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import dask
 import psutil
-from distributed import Worker
+from distributed import Worker, get_worker
 
 from benchbook import grid, paths, results
 from benchbook.grid import Cell
@@ -61,35 +61,48 @@ class _StoppedError(KeyboardInterrupt):
 
 
 class Job:
-    """An order on its way through the slot, and to whom its delivery goes."""
+    """Work for the main thread, and to whom its answer goes.
 
-    def __init__(self, order: Order, dask_worker: Worker) -> None:
-        self.order = order
+    Parameters
+    ----------
+    work
+        What is to be done there.
+    name
+        Of the order that it measures; none of other work, which nobody stops.
+    """
+
+    def __init__(self, work: Callable[[], Any], name: str = "") -> None:
+        self._work = work
+        self.name = name
         self.unwanted = False
-        self._worker = dask_worker
         self._loop = asyncio.get_running_loop()
-        self.delivered: asyncio.Future[Delivery] = self._loop.create_future()
+        self.answer: asyncio.Future[Any] = self._loop.create_future()
 
-    def tell(self, news: News) -> None:
-        """Pass news on to the run."""
-        self._call(self._worker.log_event, NEWS, news)
-
-    def deliver(self, delivery: Delivery) -> None:
-        """Give the delivery back to the scheduler, if it still waits for one."""
+    def run(self) -> None:
+        """Do it, and give the answer, or what was raised, back to the scheduler, if it still waits for one."""
+        try:
+            answer, error = self._work(), None
+        except Exception as raised:
+            answer, error = None, raised
 
         def give() -> None:
-            if not self.delivered.done():
-                self.delivered.set_result(delivery)
+            if self.answer.done():
+                return
+            if error is not None:
+                self.answer.set_exception(error)
+            else:
+                self.answer.set_result(answer)
 
-        self._call(give)
+        self.call(give)
 
-    def _call(self, function: Callable[..., object], *arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended: the scheduler is gone
+    def call(self, function: Callable[..., object], *arguments: object) -> None:
+        """Have the thread that talks to the scheduler call a function."""
+        with suppress(RuntimeError):  # its loop has ended: the scheduler is gone
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
 class Slot:
-    """Where the main thread measures one order at a time."""
+    """The main thread, which does one job at a time."""
 
     def __init__(self) -> None:
         self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
@@ -97,36 +110,30 @@ class Slot:
         self._measuring = False
 
     def put(self, job: Job) -> None:
-        """Give the main thread a job; Dask does so only when it has delivered the one before."""
+        """Give the main thread a job; Dask does so only when it has the answer of the one before."""
         self._newest = job
         self._jobs.put(job)
 
     def stop(self, orders: Collection[str] | None = None) -> None:
-        """Stop the newest job, if it is of these orders (None: of any): what it has finished is delivered."""
-        if self._newest is not None and (orders is None or self._newest.order.name in orders):
+        """Stop the newest job, if it measures one of these orders (None: any): what it has finished is delivered."""
+        if self._newest is not None and (orders is None or self._newest.name in orders):
             self._newest.unwanted = True
             signal.pthread_kill(threading.main_thread().ident or 0, _STOP)
 
     def run(self) -> None:
-        """Measure what comes, until this process is interrupted."""
+        """Do what comes, until this process is interrupted."""
         signal.signal(_STOP, self._stopped)
         while True:
-            job = self._jobs.get()
-            job.deliver(self._measured(job))
+            self._jobs.get().run()
 
-    def _stopped(self, *_: object) -> None:
-        if self._measuring:
-            self._measuring = False
-            raise _StoppedError
-
-    def _measured(self, job: Job) -> Delivery:
+    def measure(self, order: Order, job: Job, tell: Callable[[News], None]) -> Delivery:
         """Measure an order; whatever ends it, what is finished is delivered."""
         delivery = Delivery()
         try:
             self._measuring = True
             if job.unwanted:
                 raise _StoppedError
-            _measure(job, delivery.summary)
+            _measure(order, Relay(order, tell), delivery.summary)
         except _StoppedError:
             delivery.ended = STOPPED
         except (UnwritableError, NotQuietError) as error:
@@ -135,9 +142,13 @@ class Slot:
             delivery.ended = f"{type(error).__name__}: {error}"
         self._measuring = False
         _end_children()
-        written = _written(job.order)
-        delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in written}
+        delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in _written(order)}
         return delivery
+
+    def _stopped(self, *_: object) -> None:
+        if self._measuring:
+            self._measuring = False
+            raise _StoppedError
 
 
 slot: Slot | None = None
@@ -158,32 +169,46 @@ def serve(scheduler: str) -> None:
 
 
 async def measured(order: Order) -> Delivery:
-    """Measure an order in the slot: the task that a run sends."""
-    from distributed.worker import get_worker
+    """Measure an order in the slot: a task that a run sends."""
+    dask_worker, here = get_worker(), _slot()
 
-    dask_worker = get_worker()
-    assert slot is not None, "a run sends nothing to a worker that is not ours"
-    job = Job(order, dask_worker)
-    slot.put(job)
-    while not job.delivered.done():
-        await asyncio.wait([job.delivered], timeout=_GLANCE_S)
+    def tell(news: News) -> None:
+        job.call(dask_worker.log_event, NEWS, news)
+
+    job = Job(lambda: here.measure(order, job, tell), order.name)
+    here.put(job)
+    while not job.answer.done():
+        await asyncio.wait([job.answer], timeout=_GLANCE_S)
         if not _wanted(dask_worker, order):
-            slot.stop({order.name})
-    return job.delivered.result()
+            here.stop({order.name})
+    delivery: Delivery = job.answer.result()
+    return delivery
+
+
+async def planned(asked: Asked) -> tuple[str, str, list[Cell]]:
+    """Return this host's name and boot, and the cells that were asked for with their identities here: a task, too.
+
+    What is done of them only the run's results say: what lies here was never delivered.
+    """
+
+    def plan() -> tuple[str, str, list[Cell]]:
+        cells = grid.plan(asked.studies, asked.profile, asked.where, asked.changes)
+        return *campaign.machine(), [replace(cell, state="todo") for cell in cells]
+
+    job = Job(plan)  # in the main thread: to see which servers are here it starts them
+    _slot().put(job)
+    found: tuple[str, str, list[Cell]] = await job.answer
+    return found
+
+
+def _slot() -> Slot:
+    assert slot is not None, "a run sends nothing to a worker that is not ours"
+    return slot
 
 
 def sameness_here() -> dict[str, str] | None:
     """Return what must be alike on all hosts; None of a worker that is not ours."""
     return None if slot is None else sameness()
-
-
-def plan_here(asked: Asked) -> tuple[str, str, list[Cell]]:
-    """Return this host's name and boot, and the cells that were asked for with their identities here.
-
-    What is done of them only the run's results say: what lies here was never delivered.
-    """
-    plan = grid.plan(asked.studies, asked.profile, asked.where, asked.changes)
-    return *campaign.machine(), [replace(cell, state="todo") for cell in plan]
 
 
 def stop_here(orders: set[str]) -> None:
@@ -198,9 +223,9 @@ def _wanted(dask_worker: Worker, order: Order) -> bool:
     return task is not None and task.state == "executing" and dask_worker.status.name == "running"
 
 
-def _measure(job: Job, summary: Summary) -> None:
+def _measure(order: Order, relay: Relay, summary: Summary) -> None:
     """Measure what of an order is not done here already."""
-    order, start = job.order, time.monotonic()
+    start = time.monotonic()
     _forget_others(order)
     with run_lock():
         known = results.states(order.cells[0].study)
@@ -209,7 +234,7 @@ def _measure(job: Job, summary: Summary) -> None:
         def over() -> bool:
             return time.monotonic() - start >= order.left_s
 
-        Batch(cells, Relay(order, job.tell), order.timeout_s, summary, over, order.patience_s).run()
+        Batch(cells, relay, order.timeout_s, summary, over, order.patience_s).run()
 
 
 def _end_children() -> None:
