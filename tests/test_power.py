@@ -6,7 +6,9 @@ from math import nan
 import numpy as np
 import pytest
 
-from benchbook import cli
+from benchbook import cli, evidence
+from benchbook.runner.power import powers
+from benchbook.runner.readings import readings
 from benchbook.stats.repetitions import MOST, Components, best_repetitions, components
 from test_until import SMALL, Machine, plan, run
 
@@ -90,3 +92,6 @@ def test_the_command_says_what_varies_and_what_the_next_hour_would_decide(capsys
     assert isinstance(row["decided_in_an_hour"], list)
     assert cli.main(asked) == cli.DONE
     assert "the next hour would decide" in capsys.readouterr().out
+    fast = {cell.kind: 0.0 for cell in plan(4)}  # the last block of a cell took less than its blocks do on average
+    (found,) = powers(readings(plan(4)), evidence.stored_means(), fast)
+    assert found.best >= 1 and found.block_s == 0

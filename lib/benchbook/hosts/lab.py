@@ -96,7 +96,8 @@ class Lab(AbstractContextManager["Lab"]):
         self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
         self._sent: dict[str, tuple[Host, Sent]] = {}
         self._mine = sameness()
-        logging.getLogger("distributed").setLevel(logging.CRITICAL)  # what a person needs to know is said here
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)  # what a person needs to know is said here
         try:
             self._client = Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
         except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it

@@ -71,7 +71,7 @@ def powers(
     for claim, measured, place in places(evidence.measures(means), evidence.claims() if claims is None else claims):
         for levels in claim.contrasts(place[1]):
             read = cells.get((claim.id, place[1], label(levels)), frozenset())
-            beside = sum(known[kind] - spans[kind] for kind in read if kind in known and kind in spans)
+            beside = sum(max(0.0, known[kind] - spans[kind]) for kind in read if kind in known and kind in spans)
             timed = sum(spans.get(kind, 0.0) for kind in read)
             some = _contrasts(claim, levels, measured, place)
             every = [replace(one, block_s=beside, repetition_s=timed / one.repetitions) for one in some]
