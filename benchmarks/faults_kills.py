@@ -24,6 +24,7 @@ from typing import Final
 
 import psutil
 
+from benchbook import results
 from faults_run import Folders
 from faults_servers import tree
 
@@ -42,9 +43,9 @@ PAUSE_S: Final = 3.0
 GRACE_S: Final = 10.0
 """How long what a killed process started may take to end."""
 
-TWICE: Final = """
-SELECT count(*) FROM (SELECT 1 FROM all_observations WHERE metric IS NOT NULL
-GROUP BY study, parameters, block, repetition, operation, role, metric, format, codec, source HAVING count(*) > 1)"""
+TWICE: Final = f"""
+SELECT count(*) FROM (SELECT 1 FROM all_observations WHERE metric IS NOT NULL GROUP BY study, parameters, block,
+repetition, operation, role, metric, source, {", ".join(results.OF_AN_ARM)} HAVING count(*) > 1)"""
 
 
 class Kills:
