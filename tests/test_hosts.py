@@ -18,7 +18,7 @@ from benchbook import cli, grid, results
 from benchbook.grid import planning
 from benchbook.hosts import lab as runner
 from benchbook.hosts.lab import Host
-from benchbook.hosts.orders import Delivery
+from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.runner.progress import Progress
@@ -114,7 +114,7 @@ def test_two_workers_give_the_rows_that_one_machine_gives_and_a_stranger_none(
     said = finished(lab, *SERVED)
     shared = rows()
     assert "another worker measures on this host" in lab.said("one") + lab.said("two")
-    assert said.count("takes part") == 2 and "failed" not in said
+    assert said.count("takes part") == 2 and "failed" not in said, said
     assert "refused: the worker at" in said and "it was not started by benchbook worker" in said
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "alone"))
     assert cli.main(["run", *SERVED]) == cli.DONE
@@ -235,7 +235,8 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 def on(host: str, plan: list[grid.Cell]) -> Host:
     """Return a host whose cells have identities of their own."""
-    return Host(f"tcp://{host}", host, "boot", [replace(cell, identity=f"{host}{cell.identity}") for cell in plan])
+    cells = [replace(cell, identity=f"{host}{cell.identity}") for cell in plan]
+    return Host(f"tcp://{host}", host, "boot", Plan(cells))
 
 
 def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folder: Path) -> None:

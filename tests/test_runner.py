@@ -24,7 +24,7 @@ import pytest
 from benchbook import cli, grid, processes, results, servers
 from benchbook.runner import batch
 from benchbook.runner.kernels import ForkServer
-from benchbook.runner.summary import again, time_left
+from benchbook.runner.summary import again, telling, time_left
 from benchbook.studies import bookstore, drivers
 from waiting import PATIENCE_S, comes_true
 
@@ -552,7 +552,7 @@ def test_the_command_that_repeats_a_cell_selects_exactly_it(home: Path):
     options = ("quick", ["n=1000"], ["repetitions=1"])
     plan = grid.plan(["crud", "drivers"], *options)
     for cell in plan[:8]:
-        words = shlex.split(again(cell, plan, *options))
+        words = shlex.split(again(cell, telling(plan), *options))
         where = [text for option, text in itertools.pairwise(words) if option == "--where"]
         changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
         found = grid.plan([words[2]], "quick", where, changes)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from benchbook import cli, grid, results
 from benchbook.cli import output
-from benchbook.runner.summary import described, time_left
+from benchbook.runner.summary import Telling, described, telling, time_left
 
 _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 """What only JSON tells."""
@@ -22,7 +22,8 @@ def main(asked: argparse.Namespace) -> int:
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     output.report_damage()
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
-    rows = [_row(cell, cells, known) for cell in cells]
+    apart = telling(cells)
+    rows = [_row(cell, apart, known) for cell in cells]
     if asked.json:
         print(output.as_json(rows))
         return cli.DONE
@@ -35,12 +36,12 @@ def main(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def _row(cell: grid.Cell, cells: Sequence[grid.Cell], known: dict[tuple[str, str], float]) -> dict[str, Any]:
+def _row(cell: grid.Cell, apart: Telling, known: dict[tuple[str, str], float]) -> dict[str, Any]:
     seconds = known.get(cell.kind)
     return {
         "block": cell.block,
         "position": cell.position,
-        "cell": described(cell, cells),
+        "cell": described(cell, apart),
         "study": cell.study,
         "parameters": cell.parameters.model_dump(mode="json"),
         "identity": cell.identity,

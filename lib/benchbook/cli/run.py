@@ -115,8 +115,9 @@ def carried_out(
 def _print_summary(
     asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: "Summary", absent: Sequence[grid.LeftOut]
 ) -> None:
-    from benchbook.runner.summary import again, described, span
+    from benchbook.runner.summary import again, described, span, telling
 
+    apart = telling(cells)
     before = sum(cell.state == "done" for cell in cells)
     parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
@@ -130,13 +131,13 @@ def _print_summary(
         print(f"measured while other processes were busy: {summary.beside_others}, {counts}")
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
-        print("\n".join(f"  {described(cell, cells)} (block {cell.block + 1})" for cell in summary.ran_out))
+        print("\n".join(f"  {described(cell, apart)} (block {cell.block + 1})" for cell in summary.ran_out))
     output.print_absences((failure.reason for failure in summary.skipped), absent)
     for failure in summary.failed:
-        print(f"\nfailed: {described(failure.cell, cells)} (block {failure.cell.block + 1})")
+        print(f"\nfailed: {described(failure.cell, apart)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
         hosts = f" --hosts {asked.hosts}" if asked.hosts else ""
-        print(f"  again: {again(failure.cell, cells, asked.profile, asked.where, asked.set)}{hosts}")
+        print(f"  again: {again(failure.cell, apart, asked.profile, asked.where, asked.set)}{hosts}")
 
 
 @contextmanager

@@ -46,7 +46,7 @@ class Cell:
     @property
     def kind(self) -> tuple[str, str]:
         """Study and parameters, as the results state them: what blocks, and other versions of the code, share."""
-        return self.study, json.dumps(self.parameters.model_dump(mode="json"), sort_keys=True)
+        return self.study, _stated(self.parameters)
 
     @property
     def key(self) -> str:
@@ -176,37 +176,44 @@ def _left_out(one: Choice) -> bool:
     return one.optional and _stack(one.grid.study, one.parameters).missing is not None
 
 
+@cache
+def _stated(parameters: BaseModel) -> str:
+    return json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
+
+
 def _ordered(chosen: list[Choice]) -> list[Cell]:
     written = {one.grid.study: results.states(one.grid.study) for one in chosen}
+    each = [(one.blocks, _cell(one)) for one in chosen]
     cells: list[Cell] = []
-    for block in range(max((one.blocks for one in chosen), default=0)):
+    for block in range(max((blocks for blocks, _ in each), default=0)):
         first = len(cells)
-        visits: dict[tuple[str, Topology], list[Choice]] = {}
-        for one in chosen:
-            if block < one.blocks:
-                visits.setdefault(_deployment(one.grid.study, one.parameters), []).append(one)
+        visits: dict[tuple[str, Topology], list[Cell]] = {}
+        for blocks, cell in each:
+            if block < blocks:
+                visits.setdefault((cell.product, cell.topology), []).append(cell)
         order = random.Random(f"block {block}")
         for deployment in order.sample(sorted(visits), len(visits)):
-            for one in order.sample(visits[deployment], len(visits[deployment])):
-                cells.append(_cell(one, block, len(cells) - first, written[one.grid.study]))
+            for cell in order.sample(visits[deployment], len(visits[deployment])):
+                known: results.State | None = written[cell.study].get(f"{cell.identity}.{block}")
+                cells.append(replace(cell, block=block, position=len(cells) - first, state=known or "todo"))
     return cells
 
 
-def _cell(one: Choice, block: int, position: int, written: dict[str, results.State]) -> Cell:
+def _cell(one: Choice) -> Cell:
+    """Return a cell, before it has a place in a block."""
     study, parameters = one.grid.study, one.parameters
     stack = _stack(study, parameters)
-    key = identity(study, parameters, stack.version)
     product, topology = _deployment(study, parameters)
     return Cell(
         study,
         parameters,
-        key,
-        block,
-        position,
+        identity(study, parameters, stack.version),
+        0,
+        0,
         product,
         topology,
         missing=stack.missing or one.excluded(stand_in=stack.stand_in),
-        state=written.get(f"{key}.{block}", "todo"),
+        state="todo",
         stand_in=stack.stand_in,
         records=records(parameters),
     )

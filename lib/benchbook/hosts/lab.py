@@ -14,7 +14,7 @@ from distributed import CancelledError, Client, Future, KilledWorker
 
 from benchbook.grid import Cell
 from benchbook.hosts import worker
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.results import store
 from benchbook.runner.progress import Progress
@@ -39,7 +39,7 @@ class Host:
     address: str  # of the worker, as Dask names it
     name: str  # of the machine, as the results name it
     boot: str  # which tells it from others of its name
-    plan: list[Cell]
+    plan: Plan
     busy: "Sent | None" = None
 
 
@@ -146,7 +146,10 @@ class Lab(AbstractContextManager["Lab"]):
         """Take in the hosts that have come, and let go of those that have gone."""
         if self._client.status != "running":
             raise NoLabError("the scheduler has gone")
-        there = {*self._client.scheduler_info(n_workers=-1)["workers"]}
+        try:
+            there = {*self._client.nthreads()}  # asked now: what Dask knows of the workers by itself may be of none
+        except (OSError, TimeoutError) as error:
+            raise NoLabError("the scheduler has gone") from error
         for address in self._hosts.keys() - there:
             self._lose(self._hosts.pop(address), work, progress)
         self._refused &= there

@@ -1,8 +1,10 @@
 """What a run and a host's worker say to each other: an order goes out, news and a delivery come back."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
+
+import numpy as np
 
 from benchbook.grid import Cell
 from benchbook.runner.summary import Summary
@@ -18,6 +20,10 @@ News: TypeAlias = tuple[str, str, tuple[Any, ...]]
 as its number in the order."""
 
 
+Part: TypeAlias = tuple[int, str]
+"""A block of a study."""
+
+
 class NoLabError(RuntimeError):
     """The hosts cannot be used, or no more: says why, and what to do."""
 
@@ -30,6 +36,34 @@ class Asked:
     profile: str
     where: tuple[str, ...]
     changes: tuple[str, ...]
+
+
+class Plan:
+    """A host's cells: each cell once, and where it stands in which blocks, so that many blocks are soon sent."""
+
+    def __init__(self, cells: Sequence[Cell]) -> None:
+        once = {cell.identity: replace(cell, state="todo") for cell in reversed(cells)}
+        self.kinds = [*once.values()]
+        numbers = {identity: number for number, identity in enumerate(once)}
+        rows = [(numbers[cell.identity], cell.block, cell.position) for cell in cells]
+        self._rows = np.array(rows, np.int32).reshape(-1, 3)
+        studies = {study: number for number, study in enumerate(dict.fromkeys(one.study for one in self.kinds))}
+        of_kind = np.array([studies[one.study] for one in self.kinds], np.int32)
+        parts = self._rows[:, 1] * len(studies) + of_kind[self._rows[:, 0]]
+        begins, self._of_part = np.unique(parts, return_index=True, return_inverse=True)[1:]
+        firsts = [self._rows[row] for row in begins]
+        named = [(int(block), self.kinds[kind].study) for kind, block, _ in firsts]
+        self._numbers: dict[Part, int] = {named[number]: number for number in map(int, np.argsort(begins))}
+
+    @property
+    def parts(self) -> Collection[Part]:
+        """Its parts, in the order in which they are run."""
+        return self._numbers.keys()
+
+    def cells(self, part: Part | None = None) -> list[Cell]:
+        """Return the cells of a part, or all, as if nothing were done of them yet."""
+        rows = self._rows if part is None else self._rows[self._of_part == self._numbers[part]]
+        return [replace(self.kinds[kind], block=block, position=position) for kind, block, position in rows.tolist()]
 
 
 @dataclass(frozen=True)

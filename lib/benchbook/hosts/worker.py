@@ -25,8 +25,7 @@ import psutil
 from distributed import Worker, get_worker
 
 from benchbook import grid, paths, results
-from benchbook.grid import Cell
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Relay
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay
 from benchbook.hosts.sameness import sameness
 from benchbook.measure.environment import host
 from benchbook.results import files
@@ -185,19 +184,18 @@ async def measured(order: Order) -> Delivery:
     return delivery
 
 
-async def planned(asked: Asked) -> tuple[str, str, list[Cell]]:
+async def planned(asked: Asked) -> tuple[str, str, Plan]:
     """Return this host's name and boot, and the cells that were asked for with their identities here: a task, too.
 
     What is done of them only the run's results say: what lies here was never delivered.
     """
 
-    def plan() -> tuple[str, str, list[Cell]]:
-        cells = grid.plan(asked.studies, asked.profile, asked.where, asked.changes)
-        return *campaign.machine(), [replace(cell, state="todo") for cell in cells]
+    def plan() -> tuple[str, str, Plan]:
+        return *campaign.machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
 
     job = Job(plan)  # in the main thread: to see which servers are here it starts them
     _slot().put(job)
-    found: tuple[str, str, list[Cell]] = await job.answer
+    found: tuple[str, str, Plan] = await job.answer
     return found
 
 

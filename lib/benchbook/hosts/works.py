@@ -6,20 +6,16 @@ Every block of a study is measured on one host, so that no contrast crosses host
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
-from typing import TypeAlias
 
 from benchbook import results
 from benchbook.grid import Cell, elsewhere
 from benchbook.hosts.lab import Host
-from benchbook.hosts.orders import Delivery
+from benchbook.hosts.orders import Delivery, Part
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
 from benchbook.runner.readings import Kind
 from benchbook.runner.rounds import Look, Rounds
 from benchbook.runner.standing import Standing
-
-Part: TypeAlias = tuple[int, str]
-"""A block of a study."""
 
 
 def as_anywhere(cell: Cell) -> tuple[Kind, int]:
@@ -32,73 +28,76 @@ class Shared:
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
+        self._hosts: set[Host] = set()
         self._taken: set[Part] = set()
+        """What is on its way, or done."""
         self._begun: dict[Part, str] = {}
         """Which host has measured some of a block, and goes on with it."""
-        self._plans: dict[Host, dict[Part, list[Cell]]] = {}
+        self._done: dict[str, set[int]] = {}
+        """In which blocks a cell is done, by its identity."""
         self.plan: list[Cell] = []
         """The cells of the first host's plan, of which those that any host has measured are done."""
 
     def joined(self, host: Host) -> None:
         """Note that a host has come, with its plan."""
-        known = _states(host.plan)
-        others = [] if self.plan else elsewhere(host.plan, host.name)
-        self._plans[host] = parts = dict[Part, list[Cell]]()
-        for cell in host.plan:
-            parts.setdefault((cell.block, cell.study), []).append(cell)
-        for part in parts:
-            self._note(host, part, known)
         if not self.plan:
-            whole = {one.host: set[tuple[Kind, int]]() for one in others}
-            for one in others:
-                whole[one.host].add(as_anywhere(one.cell))
-            for part, cells in parts.items():
-                wanted = {as_anywhere(cell) for cell in cells if not cell.missing}
-                if any(wanted <= done for done in whole.values()):
-                    self._taken.add(part)
-            self.plan = [
-                replace(cell, state="done") if part in self._taken and not cell.missing else cell
-                for part, cells in parts.items()
-                for cell in cells
-            ]
-            self._progress.expect(self.plan)
+            self._begin(host)
+        self._hosts.add(host)
+        for cell in host.plan.kinds:
+            for block in self._done.get(cell.identity, ()):
+                self._begun.setdefault((block, cell.study), host.name)
 
     def left(self, host: Host) -> None:
         """Note that a host has gone: what it has begun is anybody's."""
-        del self._plans[host]
-        there = {one.name for one in self._plans}
+        self._hosts.discard(host)
+        there = {one.name for one in self._hosts}
         self._begun = {part: name for part, name in self._begun.items() if name in there}
 
     def next(self, host: Host) -> Sequence[Cell]:
         """Return what is left of a block: of one that this host has begun, else of the first that nobody has."""
-        parts = self._plans[host]
-        free = (part for part in parts if part not in self._taken and self._begun.get(part, host.name) == host.name)
+        free = [part for part in host.plan.parts if part not in self._taken]
+        free = [part for part in free if self._begun.get(part, host.name) == host.name]
         for part in sorted(free, key=lambda one: (one not in self._begun, one[0])):
-            if left := [cell for cell in parts[part] if cell.state != "done"]:
-                self._taken.add(part)
+            self._taken.add(part)
+            if left := [cell for cell in host.plan.cells(part) if cell.block not in self._done.get(cell.identity, ())]:
                 return left
         return []
 
     def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
         """Note what became of a block: what was not run to its end is another's."""
         if delivery is None or delivery.ended:
-            self._taken.discard((cells[0].block, cells[0].study))
-            self._note(host, (cells[0].block, cells[0].study), _states(cells))
+            part = cells[0].block, cells[0].study
+            self._taken.discard(part)
+            known = _states(cells)
+            for cell in cells:
+                if known.get(cell.key) == "done":
+                    self._done.setdefault(cell.identity, set()).add(cell.block)
+                    self._begun[part] = host.name
 
     def finished(self, hosts: Iterable[Host]) -> bool:
         """Return whether every block that these hosts could measure is taken or done."""
-        return all(
-            part in self._taken or all(cell.state == "done" for cell in cells)
-            for host in hosts
-            for part, cells in self._plans[host].items()
-        )
+        return all(part in self._taken for host in hosts for part in host.plan.parts)
 
-    def _note(self, host: Host, part: Part, known: Mapping[str, results.State]) -> None:
-        """Note what is done of a block on a host."""
-        cells = [replace(cell, state=known.get(cell.key, cell.state)) for cell in self._plans[host][part]]
-        self._plans[host][part] = cells
-        if any(cell.state == "done" for cell in cells):
-            self._begun.setdefault(part, host.name)
+    def _begin(self, host: Host) -> None:
+        """Note what has been done of the plan, by whomever."""
+        cells = host.plan.cells()
+        for key, state in _states(cells).items():
+            identity, _, block = key.partition(".")
+            if state == "done":
+                self._done.setdefault(identity, set()).add(int(block))
+        whole: dict[str, set[tuple[Kind, int]]] = {}
+        for one in elsewhere(cells, host.name):
+            whole.setdefault(one.host, set()).add(as_anywhere(one.cell))
+        for part in host.plan.parts if whole else ():
+            wanted = {as_anywhere(cell) for cell in host.plan.cells(part) if not cell.missing}
+            if any(wanted <= done for done in whole.values()):
+                self._taken.add(part)
+        self.plan = [replace(cell, state="done") if self._is_done(cell) else cell for cell in cells]
+        self._progress.expect(self.plan)
+
+    def _is_done(self, cell: Cell) -> bool:
+        there = cell.block in self._done.get(cell.identity, ())
+        return there or ((cell.block, cell.study) in self._taken and not cell.missing)
 
 
 class UntilDecided:
@@ -130,8 +129,9 @@ class UntilDecided:
     def joined(self, host: Host) -> None:
         """Note that a host has come; a second worker on it shares its rounds."""
         if host.name not in self._machines:
-            known = _states(host.plan)
-            plan = [replace(cell, state=known.get(cell.key, "todo")) for cell in host.plan]
+            cells = host.plan.cells()
+            known = _states(cells)
+            plan = [replace(cell, state=known.get(cell.key, "todo")) for cell in cells]
             rounds = Rounds(plan, Costs(self._known))
             self._machines[host.name] = machine = _Machine(rounds, rounds.rounds(self._look(plan), self._left_s))
             self._draw(machine)

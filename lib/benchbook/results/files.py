@@ -107,12 +107,25 @@ def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
 
     Its footer says what it holds, of a cell's file in the results' folder, and its checksum.
     """
+    with _replacing(path) as file:
+        _write(file, table, held)
+        _seal(file)
+
+
+def write_bytes(path: Path, content: bytes) -> None:
+    """Write what another machine wrote with `write_table`, as that does."""
+    with _replacing(path) as file:
+        file.write(content)
+
+
+@contextmanager
+def _replacing(path: Path) -> Iterator[BinaryIO]:
+    """Yield a file that takes the name once all of it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         with temporary.open("w+b") as file:
-            _write(file, table, held)
-            _seal(file)
+            yield file
             file.flush()
             os.fsync(file.fileno())
         temporary.replace(path)
@@ -162,16 +175,22 @@ def whole(path: Path) -> Facts:
     FileNotFoundError
         When there is none.
     """
-    with _opened(path) as file, _reading():
+    with _opened(path) as file:
+        return held(file)
+
+
+def held(file: BinaryIO) -> Facts:
+    """Return what an open file holds, as `whole` does; raises `DamagedError`."""
+    with _reading():
         start, tail = _tail(file)
         begin = tail.rfind(_FACTS.encode())
         if begin < 0 and _CHECKSUM.encode() not in tail:
             return _read_through(file)
         _hold(file if start else BytesIO(tail), start, tail)  # most files are small: all of it was read
-    if begin < 0:
-        raise DamagedError("it says of no cell that it is its")
-    facts = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
-    return Facts(**{name: facts.get(name) for name in Facts.__dataclass_fields__})
+        if begin < 0:
+            raise DamagedError("it says of no cell that it is its")
+        facts = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
+        return Facts(**{name: facts.get(name) for name in Facts.__dataclass_fields__})
 
 
 def delivered(path: Path) -> pa.Table:

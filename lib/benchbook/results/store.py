@@ -2,7 +2,7 @@
 
 import itertools
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from io import BytesIO
 from pathlib import Path
 from typing import Any, Final, Literal, get_args
@@ -11,7 +11,6 @@ import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from benchbook import paths
 from benchbook.results import files, folder
@@ -54,7 +53,7 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
         The file.
     """
     table = joined(cell, values)
-    return _put(files.facts(table), table)
+    return _put_table(files.facts(table), table)
 
 
 def take_in(table: pa.Table) -> tuple[int, int]:
@@ -84,7 +83,7 @@ def take_in(table: pa.Table) -> tuple[int, int]:
         or (now != "done" and held.state == "done")
     ]
     for held, one in new:
-        _put(held, one)
+        _put_table(held, one)
     return len(new), len(cells) - len(new)
 
 
@@ -95,26 +94,33 @@ def keep(name: str, content: bytes) -> None:
     ------
     ValueError
         When it is a cell's and does not hold one.
+    benchbook.results.DamagedError
+        When it is, and not whole.
     """
     target = paths.results() / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if target.suffix != ".parquet":
+    if target.suffix == ".parquet":
+        if not _of_a_cell(held := files.held(BytesIO(content))):
+            raise ValueError(f"{name} is of no cell: {held.study} {held.cell_id}, {held.state}")
+        _put(held, lambda path: files.write_bytes(path, content))
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
-        return
-    for held, table in _cells(_as_observations(pq.read_table(BytesIO(content)))):
-        _put(held, table)
 
 
-def _put(held: files.Facts, table: pa.Table) -> Path:
-    """Write a cell's file, then remove those of its other states."""
+def _put(held: files.Facts, write: Callable[[Path], object]) -> Path:
+    """Have a cell's file written, then remove those of its other states."""
     place: dict[str, Path] = {state: path(held.study, held.cell_id, held.block, state) for state in STATES}
     target = place.pop(held.state)
-    write_table(target, table, held)
+    write(target)
     if stale := [other for other in place.values() if other.exists()]:
         for other in stale:
             other.unlink()
         flush_folder(target.parent)
     return target
+
+
+def _put_table(held: files.Facts, table: pa.Table) -> Path:
+    return _put(held, lambda path: write_table(path, table, held))
 
 
 def _as_observations(table: pa.Table) -> pa.Table:
@@ -136,9 +142,14 @@ def _cells(table: pa.Table) -> Iterator[tuple[files.Facts, pa.Table]]:
     for begin, end in itertools.pairwise([*begins, len(table)]):
         rows = table.slice(begin, end - begin)
         held = files.facts(rows)
-        if not (_WORD.fullmatch(str(held.study)) and _WORD.fullmatch(str(held.cell_id)) and held.state in STATES):
+        if not _of_a_cell(held):
             raise ValueError(f"row {begin}, sorted by cell, is of no cell: {held.study} {held.cell_id}, {held.state}")
         yield held, rows
+
+
+def _of_a_cell(held: files.Facts) -> bool:
+    """Return whether what a file says of itself can be its name."""
+    return bool(_WORD.fullmatch(str(held.study)) and _WORD.fullmatch(str(held.cell_id))) and held.state in STATES
 
 
 def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> pa.Table:

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 
 from benchbook.grid import Cell
 from benchbook.runner.readings import Kind
-from benchbook.runner.summary import Durations, described, time_left
+from benchbook.runner.summary import Durations, described, telling, time_left
 
 
 class Told(Protocol):
@@ -85,6 +85,7 @@ class Progress(AbstractContextManager["Progress"]):
     def expect(self, cells: Sequence[Cell]) -> None:
         """Note that these cells are of the plan, too."""
         self.plan.extend(cells)
+        self._apart = telling(self.plan)
         self._states["done"] += sum(cell.state == "done" for cell in cells)
         self._left |= {self._name(cell): cell.kind for cell in cells if cell.state != "done"}
         self._bar.update(self._task, total=len(self.plan))
@@ -92,7 +93,7 @@ class Progress(AbstractContextManager["Progress"]):
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
         self._waits = False
-        self._draw(f"block {cell.block + 1}: {described(cell, self.plan)}")
+        self._draw(f"block {cell.block + 1}: {described(cell, self._apart)}")
 
     def waiting(self, why: str) -> None:
         """Note that the cell that has begun waits, and for what; asked again and again, it is said once in a log."""
@@ -110,7 +111,7 @@ class Progress(AbstractContextManager["Progress"]):
             self._known[cell.kind] = seconds
         if state == "failed":
             first = reason.partition("\n")[0]
-            self._say(f"failed: {described(cell, self.plan)} (block {cell.block + 1}): {first}")
+            self._say(f"failed: {described(cell, self._apart)} (block {cell.block + 1}): {first}")
         self._draw("")
 
     def lost(self, cells: Sequence[Cell]) -> None:
@@ -121,7 +122,7 @@ class Progress(AbstractContextManager["Progress"]):
 
     def kept(self, cell: Cell, reason: str) -> None:
         """Note that a cell failed when it was measured again, so that what was measured first stands."""
-        name = f"{described(cell, self.plan)} (block {cell.block + 1})"
+        name = f"{described(cell, self._apart)} (block {cell.block + 1})"
         self._say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
 
     def say(self, line: str) -> None:

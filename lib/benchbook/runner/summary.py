@@ -3,7 +3,7 @@
 import json
 import shlex
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
@@ -25,6 +25,9 @@ PARTS: Final[Mapping[Part, str]] = {
 
 Durations = Mapping[tuple[str, str], float]
 """Seconds of a finished cell, by its kind: study and parameters."""
+
+Telling = Mapping[str, Sequence[str]]
+"""By study, the names of the parameters that tell its cells apart."""
 
 
 @dataclass(frozen=True)
@@ -100,25 +103,33 @@ class Summary:
                 noted.remove(cell)
 
 
-def again(cell: Cell, plan: Sequence[Cell], profile: str, where: Sequence[str], changes: Sequence[str]) -> str:
+def telling(plan: Iterable[Cell]) -> Telling:
+    """Return by study which parameters tell its cells apart."""
+    values: dict[str, dict[str, set[str]]] = {}
+    for cell in {one.identity: one for one in plan}.values():
+        for name, value in cell.parameters.model_dump().items():
+            values.setdefault(cell.study, {}).setdefault(name, set()).add(repr(value))
+    return {study: [name for name, some in named.items() if len(some) > 1] for study, named in values.items()}
+
+
+def again(cell: Cell, apart: Telling, profile: str, where: Sequence[str], changes: Sequence[str]) -> str:
     """Return the command that runs a cell again: the options of this run, and what tells the cell from the others."""
     words = ["benchbook", "run", cell.study]
     words += [] if profile == "quick" else ["--profile", profile]
-    for option, texts in (("--set", changes), ("--where", (*where, *_telling(cell, plan)))):
+    for option, texts in (("--set", changes), ("--where", (*where, *_told(cell, apart)))):
         for text in dict.fromkeys(texts):
             words += [option, text]
     return shlex.join(words)
 
 
-def described(cell: Cell, plan: Sequence[Cell]) -> str:
+def described(cell: Cell, apart: Telling) -> str:
     """Return a cell in a line: its study, and the parameters that tell it from the others."""
-    return " ".join([cell.study, *_telling(cell, plan)])
+    return " ".join([cell.study, *_told(cell, apart)])
 
 
-def _telling(cell: Cell, plan: Sequence[Cell]) -> list[str]:
-    others = [other.parameters.model_dump() for other in plan if other.study == cell.study]
+def _told(cell: Cell, apart: Telling) -> list[str]:
     own = cell.parameters.model_dump()
-    return [f"{name}={_text(value)}" for name, value in own.items() if any(other[name] != value for other in others)]
+    return [f"{name}={_text(own[name])}" for name in apart.get(cell.study, ())]
 
 
 def _text(value: Any) -> str:
