@@ -24,6 +24,7 @@ ASKED: Final = ("bookstore", "--profile", "evening", "--where", "lane=python", "
 
 SIMULATED: Final = f"""\
 import sys, time
+from contextlib import nullcontext
 from datetime import datetime, UTC
 import pandas as pd
 from benchbook import cli, results
@@ -53,6 +54,7 @@ def attempt(self, cell, visit):
 
 batch_folder = None
 batch.Visit = Visit
+batch.Forks = lambda _: nullcontext()
 batch.Batch._attempt = attempt
 batch.quiet.Watch.begin = lambda self, own: None
 sys.exit(cli.main(sys.argv[1:]))

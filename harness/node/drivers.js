@@ -43,10 +43,13 @@ async function turn (store, { records, change, calls, batch, pids }) {
 async function alone (store, { records, change, pids, asked }, { driver }) {
   const sections = []
   const all = store.check || store.all
+  const operations = ['insert', 'find', 'update', 'delete']
+  const children = operations.map(() => fork(require.resolve('./operation'), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] }))
+  await Promise.all(children.map(child => Promise.race([once(child, 'message'), once(child, 'exit')]))) // until all have loaded what they need
   await store.fresh()
   await idle(pids)
-  for (const operation of ['insert', 'find', 'update', 'delete']) {
-    const child = fork(require.resolve('./operation'), { stdio: ['ignore', 'ignore', 'inherit', 'ipc'] })
+  for (const operation of operations) {
+    const child = children.shift()
     child.send({ ...asked, driver, name: NAME, change, operation })
     const [found] = await Promise.race([once(child, 'message'), once(child, 'exit')])
     if (found?.error) throw Object.assign(new Error(found.error.message), { name: found.error.name })

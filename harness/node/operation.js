@@ -32,3 +32,4 @@ process.once('message', asked => measure(asked).then(
   found => process.send(found, () => process.exit(0)),
   error => process.send({ error: { name: error.name, message: error.message } }, () => process.exit(1))
 ))
+process.send('ready')

@@ -10,6 +10,7 @@ import socket
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar, cast
 
@@ -45,23 +46,54 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
             busy[channel] = number
             channel.send(items[number])
 
-    with ExitStack() as up:
-        channels = [up.enter_context(_worker()) for _ in range(count)]
+    with _workers(work, count) as channels:
         for channel in channels:
-            channel.send(work)
             give(channel)
         while busy:
             for channel in cast("list[Connection[Any, Any]]", wait([*busy])):
                 number = busy.pop(channel)
-                try:
-                    done, answer = channel.recv()
-                except (EOFError, OSError) as error:
-                    raise RuntimeError(f"the process that worked on {items[number]!r} has ended") from error
-                if not done:
-                    raise answer
-                found[number] = answer
+                found[number] = _said(channel, items[number])
                 give(channel)
     return [found[number] for number in range(len(items))]
+
+
+@contextmanager
+def waiting(work: Callable[[T], R], count: int) -> Iterator[list[Callable[[T], R]]]:
+    """Yield so many processes, each to be called with one item; all have imported what they need, and rest.
+
+    They raise what `each` raises, and so does a call.
+    """
+
+    def asked(channel: "Connection[Any, Any]", item: T) -> R:
+        channel.send(item)
+        answer: R = _said(channel, item)
+        return answer
+
+    with _workers(work, count) as channels:
+        yield [partial(asked, channel) for channel in channels]
+
+
+@contextmanager
+def _workers(work: Callable[[T], R], count: int) -> Iterator["list[Connection[Any, Any]]"]:
+    """Yield the ways to so many new processes that know what they are to do."""
+    with ExitStack() as up:
+        channels = [up.enter_context(_worker()) for _ in range(count)]
+        for channel in channels:
+            channel.send(work)
+        for channel in channels:
+            _said(channel, work)
+        yield channels
+
+
+def _said(channel: "Connection[Any, Any]", item: object) -> Any:
+    """Return what a process answers."""
+    try:
+        done, answer = channel.recv()
+    except (EOFError, OSError) as error:
+        raise RuntimeError(f"the process that worked on {item!r} has ended") from error
+    if not done:
+        raise answer
+    return answer
 
 
 @contextmanager
@@ -80,7 +112,8 @@ def _worker() -> Iterator["Connection[Any, Any]"]:
 def main() -> None:
     """Be a worker, at the socket on standard input."""
     with Connection(os.dup(0)) as channel, suppress(EOFError):
-        work = channel.recv()
+        work = channel.recv()  # by which all that it needs is imported
+        channel.send((True, None))
         while True:
             channel.send(_answer(work, channel.recv()))
 

@@ -22,6 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final
 
+import fastjsonschema
+
 from benchbook import paths, processes
 from benchbook.scrubbing import scrubbed
 
@@ -243,11 +245,14 @@ def _parsed(text: str) -> Repetition | Closing:
         line = json.loads(text)
     except ValueError:
         raise LaneError(f"the harness printed what is no line of its answer: {text.strip()[:_NOISE]!r}") from None
-    _check("line", line)
-    if error := line.get("error"):
-        raise LaneError(f"{error['type']}: {error['message']}")
-    if "closed" in line:
+    names = line if isinstance(line, dict) else ()
+    if "error" in names:
+        _check("error", line)
+        raise LaneError(f"{line['error']['type']}: {line['error']['message']}")
+    if "closed" in names:
+        _check("closing", line)
         return Closing(**{name: value for name, value in line.items() if name != "closed"})
+    _check("repetition", line)
     sections = [_section(**one) for one in line["sections"]]
     return Repetition(line["repetition"], sections)
 
@@ -257,18 +262,17 @@ def _section(operation: str, count: int, started_at: str, values: list[dict[str,
 
 
 def _check(what: str, content: Any) -> None:
-    from jsonschema.exceptions import best_match
-
-    if error := best_match(_validator(what).iter_errors(content)):
-        raise LaneError(f"the harness' {what} breaks the contract at {error.json_path}: {error.message[:_NOISE]}")
+    """Raise `LaneError` unless it is as the contract describes that."""
+    try:
+        _validator(what)(content)
+    except fastjsonschema.JsonSchemaValueException as error:
+        raise LaneError(f"the harness' {what} breaks the contract: {error.message[:_NOISE]}") from None
 
 
 @cache  # it is asked of every line
 def _validator(what: str) -> Any:
-    from jsonschema import Draft202012Validator
-
     schema = json.loads((paths.harness("") / "contract.schema.json").read_text(encoding="utf-8"))
-    return Draft202012Validator({**schema, "$ref": f"#/$defs/{what}"})
+    return fastjsonschema.compile({**schema, "$ref": f"#/$defs/{what}"})
 
 
 def _last_words(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> str:

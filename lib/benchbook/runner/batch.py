@@ -23,7 +23,7 @@ from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.measure.load import Load
 from benchbook.runner import campaign, quiet
-from benchbook.runner.kernels import Kernel
+from benchbook.runner.kernels import Forks, Kernel
 from benchbook.runner.notebook import Ended, execute
 from benchbook.runner.progress import Told
 from benchbook.runner.run_lock import writing
@@ -80,20 +80,23 @@ class Batch:
         try:
             self._skip(cell for cell in self._cells if cell.missing)
             runnable = [cell for cell in self._cells if not cell.missing]
-            for _, block in itertools.groupby(runnable, lambda cell: cell.block):
+            for _, some in itertools.groupby(runnable, lambda cell: cell.block):
                 self._disturbed.clear()
-                self._visits(block)
-                if self._repeats:
-                    self._visits([cell for cell, _ in self._disturbed.values()])
+                block = list(some)
+                with Forks(set().union(*(code(cell.study, cell.parameters).modules for cell in block))) as forks:
+                    self._visits(block, forks)
+                    if self._repeats:
+                        self._visits([cell for cell, _ in self._disturbed.values()], forks)
         finally:
             self.summary.spent_s["waiting"] += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
 
-    def _visits(self, cells: Iterable[Cell]) -> None:
-        for (_, product, topology), some in itertools.groupby(cells, _visited):
+    def _visits(self, cells: Iterable[Cell], forks: Forks) -> None:
+        for (product, topology), some in itertools.groupby(cells, _visited):
             if self._over():
                 break
-            self._visit(list(some), product, topology)
+            with Visit(product, topology, forks) as visit:
+                self._visit(list(some), visit)
 
     def _skip(self, cells: Iterable[Cell]) -> None:
         for cell in cells:
@@ -102,27 +105,25 @@ class Batch:
             self.summary.skipped.append(Failure(cell, reason))
             self._progress.ended(cell, "skipped")
 
-    def _visit(self, cells: Sequence[Cell], product: str, topology: Topology) -> None:
+    def _visit(self, cells: Sequence[Cell], visit: Visit) -> None:
         again = any(cell.key in self._disturbed for cell in cells)
-        modules = set[str]().union(*(code(cell.study, cell.parameters).modules for cell in cells))
-        with Visit(product, topology, modules) as visit:
-            for cell in cells:
-                if self._over():
-                    break
-                self._progress.begun(cell)
-                self._run["campaign"] = campaign.begun()
-                try:
-                    with self.summary.spends("servers"):
-                        visit.ready()
-                except ServerError as error:
-                    self._fail(cell, str(error), {})
-                else:
-                    self._quiet.begin(visit.own)
-                    if not self._attempt(cell, visit):
-                        visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
-                campaign.ended()
-            with self.summary.spends("servers"):
-                visit.down()
+        for cell in cells:
+            if self._over():
+                break
+            self._progress.begun(cell)
+            self._run["campaign"] = campaign.begun()
+            try:
+                with self.summary.spends("servers"):
+                    visit.ready()
+            except ServerError as error:
+                self._fail(cell, str(error), {})
+            else:
+                self._quiet.begin(visit.own)
+                if not self._attempt(cell, visit):
+                    visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
+            campaign.ended()
+        with self.summary.spends("servers"):
+            visit.down()
         self._progress.visited(cells, again=again)
 
     def _attempt(self, cell: Cell, visit: Visit) -> bool:
@@ -181,7 +182,7 @@ class Batch:
             log.unlink(missing_ok=True)
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(visit.folder / ROWS), **({RECORDS: cell.records} if cell.records else {})}
-        kernel = Kernel(visit.fork_server, visit.folder, paths.notebooks(), log, env)
+        kernel = Kernel(visit.forks.server, visit.folder, paths.notebooks(), log, env)
         try:
             return execute(
                 notebook(cell.study),
@@ -229,8 +230,8 @@ class Stopwatch:
         self.step_s = (datetime.now(UTC) - self.started_at).total_seconds() - self.seconds
 
 
-def _visited(cell: Cell) -> tuple[int, str, Topology]:
-    return cell.block, cell.product, cell.topology
+def _visited(cell: Cell) -> tuple[str, Topology]:
+    return cell.product, cell.topology
 
 
 def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, Any]:

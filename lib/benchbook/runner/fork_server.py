@@ -1,8 +1,8 @@
 """A process that has imported what cells import, and forks a fresh kernel for each: half a second less a cell.
 
 It runs one kernel at a time, opens nothing and has no threads of its own, so that a kernel starts clean: its own
-process, session, environment and log. A kernel dies with its fork server, and that with the runner. Each visit to a
-deployment gets one of its own, so that no two blocks share a memory layout or a hash seed.
+process, session, environment and log. A kernel dies with its fork server, and that with the runner. Each block gets one
+of its own, so that no two share a memory layout or a hash seed.
 """
 
 import gc

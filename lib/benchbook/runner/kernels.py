@@ -11,7 +11,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack, nullcontext, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,6 +36,7 @@ _NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "back
 _ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
 
+_LOG: Final = "fork_server.log"
 _POLL_S: Final = 0.005
 _HEARD_S: Final = 0.02
 
@@ -144,7 +145,37 @@ def fork_server(modules: Sequence[str], folder: Path) -> AbstractContextManager[
     """Return a fork server, its log in the folder; a context with None where forked kernels are not safe (no Linux)."""
     if sys.platform != "linux":
         return nullcontext()
-    return ForkServer(modules, folder / "fork_server.log", environment(folder))
+    return ForkServer(modules, folder / _LOG, environment(folder))
+
+
+class Forks(AbstractContextManager["Forks"]):
+    """What forks a block's kernels: a fork server where there can be one, another when it has ended."""
+
+    def __init__(self, modules: Iterable[str]) -> None:
+        self._modules = sorted(modules)
+        self._up = ExitStack()
+        self._folder: Path | None = None
+        self.server: ForkServer | None = None
+
+    def __exit__(self, *_: object) -> None:
+        self.server = self._folder = None
+        self._up.close()
+
+    def ready(self) -> None:
+        """See that it runs; what it imports it does meanwhile."""
+        if self._folder is not None and not self.ended():
+            return
+        self._up.close()
+        with ExitStack() as up:
+            self._folder = up.enter_context(folder())
+            self.server = up.enter_context(fork_server(self._modules, self._folder))
+            self._up = up.pop_all()
+
+    def ended(self) -> str | None:
+        """Return why it runs no more; None while it does, or where there is none."""
+        if self.server is None or self._folder is None or self.server.process.poll() is None:
+            return None
+        return f"what forks the kernels has ended: {(self._folder / _LOG).read_text()[-500:]}"
 
 
 @dataclass

@@ -1,8 +1,7 @@
-"""One deployment in one block: its servers and its fork server, freshly started, and what both are written down as."""
+"""One deployment in one block: its servers, freshly started, and what they are written down as."""
 
 import os
 import sys
-from collections.abc import Iterable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -13,20 +12,19 @@ from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder
 from benchbook.measure.environment import environment
 from benchbook.runner import kernels
-from benchbook.runner.kernels import ForkServer, fork_server
+from benchbook.runner.kernels import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
 
 class Visit(AbstractContextManager["Visit"]):
-    """A deployment, without servers if it is ``none``, while its cells run, whose modules the fork server imports."""
+    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make."""
 
-    def __init__(self, product: str, topology: Topology, modules: Iterable[str]) -> None:
+    def __init__(self, product: str, topology: Topology, forks: Forks) -> None:
         self._place = (product, topology)
-        self._modules = sorted(modules)
         self._up = ExitStack()
         self._running: Running | None = None
-        self.fork_server: ForkServer | None = None
+        self.forks = forks
 
     def __exit__(self, *_: object) -> None:
         self.down()
@@ -44,7 +42,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     def down(self) -> None:
         """Stop all that was started; the next `ready` starts it anew."""
-        self._running, self.fork_server = None, None
+        self._running = None
         self._up.close()
 
     def ready(self) -> None:
@@ -53,8 +51,8 @@ class Visit(AbstractContextManager["Visit"]):
             return
         self.down()
         try:
+            self.forks.ready()
             with ExitStack() as up:
-                self.fork_server = up.enter_context(fork_server(self._modules, self.folder))
                 self._running = up.enter_context(self._servers())
                 self._reserve(up)
                 self._announce()
@@ -64,9 +62,7 @@ class Visit(AbstractContextManager["Visit"]):
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
-        if self.fork_server is not None and self.fork_server.process.poll() is not None:
-            return f"what forks the kernels has ended: {(self.folder / 'fork_server.log').read_text()[-500:]}"
-        return self._running.alive() if self._running else None
+        return self.forks.ended() or (self._running.alive() if self._running else None)
 
     def died(self) -> str | None:
         """Return what `broken` does, of processes started here: to ask other servers would disturb what is timed."""
