@@ -1,12 +1,14 @@
-"""Work for several processes: in order, with its errors, and without one that has ended."""
+"""Work for other processes: in order, with its errors, and without one that has ended."""
 
 import math
+import os
 import signal
 from functools import partial
 
 import pytest
 
 from benchbook import workers
+from waiting import gone
 
 
 def test_answers_come_in_the_items_order() -> None:
@@ -23,3 +25,21 @@ def test_what_work_raises_is_raised_with_where_it_was() -> None:
 def test_a_process_that_ends_is_told_with_what_it_worked_on() -> None:
     with pytest.raises(RuntimeError, match=r"SIGKILL.* has ended"):
         workers.each(signal.raise_signal, [signal.SIGKILL], 1)
+
+
+def test_each_piece_of_work_can_have_a_new_process() -> None:
+    with workers.fresh(eval) as ask:
+        found = [ask("__import__('os').getpid()") for _ in range(3)]
+    assert len({os.getpid(), *found}) == 4 and all(map(gone, found))
+
+
+def test_a_new_process_tells_what_it_raised_and_the_next_works() -> None:
+    with workers.fresh(math.sqrt) as ask:
+        with pytest.raises(ValueError, match="math domain error"):
+            ask(-1)
+        assert ask(9) == 3
+
+
+def test_a_new_process_that_ends_is_told_of() -> None:
+    with workers.fresh(signal.raise_signal) as ask, pytest.raises(RuntimeError, match=r"SIGKILL.* has ended"):
+        ask(signal.SIGKILL)

@@ -18,6 +18,7 @@ from pathlib import Path
 from queue import Empty
 from typing import Any, Final
 
+import zmq
 from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
@@ -29,9 +30,6 @@ from benchbook.folders import Folder
 
 _LONGEST: Final = 66
 """Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
-
-_NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-"""What keeps numpy and pyarrow from starting threads in a fork server: a thread does not survive a fork."""
 
 _ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
@@ -124,7 +122,7 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         with log.open("ab") as file, theirs:
             command = [*processes.PYTHON, "-m", "benchbook.runner.fork_server", *modules]
             self.process = processes.spawn(
-                command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
+                command, env={**env, **processes.NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
         self._group = ExitStack()  # a kernel that has just been forked is in it, until it is on its own
         self._group.enter_context(processes.group_ended(self.process.pid))
@@ -221,7 +219,14 @@ class Kernel:
 
 
 class _Client(AsyncKernelClient):
-    """Takes a kernel for ready when it says so; Jupyter's own waits a fifth of a second for what might follow."""
+    """Takes a kernel for ready when it says so; Jupyter's own waits a fifth of a second for what might follow.
+
+    It is there before the kernel listens, and knocks again after a millisecond: ZeroMQ would after a tenth of a second.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self.context.setsockopt(zmq.RECONNECT_IVL, 1)
 
     @override
     async def wait_for_ready(self, timeout: float | None = None) -> None:
