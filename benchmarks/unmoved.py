@@ -1,0 +1,72 @@
+"""Whether what is measured is the same with this checkout's code as with another's: pairs of blocks, one from each.
+
+``python benchmarks/unmoved.py OTHER [--pairs 16] [-- STUDY... OPTIONS]``, both set up, on an idle machine. Each pair runs
+one block of the same cells (those of profile quick, or what follows ``--``, as of `benchbook run`) with either code, in
+turn and in random order. Of every quantity's ratio, this over the other, the mean over a study's cells is taken in each
+pair; printed is its mean over the pairs with the 90 % interval, inside which two one-sided tests at 5 % find the two
+equivalent (Schuirmann 1987), and whether that is within 2 %.
+"""
+
+import argparse
+import json
+import os
+import random
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+from typing import Final
+
+import numpy as np
+import pandas as pd
+from scipy import stats
+
+from benchbook import cli, paths, results
+
+MARGIN: Final = 1.02
+UNIT: Final = ["study", "lane", "parameters", "operation", "role", "metric", *results.OF_AN_ARM]
+SHOWN: Final = ("wall_time", "cpu_total", "cpu_user", "cpu_system", "elapsed_time", "memory_rss", "memory_change")
+
+
+def measured(checkout: Path, folder: Path, asked: list[str]) -> "pd.Series[float]":
+    """Return the mean of the logarithms of each quantity in a block."""
+    command = [checkout / ".venv" / "bin" / "benchbook", "run", *asked, "--set", "blocks=1"]
+    done = subprocess.run(command, env={**os.environ, "BENCHBOOK_RESULTS": str(folder)}, capture_output=True, text=True)
+    if done.returncode != cli.DONE:
+        raise RuntimeError(f"{checkout}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
+    os.environ["BENCHBOOK_RESULTS"] = str(folder)
+    rows = results.observations()
+    rows = rows[rows["metric"].isin(SHOWN) & (rows["value"] > 0) & ~rows["censored"].fillna(False)]
+    return np.log(rows.set_index(UNIT)["value"]).groupby(UNIT, dropna=False).mean()
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("other", type=Path)
+    parser.add_argument("--pairs", type=int, default=16)
+    parser.add_argument("asked", nargs="*", help="options of benchbook run")
+    asked = parser.parse_args()
+    here, found = paths.root(), []
+    for pair in range(asked.pairs):
+        with tempfile.TemporaryDirectory() as folder:
+            logs = {}
+            for checkout in random.sample([here, asked.other], 2):
+                logs[checkout] = measured(checkout, Path(folder) / checkout.name, asked.asked)
+        found.append((logs[here] - logs[asked.other]).rename(pair))
+        print(f"pair {pair + 1} of {asked.pairs}", file=sys.stderr, flush=True)
+    each = pd.concat(found, axis=1).dropna()
+    moved = 0
+    for (study, lane, metric), rows in each.groupby(["study", "lane", "metric"]):
+        means = rows.mean()
+        half = stats.t.ppf(0.95, len(means) - 1) * means.std() / np.sqrt(len(means))
+        low, ratio, high = np.exp([means.mean() - half, means.mean(), means.mean() + half])
+        same = 1 / MARGIN < low and high < MARGIN
+        apart = low > 1 or high < 1
+        moved += bool(apart and not same)
+        line = {"study": study, "lane": lane, "metric": metric, "quantities": len(rows), "ratio": round(ratio, 4)}
+        print(json.dumps(line | {"low": round(low, 4), "high": round(high, 4), "within_2_percent": bool(same)}))
+    return moved
+
+
+if __name__ == "__main__":
+    sys.exit(main())
