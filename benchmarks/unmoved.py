@@ -1,8 +1,8 @@
 """Whether what is measured is the same with this checkout's code as with another's: pairs of blocks, one from each.
 
-``python benchmarks/unmoved.py OTHER [--pairs 16] [-- STUDY... OPTIONS]``, both set up, on an idle machine. Each pair runs
-one block of the same cells (those of profile quick, or what follows ``--``, as of `benchbook run`) with either code, in
-turn and in random order. Of every quantity's ratio, this over the other, the mean over a study's cells is taken in each
+``python benchmarks/unmoved.py OTHER [--pairs 16] [-- STUDY... OPTIONS]``, both set up, on an idle machine. Each pair
+runs one block of the same cells (those of profile quick, or what follows ``--``, as of `benchbook run`) with either
+code, in random order. Of every quantity's ratio, this over the other, the mean over a study's cells is taken in each
 pair; printed is its mean over the pairs with the 90 % interval, inside which two one-sided tests at 5 % find the two
 equivalent (Schuirmann 1987), and whether that is within 2 %.
 """
@@ -51,7 +51,9 @@ def main() -> int:
         with tempfile.TemporaryDirectory() as folder:
             logs = {}
             for checkout in random.sample([here, asked.other], 2):
-                logs[checkout] = measured(checkout, Path(folder) / checkout.name, asked.asked)
+                logs[checkout] = measured(
+                    checkout, Path(folder) / ("here" if checkout == here else "other"), asked.asked
+                )
         found.append((logs[here] - logs[asked.other]).rename(pair))
         print(f"pair {pair + 1} of {asked.pairs}", file=sys.stderr, flush=True)
     each = pd.concat(found, axis=1).dropna()
@@ -60,7 +62,7 @@ def main() -> int:
         means = rows.mean()
         half = stats.t.ppf(0.95, len(means) - 1) * means.std() / np.sqrt(len(means))
         low, ratio, high = np.exp([means.mean() - half, means.mean(), means.mean() + half])
-        same = 1 / MARGIN < low and high < MARGIN
+        same = low > 1 / MARGIN and high < MARGIN
         apart = low > 1 or high < 1
         moved += bool(apart and not same)
         line = {"study": study, "lane": lane, "metric": metric, "quantities": len(rows), "ratio": round(ratio, 4)}
