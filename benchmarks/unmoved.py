@@ -31,7 +31,8 @@ SHOWN: Final = ("wall_time", "cpu_total", "cpu_user", "cpu_system", "elapsed_tim
 def measured(checkout: Path, folder: Path, asked: list[str]) -> "pd.Series[float]":
     """Return the mean of the logarithms of each quantity in a block."""
     command = [checkout / ".venv" / "bin" / "benchbook", "run", *asked, "--set", "blocks=1"]
-    done = subprocess.run(command, env={**os.environ, "BENCHBOOK_RESULTS": str(folder)}, capture_output=True, text=True)
+    env = {**os.environ, "BENCHBOOK_RESULTS": str(folder)}
+    done = subprocess.run(command, cwd=checkout, env=env, capture_output=True, text=True)
     if done.returncode != cli.DONE:
         raise RuntimeError(f"{checkout}: {done.stdout[-1000:]}{done.stderr[-1000:]}")
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
