@@ -1,9 +1,10 @@
-"""Print what random signals leave behind in a lab: ``python benchmarks/faults_hosts.py [--kills 200] [--seed 1]``.
+"""What random signals leave behind in a lab: ``python benchmarks/faults_hosts.py [--kills 200] [--seed 1] [STUDY...]``.
 
-A scheduler and two workers on this machine run the smoke grids again and again. At random moments a random process gets
-SIGKILL, SIGTERM, or SIGSTOP and a moment later SIGCONT: the runner, a worker, the scheduler, or what a worker started.
-Whatever ended is started again as an operator would, until all cells are done; the next round begins with an empty
-folder. What must be none is counted as in `faults_kills.py`, whose counts these are.
+A scheduler and two workers on this machine run the smoke grids, or those of some studies, again and again. At random
+moments a random process gets SIGKILL, SIGTERM, or SIGSTOP and a moment later SIGCONT: the runner, a worker, the
+scheduler, or what a worker started. Whatever ended is started again as an operator would, until all cells are done; the
+next round begins with an empty folder. What must be none is counted as in `faults_kills.py`, whose counts these are;
+with any of it the exit status is 1.
 """
 
 import argparse
@@ -35,8 +36,9 @@ ATTEMPTS: Final = 60
 class Lab:
     """A scheduler, two workers and a run, of which whatever ends is started again."""
 
-    def __init__(self, folders: Folders) -> None:
+    def __init__(self, folders: Folders, studies: list[str]) -> None:
         self._folders = folders
+        self._studies = studies
         self._file = folders.path / "scheduler.json"
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.address = ""
@@ -58,7 +60,7 @@ class Lab:
 
     def run(self) -> "subprocess.Popen[bytes]":
         """Start a run."""
-        asked = ["run", "--profile", "smoke", "--where", "lane=python", "--hosts", self.address]
+        asked = ["run", *self._studies, "--profile", "smoke", "--where", "lane=python", "--hosts", self.address]
         return self._start("run", "-m", "benchbook.cli", *asked)
 
     def end(self) -> None:
@@ -82,7 +84,8 @@ class Lab:
 class Kills:
     """The rounds, and what they left."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, studies: list[str]) -> None:
+        self._studies = studies
         self._chance = random.Random(seed)
         self.killed: Counter[str] = Counter()
         self.left = Counter(dict.fromkeys(("lost cells", "doubled values", "processes", "held locks", "folders"), 0))
@@ -91,7 +94,7 @@ class Kills:
         """Run the grids under kills until so many have hit."""
         while self.killed.total() < kills:
             folders = Folders()
-            lab = Lab(folders)
+            lab = Lab(folders, self._studies)
             try:
                 self._round(folders, lab, kills)
             finally:
@@ -145,12 +148,13 @@ class Kills:
             print(f"  {what}: {one}", flush=True)
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("study", nargs="*")
     asked = parser.parse_args()
-    kills = Kills(asked.seed)
+    kills = Kills(asked.seed, asked.study)
     kills.rounds(asked.kills)
     print("| signal | times |\n|---|---|")
     for what, times in sorted(kills.killed.items()):
@@ -158,7 +162,8 @@ def main() -> None:
     print("\n| left | count |\n|---|---|")
     for what, count in kills.left.items():
         print(f"| {what} | {count} |")
+    return int(kills.left.total() > 0)
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -43,7 +43,7 @@ def quantities(cell: grid.Cell) -> list[Quantity]:
     return [(*one, kind) for one, kind in product(owed, formats)]
 
 
-def synthesise(cell: grid.Cell, repetitions: int) -> int:
+def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> int:
     """Write one cell's file: log-normal values, one in a hundred far out, one wait in a thousand that ran out."""
     owed = quantities(cell)
     rows = len(owed) * repetitions
@@ -67,7 +67,7 @@ def synthesise(cell: grid.Cell, repetitions: int) -> int:
     named["source"] = ["perf_counter_ns"] * rows
     kept = [field for field in results.OBSERVATIONS if field.name in named]
     table = pa.table([pa.array(named[field.name], field.type) for field in kept], schema=pa.schema(kept))
-    results.write(_columns(cell, repetitions), table)
+    results.write({**_columns(cell, repetitions), "host": host}, table)
     return rows
 
 

@@ -45,15 +45,15 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("other", type=Path)
     parser.add_argument("--pairs", type=int, default=16)
-    parser.add_argument("asked", nargs="*", help="options of benchbook run")
-    asked = parser.parse_args()
+    own, _, cells = " ".join(sys.argv[1:]).partition(" -- ")
+    asked = parser.parse_args(own.split())
     here, found = paths.root(), []
     for pair in range(asked.pairs):
         with tempfile.TemporaryDirectory() as folder:
             logs = {}
             for checkout in random.sample([here, asked.other], 2):
                 logs[checkout] = measured(
-                    checkout, Path(folder) / ("here" if checkout == here else "other"), asked.asked
+                    checkout, Path(folder) / ("here" if checkout == here else "other"), cells.split()
                 )
         found.append((logs[here] - logs[asked.other]).rename(pair))
         print(f"pair {pair + 1} of {asked.pairs}", file=sys.stderr, flush=True)

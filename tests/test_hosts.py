@@ -1,7 +1,5 @@
 """Several machines: the rows that one gives, whoever is lost meanwhile; nobody takes part that runs something else."""
 
-import json
-import os
 import signal
 import subprocess
 import sys
@@ -14,7 +12,7 @@ import pandas as pd
 import psutil
 import pytest
 
-from benchbook import cli, grid, results
+from benchbook import cli, grid, paths, results
 from benchbook.grid import planning
 from benchbook.hosts import lab as runner
 from benchbook.hosts.lab import Host
@@ -22,55 +20,12 @@ from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.runner.progress import Progress
+from labs import PYTHON, Lab
 from waiting import comes_true, gone
 
 SMOKE = ("bookstore", "--profile", "smoke", "--where", "lane=python", "--set", "blocks=4")
 SERVED = ("crud", "--profile", "smoke", "--where", "engine=mongodb,noop", "--where", "lane=python", "--set", "blocks=2")
 ONE = (*SMOKE[:-1], "n=1")
-READY = "waits for blocks"
-PYTHON = [sys.executable, "-m"]
-
-
-class Lab:
-    """A scheduler and workers on this machine, and runs that use them."""
-
-    def __init__(self, folder: Path, **security: str) -> None:
-        self._folder = folder
-        self.results = folder / "results"
-        self.environment = {**os.environ, **security}
-        self.processes: list[subprocess.Popen[str]] = []
-        kind, file = ("tls" if security else "tcp"), folder / "scheduler.json"
-        options = ["--host", f"{kind}://127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
-        self.start([*PYTHON, "dask", "scheduler", *options, "--scheduler-file", str(file)], "scheduler")
-        written = comes_true(lambda: file.exists() and file.read_text().strip().endswith("}"))
-        assert written, self.said("scheduler")
-        self.address: str = json.loads(file.read_text())["address"]
-
-    def start(self, command: list[str], name: str) -> "subprocess.Popen[str]":
-        environment = {**self.environment, "BENCHBOOK_RESULTS": str(self.results)}
-        with (self._folder / f"{name}.log").open("a") as log:
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True)
-        self.processes.append(process)
-        return process
-
-    def workers(self, *names: str) -> "list[subprocess.Popen[str]]":
-        before = [self.said(name).count(READY) for name in names]
-        started = [self.start([*PYTHON, "benchbook.cli", "worker", self.address], name) for name in names]
-        for name, count in zip(names, before, strict=True):
-            assert comes_true(lambda name=name, count=count: self.said(name).count(READY) > count), self.said(name)
-        return started
-
-    def run(self, *options: str) -> "subprocess.Popen[str]":
-        return self.start([*PYTHON, "benchbook.cli", "run", *options, "--hosts", self.address], "run")
-
-    def said(self, name: str) -> str:
-        file = self._folder / f"{name}.log"
-        return file.read_text() if file.exists() else ""
-
-    def end(self) -> None:
-        for process in reversed(self.processes):
-            process.terminate()
-            process.wait(60)
 
 
 @pytest.fixture(scope="module")
@@ -231,6 +186,13 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
     form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
     return files
+
+
+def test_random_signals_leave_nothing_behind_and_lose_nothing() -> None:
+    """The short form of the benchmark's two hundred."""
+    command = [sys.executable, "benchmarks/faults_hosts.py", "--kills", "6", "crud"]
+    done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, timeout=280)
+    assert done.returncode == 0, done.stdout + done.stderr
 
 
 def on(host: str, plan: list[grid.Cell]) -> Host:

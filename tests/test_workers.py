@@ -27,19 +27,15 @@ def test_a_process_that_ends_is_told_with_what_it_worked_on() -> None:
         workers.each(signal.raise_signal, [signal.SIGKILL], 1)
 
 
-def test_each_piece_of_work_can_have_a_new_process() -> None:
-    with workers.fresh(eval) as ask:
-        found = [ask("__import__('os').getpid()") for _ in range(3)]
+def test_processes_that_wait_do_one_piece_each() -> None:
+    with workers.waiting(eval, 3) as ask:
+        found = [one("__import__('os').getpid()") for one in ask]
     assert len({os.getpid(), *found}) == 4 and all(map(gone, found))
 
 
-def test_a_new_process_tells_what_it_raised_and_the_next_works() -> None:
-    with workers.fresh(math.sqrt) as ask:
-        with pytest.raises(ValueError, match="math domain error"):
-            ask(-1)
-        assert ask(9) == 3
-
-
-def test_a_new_process_that_ends_is_told_of() -> None:
-    with workers.fresh(signal.raise_signal) as ask, pytest.raises(RuntimeError, match=r"SIGKILL.* has ended"):
-        ask(signal.SIGKILL)
+def test_a_process_that_waits_tells_what_it_raised_or_that_it_ended() -> None:
+    with workers.waiting(eval, 2) as (one, two):
+        with pytest.raises(ZeroDivisionError):
+            one("1 / 0")
+        with pytest.raises(RuntimeError, match=r"kill.* has ended"):
+            two("__import__('os').kill(__import__('os').getpid(), 9)")

@@ -42,9 +42,6 @@ _PASSED: Final = ("PATH", *LIBRARIES, "SSL_CERT_FILE", "SSL_CERT_DIR")
 PYTHON: Final = (sys.executable, "-I")
 """This Python, deaf to ``PYTHON*``, to packages in the user's home and to modules in the working folder."""
 
-NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
-"""What keeps numpy and pyarrow from starting threads in a process that forks: a thread does not survive that."""
-
 _KEEPERS: Final[dict[int, subprocess.Popen[bytes]]] = {}
 """The keeper of each child, by the child's process id: its open standard input tells it that we live."""
 

@@ -4,14 +4,13 @@ Those of `concurrent.futures` do not: a pool starts a tracker, which stays for e
 was killed.
 """
 
-import gc
 import os
 import signal
 import socket
-import sys
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection, wait
 from typing import Any, TypeVar, cast
 
@@ -47,8 +46,8 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
             busy[channel] = number
             channel.send(items[number])
 
-    with ExitStack() as up:
-        for channel in [up.enter_context(_worker(work)) for _ in range(count)]:
+    with _workers(work, count) as channels:
+        for channel in channels:
             give(channel)
         while busy:
             for channel in cast("list[Connection[Any, Any]]", wait([*busy])):
@@ -59,26 +58,35 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
 
 
 @contextmanager
-def fresh(work: Callable[[T], R]) -> Iterator[Callable[[T], R]]:
-    """Yield what does the work on an item in a new process each time, and raises what `each` raises.
+def waiting(work: Callable[[T], R], count: int) -> Iterator[list[Callable[[T], R]]]:
+    """Yield so many processes, each to be called with one item; all have imported what they need, and rest.
 
-    Where forks are safe, each is forked from one that has imported all that the work needs, and done nothing else.
+    They raise what `each` raises, and so does a call.
     """
 
-    def forked(item: T) -> R:
+    def asked(channel: "Connection[Any, Any]", item: T) -> R:
         channel.send(item)
         answer: R = _said(channel, item)
         return answer
 
-    if sys.platform == "linux":
-        with _worker(work, forks=True) as channel:
-            yield forked
-    else:
-        yield lambda item: each(work, [item], 1)[0]
+    with _workers(work, count) as channels:
+        yield [partial(asked, channel) for channel in channels]
+
+
+@contextmanager
+def _workers(work: Callable[[T], R], count: int) -> Iterator["list[Connection[Any, Any]]"]:
+    """Yield the ways to so many new processes that know what they are to do."""
+    with ExitStack() as up:
+        channels = [up.enter_context(_worker()) for _ in range(count)]
+        for channel in channels:
+            channel.send(work)
+        for channel in channels:
+            _said(channel, work)
+        yield channels
 
 
 def _said(channel: "Connection[Any, Any]", item: object) -> Any:
-    """Return what a process made of an item."""
+    """Return what a process answers."""
     try:
         done, answer = channel.recv()
     except (EOFError, OSError) as error:
@@ -89,15 +97,13 @@ def _said(channel: "Connection[Any, Any]", item: object) -> Any:
 
 
 @contextmanager
-def _worker(work: Callable[[Any], Any], *, forks: bool = False) -> Iterator["Connection[Any, Any]"]:
-    """Yield the way to a new process: it takes items, and answers each, or has a fork of its own do so."""
+def _worker() -> Iterator["Connection[Any, Any]"]:
+    """Yield the way to a new process: it takes what it is to do, then items, and answers each."""
     ours, theirs = socket.socketpair()
     with theirs:
-        env = {**os.environ, **(processes.NO_THREADS if forks else {})}
-        process = processes.spawn([*processes.PYTHON, "-m", __name__], env=env, stdin=theirs.fileno())
+        process = processes.spawn([*processes.PYTHON, "-m", __name__], env=os.environ, stdin=theirs.fileno())
     try:
         with Connection(ours.detach()) as channel:
-            channel.send((work, forks))
             yield channel
     finally:
         processes.stop(process, signal.SIGKILL)
@@ -106,21 +112,10 @@ def _worker(work: Callable[[Any], Any], *, forks: bool = False) -> Iterator["Con
 def main() -> None:
     """Be a worker, at the socket on standard input."""
     with Connection(os.dup(0)) as channel, suppress(EOFError):
-        work, forks = channel.recv()  # which imports what it needs
-        here = os.getpid()
-        if forks:
-            gc.collect()
-            gc.freeze()  # else a fork's collections would copy what is imported
+        work = channel.recv()  # by which all that it needs is imported
+        channel.send((True, None))
         while True:
-            item = channel.recv()
-            if not forks:
-                channel.send(_answer(work, item))
-            elif not (child := os.fork()):
-                processes.die_with(here)
-                channel.send(_answer(work, item))
-                os._exit(0)
-            elif os.waitpid(child, 0)[1]:
-                return
+            channel.send(_answer(work, channel.recv()))
 
 
 def _answer(work: Callable[[Any], Any], item: Any) -> tuple[bool, Any]:

@@ -124,6 +124,9 @@ def _parser() -> argparse.ArgumentParser:
     parts["run"].add_argument("--noisy", action="store_true", help=text)
     text = "measure on the workers of a Dask scheduler, such as tcp://lab:8786 (benchbook worker starts one)"
     parts["run"].add_argument("--hosts", metavar="SCHEDULER", help=text)
+    text = "with --hosts: measure here, with servers on those workers: primary=HOST,replica=HOST"
+    parts["run"].add_argument("--place", metavar="ROLE=HOST,...", help=text)
+    parts["worker"].add_argument("--listen", metavar="ADDRESS", help="this machine's address for the lab")
     parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])

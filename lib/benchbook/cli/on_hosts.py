@@ -1,6 +1,7 @@
 """`benchbook run --hosts`: what `run` does, on the machines behind a Dask scheduler."""
 
 import argparse
+import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -16,9 +17,12 @@ from benchbook.runner.batch import TIMEOUT_S
 from benchbook.runner.progress import Progress
 from benchbook.runner.readings import readings
 from benchbook.runner.rounds import Look
+from benchbook.servers import ServerError
+from benchbook.servers.address import PLACE
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
+    from benchbook.runner.visit import Up
 
 
 @contextmanager
@@ -61,6 +65,21 @@ def run(asked: argparse.Namespace) -> int:
             return carried_out(asked, planned, [], work)
     except NoLabError as error:
         raise cli.UsageError(f"--hosts: {error}") from error
+
+
+@contextmanager
+def places(asked: argparse.Namespace) -> Iterator["Up"]:
+    """Yield what starts servers on the workers that were named."""
+    with extra():
+        from benchbook.hosts.places import Places
+    os.environ[PLACE] = asked.place  # what a plan tells its cells by, and their kernels know of
+    try:
+        with Places(asked.hosts) as there:
+            yield there.up
+    except NoLabError as error:
+        raise cli.UsageError(f"--place: {error}") from error
+    except ServerError as error:
+        raise cli.UsageError(str(error)) from error
 
 
 def _judge(plan: Sequence[grid.Cell]) -> Look:

@@ -8,11 +8,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
-from benchbook import cli, folders, grid, paths
+from benchbook import cli, folders, grid, paths, servers
 from benchbook.cli import output
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
+    from benchbook.runner.visit import Up
 
 
 SPENT = "run.json"
@@ -30,14 +31,24 @@ def main(asked: argparse.Namespace) -> int:
     """Run."""
     if asked.budget and not asked.until_decided:
         raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
-    if asked.hosts:
-        from benchbook.cli import on_hosts  # after the parser: it is slow to import
+    if asked.place and not asked.hosts:
+        raise cli.UsageError("--place is of --hosts: it names workers of that scheduler")
+    if not asked.hosts:
+        return _here(asked, servers.up)
+    from benchbook.cli import on_hosts  # after the parser: it is slow to import
 
+    if not asked.place:
         return on_hosts.run(asked)
-    if asked.until_decided:
-        from benchbook.cli import until  # so is this
+    with on_hosts.places(asked) as up:
+        return _here(asked, up)
 
-        return until.run(asked)
+
+def _here(asked: argparse.Namespace, up: "Up") -> int:
+    """Run what is not done, measured on this machine."""
+    if asked.until_decided:
+        from benchbook.cli import until  # after the parser: it is slow to import
+
+        return until.run(asked, up)
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
@@ -50,19 +61,19 @@ def main(asked: argparse.Namespace) -> int:
     elif all(cell.state == "skipped" and cell.missing for cell in todo):
         print(f"cells: {len(cells)}, {before} done before; nothing else can run here:")
     else:
-        return _run(asked, cells, absent)
+        return _run(asked, cells, absent, up)
     output.print_absences((cell.missing or "" for cell in todo), absent)
     return cli.DONE if before else cli.NOTHING_RUNS
 
 
-def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut]) -> int:
+def _run(asked: argparse.Namespace, cells: Sequence[grid.Cell], absent: Sequence[grid.LeftOut], up: "Up") -> int:
     from benchbook import results
     from benchbook.runner.batch import TIMEOUT_S, Batch
     from benchbook.runner.progress import Progress
 
     def work(summary: "Summary") -> None:
         with Progress(cells, results.seconds()) as progress:
-            Batch(cells, progress, asked.timeout or TIMEOUT_S, summary, patience_s=patience_s(asked)).run()
+            Batch(cells, progress, asked.timeout or TIMEOUT_S, summary, patience_s=patience_s(asked), up=up).run()
 
     return carried_out(asked, cells, absent, work)
 
@@ -122,7 +133,7 @@ def _print_summary(
     parts = [f"{summary.done} done", *([f"{before} before"] if before else [])]
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     (what, share), *others = summary.shares()
-    of_whom = " of all hosts' time" if asked.hosts else ""
+    of_whom = " of all hosts' time" if asked.hosts and not asked.place else ""
     print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}")
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
         print(f"the rest: {rest}")
@@ -136,7 +147,7 @@ def _print_summary(
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, apart)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
-        hosts = f" --hosts {asked.hosts}" if asked.hosts else ""
+        hosts = "".join(f" --{name} {vars(asked)[name]}" for name in ("hosts", "place") if vars(asked)[name])
         print(f"  again: {again(failure.cell, apart, asked.profile, asked.where, asked.set)}{hosts}")
 
 

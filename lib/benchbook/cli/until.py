@@ -20,6 +20,7 @@ from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
+    from benchbook.runner.visit import Up
 
 UNHURRIED = float("inf")
 
@@ -36,7 +37,7 @@ def plan(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def run(asked: argparse.Namespace) -> int:
+def run(asked: argparse.Namespace, up: "Up") -> int:
     """Run until all is decided or parked, or time is up."""
     start = time.monotonic()
     folders.temporary()
@@ -56,7 +57,7 @@ def run(asked: argparse.Namespace) -> int:
             failed = len(summary.failed)
             with Progress(some, known) as progress:
                 timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
-                Batch(some, progress, timeout_s, summary, over=lambda: left_s() <= 0, patience_s=quiet_s).run()
+                Batch(some, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
         ended = rounds.run(lambda: look(cells, read), execute, left_s)

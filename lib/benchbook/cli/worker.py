@@ -12,7 +12,7 @@ def main(asked: argparse.Namespace) -> int:
     with extra():
         from benchbook.hosts import worker
     try:
-        worker.serve(asked.scheduler)
+        worker.serve(asked.scheduler, asked.listen)
     except KeyboardInterrupt:
         print("stopped")
     return cli.DONE

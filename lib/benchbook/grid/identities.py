@@ -82,10 +82,13 @@ def records(parameters: BaseModel) -> str | None:
 
 
 def server_version(found: Found) -> str:
-    """Return a server's version; with a digest of its code when a stand-in of the suite would be started.
+    """Return a server's version, and the machines that it is started on if it is not this one.
 
-    A stand-in is a launcher of ours and packages that its lock file pins: where either changes, it is another server.
+    With a digest of its code when a stand-in of the suite would be started. A stand-in is a launcher of ours and
+    packages that its lock file pins: where either changes, it is another server.
     """
+    if found.places:
+        return f"{found.version} at {', '.join(f'{role} {host}' for role, host in found.places.items())}"
     if found.source != "stand-in":
         return found.version
     launcher = found.programs["launcher"]

@@ -71,6 +71,16 @@ class Work(Protocol):
         """Return whether nothing is left that these could measure."""
 
 
+def connected(scheduler: str) -> Client:
+    """Return a client of the scheduler at that address; raises `NoLabError` when none answers."""
+    for name in ("distributed", "distributed.client"):
+        logging.getLogger(name).setLevel(logging.CRITICAL)  # what a person needs to know is said here
+    try:
+        return Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
+    except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
+        raise NoLabError(f"no scheduler answers at {scheduler}: {error}") from error
+
+
 class Lab(AbstractContextManager["Lab"]):
     """The hosts behind a Dask scheduler.
 
@@ -96,12 +106,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
         self._sent: dict[str, tuple[Host, Sent]] = {}
         self._mine = sameness()
-        for name in ("distributed", "distributed.client"):
-            logging.getLogger(name).setLevel(logging.CRITICAL)  # what a person needs to know is said here
-        try:
-            self._client = Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
-        except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
-            raise NoLabError(f"no scheduler answers at {scheduler}: {error}") from error
+        self._client = connected(scheduler)
         self._client.subscribe_topic(NEWS, lambda event: self._events.put(event[1]))
 
     def __enter__(self) -> Self:

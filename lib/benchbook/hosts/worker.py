@@ -154,8 +154,11 @@ slot: Slot | None = None
 """This process's, if it is a worker of ours."""
 
 
-def serve(scheduler: str) -> None:
-    """Offer this host to a scheduler until SIGINT or SIGTERM; one that is not there, or goes, is waited for."""
+def serve(scheduler: str, listen: str | None = None) -> None:
+    """Offer this host to a scheduler until SIGINT or SIGTERM; one that is not there, or goes, is waited for.
+
+    Runs reach it, and servers that they place here, at the address `listen`; None: the one that Dask takes.
+    """
     global slot
     slot = Slot()
     signal.signal(signal.SIGTERM, signal.default_int_handler)
@@ -163,13 +166,13 @@ def serve(scheduler: str) -> None:
         os.environ["BENCHBOOK_RESULTS"] = str(folder)
         os.environ.pop("BENCHBOOK_FIGURES", None)
         logging.getLogger("distributed").setLevel(logging.WARNING)  # what a person needs to know is said here
-        threading.Thread(target=lambda: asyncio.run(_connected(scheduler, folder)), daemon=True).start()
+        threading.Thread(target=lambda: asyncio.run(_connected(scheduler, listen, folder)), daemon=True).start()
         slot.run()
 
 
 async def measured(order: Order) -> Delivery:
     """Measure an order in the slot: a task that a run sends."""
-    dask_worker, here = get_worker(), _slot()
+    dask_worker, here = get_worker(), this_slot()
 
     def tell(news: News) -> None:
         job.call(dask_worker.log_event, NEWS, news)
@@ -178,7 +181,7 @@ async def measured(order: Order) -> Delivery:
     here.put(job)
     while not job.answer.done():
         await asyncio.wait([job.answer], timeout=_GLANCE_S)
-        if not _wanted(dask_worker, order):
+        if not wanted(dask_worker, order.name):
             here.stop({order.name})
     delivery: Delivery = job.answer.result()
     return delivery
@@ -194,14 +197,20 @@ async def planned(asked: Asked) -> tuple[str, str, Plan]:
         return *campaign.machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
 
     job = Job(plan)  # in the main thread: to see which servers are here it starts them
-    _slot().put(job)
+    this_slot().put(job)
     found: tuple[str, str, Plan] = await job.answer
     return found
 
 
-def _slot() -> Slot:
+def this_slot() -> Slot:
+    """Return the slot of this process, which is a worker of ours."""
     assert slot is not None, "a run sends nothing to a worker that is not ours"
     return slot
+
+
+def name_here() -> str | None:
+    """Return this machine's name; None of a worker that is not ours."""
+    return None if slot is None else host()
 
 
 def sameness_here() -> dict[str, str] | None:
@@ -215,9 +224,9 @@ def stop_here(orders: set[str]) -> None:
         slot.stop(orders)
 
 
-def _wanted(dask_worker: Worker, order: Order) -> bool:
-    """Return whether a run still waits for an order: not when it was cancelled, or the run or the scheduler is gone."""
-    task = dask_worker.state.tasks.get(order.name)
+def wanted(dask_worker: Worker, key: str) -> bool:
+    """Return whether a run still waits for a task: not when it was cancelled, or the run or the scheduler is gone."""
+    task = dask_worker.state.tasks.get(key)
     return task is not None and task.state == "executing" and dask_worker.status.name == "running"
 
 
@@ -281,14 +290,20 @@ def _own_folder() -> Iterator[Path]:
             return
 
 
-async def _connected(scheduler: str, folder: Path) -> None:
+async def _connected(scheduler: str, listen: str | None, folder: Path) -> None:
     """Be connected to the scheduler, again and again."""
     said, name = "", f"{host()}-{os.getpid()}"
     with dask.config.set(_RESTING):
         while True:
             try:
                 async with Worker(
-                    scheduler, nthreads=1, name=name, dashboard=False, death_timeout=10, local_directory=str(folder)
+                    scheduler,
+                    nthreads=1,
+                    name=name,
+                    host=listen,
+                    dashboard=False,
+                    death_timeout=10,
+                    local_directory=str(folder),
                 ) as worker:
                     said = _say(f"{host()} waits for blocks from {scheduler}", "")
                     await worker.finished()

@@ -15,7 +15,7 @@ from typing import Any, Final
 import pandas as pd
 import pyarrow as pa
 
-from benchbook import paths, results, studies
+from benchbook import paths, results, servers, studies
 from benchbook.datasets import own_records
 from benchbook.deployment import Topology
 from benchbook.grid import Cell, code, code_hash, notebook
@@ -28,7 +28,7 @@ from benchbook.runner.notebook import Ended, execute
 from benchbook.runner.progress import Told
 from benchbook.runner.run_lock import writing
 from benchbook.runner.summary import Failure, Part, Summary
-from benchbook.runner.visit import Visit
+from benchbook.runner.visit import Up, Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RECORDS, RESULT
@@ -48,7 +48,8 @@ class Batch:
 
     It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
     machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
-    its block's end. With a patience of None the run does neither, and only marks such cells.
+    its block's end. With a patience of None the run does neither, and only marks such cells. Servers are what `up`
+    brings up.
     """
 
     def __init__(
@@ -59,11 +60,13 @@ class Batch:
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,
         patience_s: float | None = quiet.PATIENCE_S,
+        up: Up = servers.up,
     ) -> None:
         self._cells = [cell for cell in cells if cell.state != "done"]
         self._progress = progress
         self._timeout_s = timeout_s
         self._over = over
+        self._up = up
         self._run: dict[str, object] = {"run_id": uuid.uuid4().hex[:12]}
         self.summary = summary or Summary()
         self._quiet = quiet.Watch(progress.waiting, patience_s)
@@ -95,7 +98,7 @@ class Batch:
         for (product, topology), some in itertools.groupby(cells, _visited):
             if self._over():
                 break
-            with Visit(product, topology, forks) as visit:
+            with Visit(product, topology, forks, self._up) as visit:
                 self._visit(list(some), visit)
 
     def _skip(self, cells: Iterable[Cell]) -> None:

@@ -31,6 +31,9 @@ from benchbook.folders import Folder
 _LONGEST: Final = 66
 """Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
 
+_NO_THREADS: Final = {"OPENBLAS_NUM_THREADS": "1", "JE_ARROW_MALLOC_CONF": "background_thread:false"}
+"""What keeps numpy and pyarrow from starting threads in a fork server: a thread does not survive a fork."""
+
 _ALONE: Final = "import sys; from benchbook.runner.fork_server import launch; launch(sys.argv[1:])"
 """A kernel that no fork server forks."""
 
@@ -122,7 +125,7 @@ class ForkServer(AbstractContextManager["ForkServer"]):
         with log.open("ab") as file, theirs:
             command = [*processes.PYTHON, "-m", "benchbook.runner.fork_server", *modules]
             self.process = processes.spawn(
-                command, env={**env, **processes.NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
+                command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
         self._group = ExitStack()  # a kernel that has just been forked is in it, until it is on its own
         self._group.enter_context(processes.group_ended(self.process.pid))

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, nullcontext
 from functools import cached_property
 from pathlib import Path
@@ -16,12 +17,19 @@ from benchbook.runner.kernels import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
+Up = Callable[[str, Topology], Running]
+"""Brings up the servers of a product in a topology."""
+
 
 class Visit(AbstractContextManager["Visit"]):
-    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make."""
+    """A deployment, without servers if it is ``none``, while its cells run in kernels that the block's `forks` make.
 
-    def __init__(self, product: str, topology: Topology, forks: Forks) -> None:
+    Its servers are what `up` brings up.
+    """
+
+    def __init__(self, product: str, topology: Topology, forks: Forks, up: Up = servers.up) -> None:
         self._place = (product, topology)
+        self._bring_up = up
         self._up = ExitStack()
         self._running: Running | None = None
         self.forks = forks
@@ -97,7 +105,7 @@ class Visit(AbstractContextManager["Visit"]):
     def _servers(self) -> AbstractContextManager[Running]:
         product, topology = self._place
         none = Running(NONE, lambda: None, lambda: None)
-        return nullcontext(none) if product == "none" else servers.up(product, topology)
+        return nullcontext(none) if product == "none" else self._bring_up(product, topology)
 
     def _reserve(self, up: ExitStack) -> None:
         """See to it that given servers take our data, and lose them at the end."""

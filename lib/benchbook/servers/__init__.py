@@ -4,25 +4,27 @@ import importlib
 import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from types import TracebackType
-from typing import Any, Protocol, Self, cast
+from typing import Any, Protocol, Self, TypeVar, cast
 
 from benchbook import registry
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
-from benchbook.servers.address import Answer, given, listener, others, single_variable, variables
+from benchbook.servers.address import PLACE, Answer, given, listener, others, placement, single_variable, variables
 from benchbook.servers.errors import ServerError as ServerError
 from benchbook.servers.errors import advised, remedy
-from benchbook.servers.fleet import Fleet
+from benchbook.servers.fleet import At, Fleet
 from benchbook.servers.programs import Found as Found
 from benchbook.servers.programs import Missing as Missing
 from benchbook.servers.programs import here as here
 from benchbook.servers.programs import misfit
 
 _LAST_WORDS_S = 2.0
+
+T = TypeVar("T")
 
 
 class Servers(Protocol):
@@ -38,7 +40,7 @@ class Servers(Protocol):
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers."""
 
-    def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+    def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of a topology, each ready and the replica following, and return their URLs."""
 
 
@@ -71,12 +73,23 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         return Missing(product, f"no such product: there are {', '.join(PRODUCTS)}")
     try:
         urls = given(product, topology)
+        places = placement(topology)
         if urls is None:
-            return here(product, topology)
+            found = here(product, topology)
+            return _at_places(found, places) if places and isinstance(found, Found) else found
+        if places:
+            raise ServerError(f"{PLACE} starts servers: unset {' and '.join(variables(product, topology).values())}")
         answers = [_answer(product, topology, role, url) for role, url in urls.items()]
         return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
     except ServerError as error:
         return Missing(product, str(error))
+
+
+def _at_places(found: Found, places: dict[Role, str]) -> Found | Missing:
+    """Return what is started on other machines, which this one has, too."""
+    if found.stand_in:
+        return Missing(found.product, "what stands in for it listens on its own machine alone: it cannot be placed")
+    return replace(found, places=places)
 
 
 @dataclass(frozen=True)
@@ -109,13 +122,26 @@ def start(product: str, topology: Topology) -> Running:
         fleet = servers_of(product).fleet()
     except OSError as error:
         raise ServerError(advised(str(error))) from error
+
+    def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
+        return function(fleet, found, *arguments)
+
     with ExitStack() as undo:
         undo.callback(fleet.stop)
-        urls, answers = _launched(product, topology, fleet, found)
+        urls, answers = _launched(product, topology, at, lambda: fleet.failure(_LAST_WORDS_S))
         undo.pop_all()
     pids = {server.role: server.process.pid for server in fleet.servers}
     settings = {"source": found.source, "folder": str(fleet.folder.path)}
     return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
+
+
+def placed(
+    product: str, topology: Topology, at: At, hosts: dict[Role, str], alive: Callable[[], str | None]
+) -> Deployment:
+    """Return servers that `at` starts on other machines, of these names; raises what `start` raises."""
+    _check(product, topology)
+    urls, answers = _launched(product, topology, at, alive)
+    return _deployment(product, topology, urls, answers, {}, {"source": "placed", "hosts": hosts})
 
 
 def up(product: str, topology: Topology) -> Running:
@@ -163,16 +189,16 @@ def describe(deployment: Deployment) -> list[str]:
 
 
 def _launched(
-    product: str, topology: Topology, fleet: Fleet, found: Found
+    product: str, topology: Topology, at: At, failure: Callable[[], str | None]
 ) -> tuple[dict[Role, str], dict[Role, Answer]]:
     """Start the servers; when it is the driver or the system that fails, say what the servers say of it."""
     try:
-        urls = servers_of(product).launch(fleet, found, topology)
+        urls = servers_of(product).launch(at, topology)
         return urls, {role: servers_of(product).ask(url) for role, url in urls.items()}
     except RuntimeError:
         raise
     except Exception as error:
-        why = fleet.failure(_LAST_WORDS_S) or f"{error}: {remedy(str(error), None)}"
+        why = failure() or f"{error}: {remedy(str(error), None)}"
         raise ServerError(f"{product} did not start: {why}") from error
 
 

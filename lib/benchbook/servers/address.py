@@ -20,6 +20,9 @@ from benchbook import registry
 from benchbook.deployment import Role, Topology
 from benchbook.servers.errors import ServerError
 
+PLACE = "BENCHBOOK_PLACE"
+"""Environment variable that names the machines on which servers are started: ``primary=HOST,replica=HOST``."""
+
 _ANSWER_S = 5
 
 
@@ -74,6 +77,25 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         if fault := _fault(product, url):
             raise ServerError(f"{names[role]} {fault}")
     return urls
+
+
+def placement(topology: Topology) -> dict[Role, str]:
+    """Return on which machines the servers of a topology are started, as `PLACE` says; empty: on this one.
+
+    Raises
+    ------
+    ServerError
+        When it says nothing of a role, or cannot be read.
+    """
+    if not (text := os.environ.get(PLACE)):
+        return {}
+    found = dict(part.partition("=")[::2] for part in text.split(","))
+    if not {*found} <= {"primary", "replica"} or not all(found.values()):
+        raise ServerError(f"{PLACE} is primary=HOST,replica=HOST, not {text!r}")
+    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
+    if lacking := [role for role in roles if role not in found]:
+        raise ServerError(f"{PLACE} names no host for the {lacking[0]}")
+    return {role: found[role] for role in roles}
 
 
 def others(product: str, url: str) -> list[str]:

@@ -8,6 +8,7 @@ import subprocess
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Final, Protocol, TypeVar
 
 from benchbook import processes
 from benchbook.deployment import Role
@@ -17,6 +18,18 @@ from benchbook.servers.programs import environment
 
 Command = Callable[[int], Sequence[str | Path]]
 """From a port to the command that serves there."""
+
+LOOPBACK: Final = "127.0.0.1"
+
+T = TypeVar("T")
+
+
+class At(Protocol):
+    """The machines of a deployment: calls a function on a role's, with the fleet and the programs that are there."""
+
+    def __call__(self, role: Role, function: Callable[..., T], *arguments: object) -> T:
+        """Return what ``function(fleet, found, *arguments)`` returns there."""
+
 
 _TRIES = 5
 _READY_S = 60.0
@@ -28,7 +41,7 @@ _LOG_B = 1 << 18
 
 
 class Server:
-    """One server process, as its fleet's user: it listens on 127.0.0.1 at `port`, and `log` is all that it prints."""
+    """One server process, as its fleet's user: it listens on its `address`, and `log` is all that it prints."""
 
     def __init__(self, fleet: "Fleet", role: Role, command: Command) -> None:
         self.fleet = fleet
@@ -40,8 +53,13 @@ class Server:
 
     def _launch(self) -> None:
         self._tries += 1
-        self.port = free_port()
+        self.port = free_port(self.fleet.address)
         self.process = self.fleet.spawn(self._command(self.port), self.log)
+
+    @property
+    def address(self) -> str:
+        """Its host and port."""
+        return f"{self.fleet.address}:{self.port}"
 
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
@@ -83,6 +101,8 @@ class Fleet:
         self.waits = waits
         self.folder = Folder("servers")
         self.servers: list[Server] = []
+        self.address = LOOPBACK
+        """On which they listen; any other is one of this machine's at which other machines reach them."""
 
     def subfolder(self, name: str) -> Path:
         """Return a new folder that only the servers' user can read."""
@@ -103,6 +123,17 @@ class Fleet:
         """Start a server; its `await_line` says when it is ready."""
         self.servers.append(Server(self, role, command))
         return self.servers[-1]
+
+    def server(self, role: Role) -> Server:
+        """Return the server of that role; `LookupError` when there is none here."""
+        if found := [server for server in self.servers if server.role == role]:
+            return found[0]
+        raise LookupError(f"no {role} runs here")
+
+    @property
+    def alone(self) -> bool:
+        """Whether only this machine reaches them."""
+        return self.address == LOOPBACK
 
     def run(self, command: Sequence[str | Path]) -> None:
         """Run a program to its end; `ServerError` when it fails, or takes too long."""
@@ -181,9 +212,9 @@ def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> Non
         time.sleep(_POLL_S)
 
 
-def free_port() -> int:
+def free_port(address: str = LOOPBACK) -> int:
     """Return a port that is free now (and may be taken before it is used)."""
     with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
+        probe.bind((address, 0))
         port: int = probe.getsockname()[1]
         return port

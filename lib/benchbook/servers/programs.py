@@ -11,14 +11,14 @@ import pwd
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
 from benchbook import paths, processes, registry
-from benchbook.deployment import Topology, numbers, older
+from benchbook.deployment import Role, Topology, numbers, older
 from benchbook.folders import Folder
 from benchbook.registry import Package, StandIn
 from benchbook.servers.address import variable
@@ -41,6 +41,7 @@ class Found:
     source: Source
     programs: dict[str, Path]
     stand_in: bool = False
+    places: Mapping[Role, str] = field(default_factory=dict)  # the machines that it is started on, if not this one
 
 
 @dataclass(frozen=True)

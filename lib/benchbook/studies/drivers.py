@@ -184,9 +184,10 @@ def _alone(parameters: Parameters, store: Store, data: Dataset, add: Callable[..
     field = text_field(data.schema)
     left: dict[str, tuple[Mapping[str, Record], Record]]
     left = {"insert": (wanted, {}), "update": (wanted, {field: f"new {field}"}), "delete": ({}, {})}
-    with workers.fresh(_Process(parameters, store.engine.name, store.deployment)) as process:
+    each = _Process(parameters, store.engine.name, store.deployment)
+    with workers.waiting(each, len(OPERATIONS)) as processes:
         store.empty(data.schema)
-        for operation in OPERATIONS:
+        for operation, process in zip(OPERATIONS, processes, strict=True):
             started_at, readings = process(operation)
             add(operation, readings, len(wanted), started_at=started_at)
             if operation in left:

@@ -123,14 +123,14 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
-    Of nodes that are given by their address the processes are not known: then what belongs to a process is not owed;
-    nor are bytes that the engine declares it cannot count on that server.
+    Of nodes that are given by their address, or run on other machines, the processes are not known: then what belongs
+    to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
     """
     owed = set(TIMES)
     place = deployment(parameters)
     found = servers.find(*place)
     given = isinstance(found, servers.Found) and found.source == "address"
-    if not given:
+    if not given and not (isinstance(found, servers.Found) and found.places):
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
     urls = (address.given(*place) if given else None) or {}
     stand_in = isinstance(found, servers.Found) and found.stand_in

@@ -7,19 +7,20 @@ replication, whatever the write concern.
 import secrets
 from contextlib import closing
 from typing import Any, Final
+from urllib.parse import urlsplit
 
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
-from benchbook.servers.fleet import Command, Fleet, Server, await_true
+from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
 from benchbook.servers.programs import Found
 
 Client = MongoClient[dict[str, Any]]
 
 _FLAGS: Final = (
-    *("--bind_ip", "127.0.0.1", "--nounixsocket"),
+    "--nounixsocket",
     *("--wiredTigerCacheSizeGB", "0.25"),
     *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=10MB)"),
     *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
@@ -30,6 +31,7 @@ _MEMBER_FLAGS: Final = (
     *("--setParameter", "writePeriodicNoops=false"),
 )
 
+_ROLES: Final[tuple[Role, Role]] = ("primary", "replica")
 _USER = "benchbook"
 _READY = "Waiting for connections"
 _ANSWER_MS = 5000
@@ -41,22 +43,21 @@ def fleet() -> Fleet:
     return Fleet("mongodb")
 
 
-def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password = secrets.token_urlsafe(24)
     if topology == "single":
-        server = fleet.serve("primary", _command(fleet, found, "primary", ["--auth"]))
-        server.await_line(_READY)
-        _create_user(server, password)
-        return {"primary": _url(server, password)}
-    key = fleet.secret("members.key", secrets.token_hex(96))
-    roles: tuple[Role, ...] = ("primary", "replica")
-    flags = ["--keyFile", str(key), *_MEMBER_FLAGS]
-    primary, replica = (fleet.serve(role, _command(fleet, found, role, flags)) for role in roles)
-    for server in (primary, replica):
-        server.await_line(_READY)
-    _unite(primary, replica, password)
-    return {"primary": _url(primary, password), "replica": _url(replica, password)}
+        at("primary", _serve, "primary")
+        return {"primary": at("primary", _owned, password)}
+    key = secrets.token_hex(96)
+    for role in _ROLES:
+        at(role, _serve, role, key)
+    urls: dict[Role, str] = {
+        "primary": at("primary", _owned, password, True),
+        "replica": at("replica", _ready, password),
+    }
+    _unite(urls)
+    return urls
 
 
 def ask(url: str) -> Answer:
@@ -72,43 +73,62 @@ def ask(url: str) -> Answer:
         raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
 
 
-def _command(fleet: Fleet, found: Found, role: Role, flags: list[str]) -> Command:
-    data = fleet.subfolder(role)
-    return lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *_FLAGS, *flags]
+def _serve(fleet: Fleet, found: Found, role: Role, key: str | None = None) -> None:
+    """Start a server: a member of a set, if there is a key to know other members by."""
+    flags = ["--keyFile", str(fleet.secret(f"{role}.key", key)), *_MEMBER_FLAGS] if key else ["--auth"]
+    data, bound = fleet.subfolder(role), ",".join(dict.fromkeys([LOOPBACK, fleet.address]))
+    own = ("--bind_ip", bound, *_FLAGS, *flags)
+    fleet.serve(role, lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *own])
 
 
-def _unite(primary: Server, replica: Server, password: str) -> None:
-    """Make one replica set of two fresh members: the quick way, for the first is elected alone, at once."""
-    members = [{"_id": 0, "host": f"127.0.0.1:{primary.port}"}]
-    config = {"_id": "rs0", "version": 1, "members": members, "settings": {"heartbeatIntervalMillis": 200}}
-    with closing(_client(_url(primary))) as client:
-        client.admin.command("replSetInitiate", config)
-        _await(client, "isWritablePrimary", primary)
-    _create_user(primary, password)
-    with closing(_client(_url(primary, password))) as client:
-        second = {"_id": 1, "host": f"127.0.0.1:{replica.port}", "priority": 0, "votes": 0}
-        client.admin.command("replSetReconfig", config | {"version": 2, "members": [*members, second]})
-    with closing(_client(_url(replica))) as client:
-        _await(client, "secondary", replica)
+def _owned(fleet: Fleet, found: Found, password: str, member: bool = False) -> str:
+    """Give the primary its user, once it is ready, as the first of a set if it is a member; return its URL."""
+    server = fleet.server("primary")
+    server.await_line(_READY)
+    local = f"{LOOPBACK}:{server.port}"
+    with closing(_client(_url(local))) as client:
+        if member:
+            client.admin.command("replSetInitiate", _set(server.address))
+            _await(client, "isWritablePrimary", "primary")
+        # MongoDB allows the first user to be made without one, from its own machine
+        client.admin.command("createUser", _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
+    return _url(server.address, password)
 
 
-def _await(client: Client, state: str, server: Server) -> None:
+def _ready(fleet: Fleet, found: Found, password: str) -> str:
+    """Return the replica's URL, once it is ready; its users come with the primary's data."""
+    server = fleet.server("replica")
+    server.await_line(_READY)
+    return _url(server.address, password)
+
+
+def _unite(urls: dict[Role, str]) -> None:
+    """Make one replica set of two fresh members: the quick way, for the first has been elected alone, at once."""
+    first, second = (urlsplit(urls[role]).netloc.rpartition("@")[2] for role in _ROLES)
+    config = _set(first, {"_id": 1, "host": second, "priority": 0, "votes": 0})
+    with closing(_client(urls["primary"])) as client:
+        client.admin.command("replSetReconfig", config)
+    with closing(_client(_url(second))) as client:
+        _await(client, "secondary", "replica")
+
+
+def _set(first: str, *others: dict[str, Any]) -> dict[str, Any]:
+    """Return the configuration of a set of these members."""
+    members = [{"_id": 0, "host": first}, *others]
+    return {"_id": "rs0", "version": len(members), "members": members, "settings": {"heartbeatIntervalMillis": 200}}
+
+
+def _await(client: Client, state: str, role: Role) -> None:
     """Wait until a server says that it is in a state."""
     await_true(
         lambda: client.admin.command("hello").get(state, False),
-        lambda: f"mongodb's {server.role} joined no replica set",
+        lambda: f"mongodb's {role} joined no replica set",
     )
 
 
-def _create_user(server: Server, password: str) -> None:
-    """Create the first user, which MongoDB allows without one from this machine."""
-    with closing(_client(_url(server))) as client:
-        client.admin.command("createUser", _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
-
-
-def _url(server: Server, password: str | None = None) -> str:
+def _url(address: str, password: str | None = None) -> str:
     user, source = (f"{_USER}:{password}@", "&authSource=admin") if password else ("", "")
-    return f"mongodb://{user}127.0.0.1:{server.port}/?directConnection=true{source}"
+    return f"mongodb://{user}{address}/?directConnection=true{source}"
 
 
 def _client(url: str) -> Client:

@@ -20,7 +20,7 @@ from benchbook.databases.mysql.log import NEW_WORDS
 from benchbook.deployment import Role, Topology, older
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import Fleet, Server, await_true
+from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
 from benchbook.servers.programs import Found, reachable, substitute
 
 _USER: Final = "benchbook"
@@ -33,7 +33,7 @@ _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it wr
     "SELECT, INSERT, UPDATE, DELETE, CREATE, DROP, ALTER, INDEX, REFERENCES, RELOAD, PROCESS, REPLICATION CLIENT"
 )
 _CHANGE_MASTER: Final = (
-    "CHANGE MASTER TO MASTER_HOST='127.0.0.1', MASTER_PORT={port}, MASTER_USER='{user}', MASTER_PASSWORD='{password}',"
+    "CHANGE MASTER TO MASTER_HOST='{host}', MASTER_PORT={port}, MASTER_USER='{user}', MASTER_PASSWORD='{password}',"
     " MASTER_CONNECT_RETRY=1"
 )
 _NEW_WORDS: Final = {
@@ -68,30 +68,15 @@ class MySQL:
         stop = signal.SIGKILL  # SIGTERM takes up to 10 s, to keep the data
         return Fleet(self.product, user=substitute(self.product, "mysql"), stop_signal=stop, waits=_WAITS)
 
-    def launch(self, fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+    def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
-        programs = reachable(found, fleet.user)
         password = secrets.token_urlsafe(24)
-        roles: tuple[Role, ...] = ("primary", "replica") if topology == "replicated" else ("primary",)
-        folders = self._folders(fleet, programs, roles, made=found.source == "fetched")
-        logs = ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
-        flags = logs if topology == "replicated" else ()
-        make = [f"GRANT ALL ON *.* TO '{_USER}'@'127.0.0.1'"]
-        urls: dict[Role, str] = {}
-        for number, role in enumerate(roles, 1):
-            start = self._init_file(fleet, role, password, make)
-            of_role = ("--read-only=ON",) if role == "replica" else ()
-            identity = (f"--server-id={number}", f"--init-file={start}", *flags, *of_role)
-            server = self._serve(fleet, programs, role, folders[role], identity)
-            urls[role] = f"{parsed(self.product).brand}://{_USER}:{password}@127.0.0.1:{server.port}/"
-            rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO '{_USER}'@'127.0.0.1'"
-            follow = [
-                self._spoken(words, found.version).format(port=server.port, user=_USER, password=password)
-                for words in (f"{_CHANGE_MASTER}, {self.origin}", "START SLAVE")
-            ]
-            make = [rights, *follow]
-        if topology == "replicated":
-            self._await_following(urls["replica"], found.version)
+        if topology == "single":
+            return {"primary": at("primary", self._primary, password, ())}
+        flags = ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
+        urls: dict[Role, str] = {"primary": at("primary", self._primary, password, flags)}
+        urls["replica"] = at("replica", self._replica, urls["primary"], flags)
+        self._await_following(urls["replica"])
         return urls
 
     def ask(self, url: str) -> Answer:
@@ -120,34 +105,63 @@ class MySQL:
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         return self.flags
 
-    def _folders(
-        self, fleet: Fleet, programs: dict[str, Path], roles: Sequence[Role], *, made: bool
-    ) -> dict[Role, Path]:
-        """Return a data folder for each role, all copies of the first (which their server's own id is not part of).
+    def _primary(self, fleet: Fleet, found: Found, password: str, flags: Sequence[str]) -> str:
+        """Start a primary on new data and return its URL; with the `flags` of a pair make its replica's data, too."""
+        programs, data = reachable(found, fleet.user), self._data(fleet, found, "primary")
+        if flags:
+            fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
+            (fleet.folder.path / "replica" / "auto.cnf").unlink(missing_ok=True)  # the server's own id
+        start = self._init_file(fleet, "primary", password, [f"GRANT ALL ON *.* TO {_account(fleet)}"])
+        own = ("--server-id=1", f"--init-file={start}", *flags)
+        return self._serve(fleet, programs, "primary", data, password, own)
 
-        The first is a copy of the one that came with the programs, if one was `made` when they were fetched.
-        """
-        first, *others = roles
-        folders, scratch = {first: fleet.subfolder(first)}, fleet.subfolder("scratch")
-        if made:
-            fleet.run(["cp", "-R", f"{_home(programs)}/data/.", folders[first]])
+    def _replica(self, fleet: Fleet, found: Found, primary: str, flags: Sequence[str]) -> str:
+        """Start a replica that follows the primary, on a copy of the data that this began with, and return its URL."""
+        source = login(primary, 3306)
+        password = source["password"].decode()
+        data = fleet.folder.path / "replica"
+        if not data.exists():  # the primary runs on another machine
+            data = self._data(fleet, found, "replica")
+        follow = [
+            self._spoken(words, found.version).format(**{**source, "password": password})
+            for words in (f"{_CHANGE_MASTER}, {self.origin}", "START SLAVE")
+        ]
+        rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO {_account(fleet)}"
+        start = self._init_file(fleet, "replica", password, [rights, *follow])
+        own = ("--server-id=2", f"--init-file={start}", *flags, "--read-only=ON")
+        return self._serve(fleet, reachable(found, fleet.user), "replica", data, password, own)
+
+    def _data(self, fleet: Fleet, found: Found, role: Role) -> Path:
+        """Return a new data folder: a copy of the one that came with the programs, if one was made when fetched."""
+        programs = reachable(found, fleet.user)
+        data, scratch = fleet.subfolder(role), self._scratch(fleet)
+        if found.source == "fetched":
+            fleet.run(["cp", "-R", f"{_home(programs)}/data/.", data])
         else:
-            self._initialise(fleet, programs, folders[first], scratch)
-        for role in others:
-            folders[role] = fleet.subfolder(role)
-            fleet.run(["cp", "-R", f"{folders[first]}/.", folders[role]])
-            (folders[role] / "auto.cnf").unlink(missing_ok=True)
-        return folders
+            self._initialise(fleet, programs, data, scratch)
+        return data
+
+    def _scratch(self, fleet: Fleet) -> Path:
+        """Return the folder of temporary files."""
+        path = fleet.folder.path / "scratch"
+        return path if path.exists() else fleet.subfolder("scratch")
 
     def _serve(
-        self, fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, identity: Sequence[str]
-    ) -> Server:
-        scratch = fleet.folder.path / "scratch"
+        self,
+        fleet: Fleet,
+        programs: dict[str, Path],
+        role: Role,
+        data: Path,
+        password: str,
+        identity: Sequence[str],
+    ) -> str:
+        """Start a server, wait until it is ready, and return its URL."""
+        scratch = self._scratch(fleet)
         here = ("--no-defaults", f"--datadir={data}", f"--tmpdir={scratch}", "--socket=", "--skip-name-resolve")
-        own = (*here, "--bind-address=127.0.0.1", *self._serve_flags(programs), *identity)
+        own = (*here, f"--bind-address={fleet.address}", *self._serve_flags(programs), *identity)
         server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
         server.await_line(_READY)
-        return server
+        return f"{parsed(self.product).brand}://{_USER}:{password}@{server.address}/"
 
     def _init_file(self, fleet: Fleet, role: Role, password: str, make: Sequence[str]) -> Path:
         """Return a file of statements that the server executes before it is ready: ours is the only account."""
@@ -155,7 +169,7 @@ class MySQL:
             "SET SESSION sql_log_bin = 0",
             f"DELETE FROM {self.accounts} WHERE User NOT IN ({_SYSTEM_USERS})",
             "FLUSH PRIVILEGES",
-            f"CREATE USER '{_USER}'@'127.0.0.1' IDENTIFIED BY '{password}'",
+            f"CREATE USER {_account(fleet)} IDENTIFIED BY '{password}'",
             *make,
         )
         return fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in statements))
@@ -167,11 +181,8 @@ class MySQL:
                 words = words.replace(old, new)
         return words
 
-    def _await_following(self, url: str, version: str) -> None:
+    def _await_following(self, url: str) -> None:
         status: dict[str, Any] = {}
-        query, io, sql = (
-            self._spoken(words, version) for words in ("SHOW SLAVE STATUS", "Slave_IO_Running", "Slave_SQL_Running")
-        )
 
         def follows() -> bool:
             cursor.execute(query)
@@ -182,6 +193,8 @@ class MySQL:
             why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
             return f"{self.product}'s replica did not follow ({why})"
 
+        said, version = ("SHOW SLAVE STATUS", "Slave_IO_Running", "Slave_SQL_Running"), self.ask(url).version
+        query, io, sql = (self._spoken(words, version) for words in said)
         with closing(_connect(url)) as connection, connection.cursor(DictCursor) as cursor:
             await_true(follows, failure)
 
@@ -216,6 +229,11 @@ class OldMySQL(MySQL):
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         home = _home(programs)
         return (*self.flags, f"--basedir={home}", f"--lc-messages-dir={home}/share")
+
+
+def _account(fleet: Fleet) -> str:
+    """Return our account: for this machine alone, unless others are to reach the server."""
+    return f"'{_USER}'@'{LOOPBACK if fleet.alone else '%'}'"
 
 
 def _connect(url: str) -> "pymysql.Connection[Any]":

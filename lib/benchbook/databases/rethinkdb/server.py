@@ -14,7 +14,7 @@ from rethinkdb.errors import ReqlError
 from benchbook.databases.engine import PATIENCE_S
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import Fleet
+from benchbook.servers.fleet import At, Fleet
 from benchbook.servers.programs import Found
 
 
@@ -38,11 +38,15 @@ def fleet() -> Fleet:
     return Fleet("rethinkdb")
 
 
-def launch(fleet: Fleet, found: Found, topology: Topology) -> dict[Role, str]:
+def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the stand-in and return its URL."""
+    return {"primary": at("primary", _serve)}
+
+
+def _serve(fleet: Fleet, found: Found) -> str:
     server = fleet.serve("primary", lambda port: [found.programs["node"], found.programs["launcher"], str(port)])
     server.await_line("ready")
-    return {"primary": f"rethinkdb://admin:@127.0.0.1:{server.port}"}
+    return f"rethinkdb://admin:@{server.address}"
 
 
 def ask(url: str) -> Answer:
