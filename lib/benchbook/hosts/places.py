@@ -36,6 +36,8 @@ class Places(AbstractContextManager["Places"]):
 
     def __init__(self, scheduler: str) -> None:
         self._client = connected(scheduler)
+        self._lost: set[str] = set()
+        self._client.subscribe_topic("all", self._hear)
         try:
             self._addresses = _addresses(self._client, {*placement("single").values(), *_named().values()})
         except BaseException:
@@ -49,13 +51,20 @@ class Places(AbstractContextManager["Places"]):
         with suppress(Exception):  # of a scheduler that has gone
             self._client.close(timeout=2)
 
+    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+        """Note a worker that the scheduler has lost: a task that only that one may run would wait for it."""
+        if event[1].get("action") == "remove-worker":
+            self._lost.add(event[1]["worker"])
+
+    def _is_lost(self, address: str) -> bool:
+        return address in self._lost or self._client.status != "running"
+
     def up(self, product: str, topology: Topology) -> Running:
         """Start servers where they belong; raises `ServerError` as `benchbook.servers.start` does."""
         names = placement(topology)
         with ExitStack() as undo:
             leases = {
-                name: undo.enter_context(_Lease(self._client, name, self._addresses[name], product, topology))
-                for name in dict.fromkeys(names.values())
+                name: undo.enter_context(self._lease(name, product, topology)) for name in dict.fromkeys(names.values())
             }
 
             def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
@@ -69,12 +78,18 @@ class Places(AbstractContextManager["Places"]):
             deployment = servers.placed(product, topology, at, names, alive)
             return Running(deployment, alive, undo.pop_all().close)
 
+    def _lease(self, name: str, product: str, topology: Topology) -> "_Lease":
+        address = self._addresses[name]
+        return _Lease(self._client, name, address, lambda: self._is_lost(address), product, topology)
+
 
 class _Lease(AbstractContextManager["_Lease"]):
-    """A fleet that a worker holds for this run."""
+    """A fleet that a worker holds for this run; whether that is `lost` is asked of nobody."""
 
-    def __init__(self, client: Client, name: str, address: str, product: str, topology: Topology) -> None:
-        self._client, self._name, self._address = client, name, address
+    def __init__(
+        self, client: Client, name: str, address: str, lost: Callable[[], bool], product: str, topology: Topology
+    ) -> None:
+        self._client, self._name, self._address, self._lost = client, name, address, lost
         self._key = f"benchbook-servers-{uuid.uuid4().hex}"
         held: Callable[..., Any] = hosting.held
         self._future: Future[Any] = client.submit(
@@ -101,7 +116,7 @@ class _Lease(AbstractContextManager["_Lease"]):
         """End the servers, and wait until they have."""
         self._future.cancel()
         with suppress(ServerError):
-            while self._ask(hosting.holds, self._key):
+            while not self._lost() and self._ask(hosting.holds, self._key):
                 time.sleep(_GLANCE_S)
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
@@ -111,14 +126,15 @@ class _Lease(AbstractContextManager["_Lease"]):
 
     def ended(self) -> str | None:
         """Return why the servers run no more; asks nobody, for that would disturb what is timed."""
+        lost = f"host {self._name} was lost, and its servers with it"
         if not self._future.done():
-            return None
+            return lost if self._lost() else None
         try:
             return f"on {self._name}: {self._future.result(timeout=1)}"
         except ServerError as error:
             return f"on {self._name}: {error}"
         except Exception:  # cancelled, or lost with its worker
-            return f"host {self._name} was lost, and its servers with it"
+            return lost
 
     def _ask(self, question: Callable[..., Any], *arguments: object) -> Any:
         try:
