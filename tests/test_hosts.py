@@ -1,5 +1,6 @@
 """Several machines: the rows that one gives, whoever is lost meanwhile; nobody takes part that runs something else."""
 
+import pickle
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ from benchbook.hosts.lab import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
+from benchbook.measure.environment import host
 from benchbook.runner.progress import Progress
 from labs import PYTHON, Lab
 from waiting import comes_true, gone
@@ -199,6 +201,23 @@ def on(host: str, plan: list[grid.Cell]) -> Host:
     """Return a host whose cells have identities of their own."""
     cells = [replace(cell, identity=f"{host}{cell.identity}") for cell in plan]
     return Host(f"tcp://{host}", host, "boot", Plan(cells))
+
+
+def test_a_plan_arrives_as_it_was_sent(results_folder: Path) -> None:
+    plan = grid.plan(["bookstore", "tcp"], "smoke", ["lane=python"], ["blocks=3"])
+    sent: Plan = pickle.loads(pickle.dumps(Plan(plan)))
+    assert sent.cells() == plan and len(sent.kinds) == len(plan) // 3
+    assert [*sent.parts] == [*dict.fromkeys((cell.block, cell.study) for cell in plan)]
+    for block, study in sent.parts:
+        assert sent.cells((block, study)) == [one for one in plan if (one.block, one.study) == (block, study)]
+    assert not Plan([]).cells() and not Plan([]).parts
+
+
+def test_each_host_goes_on_until_it_has_decided_or_the_budget_is_spent(lab: Lab) -> None:
+    said = finished(lab, *SMOKE[:-1], "blocks=5", "--until-decided", "--budget", "20s")
+    assert f"host {host()}:" in said and "failed" not in said
+    begun = {int(name.split(".")[1]) for name in kept(lab)}
+    assert begun and begun <= set(range(5))
 
 
 def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folder: Path) -> None:
