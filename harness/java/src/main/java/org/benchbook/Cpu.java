@@ -23,37 +23,23 @@ import java.util.Map;
 public record Cpu(long total, long user, long system) {
     private static final String SOURCE = "/proc/PID/task/*/schedstat";
     private static final String SPLIT = SOURCE + ", split as in /proc/PID/stat";
+    private static final Path TASKS = Path.of("/proc/self/task");
     private static final Path OWN = Path.of("/proc/thread-self/schedstat");
     private static final Map<String, Long> READ = new HashMap<>();
 
     /** Returns what the process has used so far. */
     public static synchronized Cpu now() throws IOException {
         long[] ticks = Proc.ticks(); // brings the clock of the thread that asks up to date, too
-        READ.putAll(threads("self"));
-        return new Cpu(sum(READ), ticks[0], ticks[1]);
-    }
-
-    /** Returns what the threads of another process have used so far, in nanoseconds. */
-    public static long used(long pid) throws IOException {
-        return sum(threads(Long.toString(pid)));
-    }
-
-    private static Map<String, Long> threads(String process) throws IOException {
-        Map<String, Long> read = new HashMap<>();
-        try (DirectoryStream<Path> threads = Files.newDirectoryStream(Path.of("/proc", process, "task"))) {
+        try (DirectoryStream<Path> threads = Files.newDirectoryStream(TASKS)) {
             for (Path thread : threads) {
                 try {
-                    read.put(thread.getFileName().toString(), schedstat(thread.resolve("schedstat"))[0]);
+                    READ.put(thread.getFileName().toString(), schedstat(thread.resolve("schedstat"))[0]);
                 } catch (IOException ended) {
                     // while they were read
                 }
             }
         }
-        return read;
-    }
-
-    private static long sum(Map<String, Long> times) {
-        return times.values().stream().mapToLong(Long::longValue).sum();
+        return new Cpu(READ.values().stream().mapToLong(Long::longValue).sum(), ticks[0], ticks[1]);
     }
 
     /** Returns for how long the thread that asks has run or waited for a processor, in nanoseconds. */

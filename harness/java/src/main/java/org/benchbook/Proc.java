@@ -17,9 +17,12 @@ public final class Proc {
 
     /** Returns the user and system time of this whole process, the compiler's and collector's threads too, in ticks. */
     static long[] ticks() throws IOException {
-        String stat = Files.readString(STAT);
-        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" "); // a name may hold spaces
-        return new long[] {Long.parseLong(fields[11]), Long.parseLong(fields[12])};
+        return ticks(STAT);
+    }
+
+    /** Returns the user and system time of another process, in ticks. */
+    public static long[] ticks(long pid) throws IOException {
+        return ticks(Path.of("/proc/" + pid + "/stat"));
     }
 
     public static Value rss(String role) throws IOException {
@@ -43,6 +46,12 @@ public final class Proc {
                 new Value("machine", "cpu_capacity", (after[2] - before[2]) * TICK, "ns", "/proc/stat", TICK),
                 new Value("machine", "memory_used", total - free, "B", "/proc/meminfo", 1024),
                 new Value("machine", "memory_total", total, "B", "/proc/meminfo", 1024));
+    }
+
+    private static long[] ticks(Path file) throws IOException {
+        String stat = Files.readString(file);
+        String[] fields = stat.substring(stat.lastIndexOf(')') + 2).split(" "); // a name may hold spaces
+        return new long[] {Long.parseLong(fields[11]), Long.parseLong(fields[12])};
     }
 
     private static long kilobytes(String file, String name) throws IOException {

@@ -16,7 +16,6 @@ import java.util.List;
 import java.util.Map;
 import java.util.stream.Stream;
 import org.benchbook.Answer;
-import org.benchbook.Cpu;
 import org.benchbook.Proc;
 import org.benchbook.Request;
 import org.benchbook.Section;
@@ -30,9 +29,8 @@ import org.json.JSONObject;
  * codecs take turns with that one server.
  */
 public final class Trials {
-    private static final long IDLE_WINDOW_MS = 100;
-    private static final double REST = 0.02; // of a processor: as in the Python lane
-    private static final int IDLE_WINDOWS = 200;
+    private static final long IDLE_WINDOW_MS = 250;
+    private static final int IDLE_WINDOWS = 80;
     private static final int SECRET = 32;
 
     private final Map<String, String> codecs = new LinkedHashMap<>(); // and each one's format, XML's first
@@ -198,10 +196,10 @@ public final class Trials {
     /** Waits until the server, its compiler too, has rested for a moment; no longer than twenty seconds. */
     private static void awaitIdle(long pid) throws IOException, InterruptedException {
         for (int window = 0; window < IDLE_WINDOWS; window++) {
-            long start = System.nanoTime();
-            long then = Cpu.used(pid);
+            long[] then = Proc.ticks(pid);
             Thread.sleep(IDLE_WINDOW_MS);
-            if (Cpu.used(pid) - then < REST * (System.nanoTime() - start)) {
+            long[] now = Proc.ticks(pid);
+            if (now[0] + now[1] == then[0] + then[1]) {
                 return;
             }
         }
