@@ -130,20 +130,24 @@ class Lab(AbstractContextManager["Lab"]):
         Raises `NoLabError` when no host is there for `PATIENCE_S`, or the scheduler goes.
         """
         self._say = progress.say
+
+        def send(host: Host) -> None:
+            if host.busy is None and (left := left_s()) > 0 and (cells := tuple(work.next(host))):
+                self._submit(host, Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left))
+
         alone_since = time.monotonic()
         try:
             while True:
                 self._meet(work, progress)
-                over = left_s() <= 0
-                if not over:
-                    self._send(work, timeout_s, patience_s, left_s())
-                if not self._sent and (over or (self._hosts and work.finished(self._hosts.values()))):
+                for host in self._hosts.values():
+                    send(host)
+                if not self._sent and (left_s() <= 0 or (self._hosts and work.finished(self._hosts.values()))):
                     return
                 if self._hosts:
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE_S:
                     raise NoLabError(f"no host was there for {PATIENCE_S:.0f} s (benchbook worker starts one)")
-                self._hear(work, progress, summary)
+                self._hear(work, progress, summary, send)
         finally:
             self._stop(work, progress, summary)
 
@@ -209,24 +213,21 @@ class Lab(AbstractContextManager["Lab"]):
             return f"it runs no benchbook, or another: {theirs}"
         return differences(self._mine, theirs)
 
-    def _send(self, work: Work, timeout_s: float, patience_s: float | None, left_s: float) -> None:
-        for host in self._hosts.values():
-            if host.busy is None and (cells := tuple(work.next(host))):
-                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left_s)
-                future = self._client.submit(
-                    worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
-                )
-                host.busy = Sent(cells, future)
-                self._sent[order.name] = host, host.busy
-                future.add_done_callback(self._events.put)
+    def _submit(self, host: Host, order: Order) -> None:
+        future = self._client.submit(
+            worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
+        )
+        host.busy = Sent(order.cells, future)
+        self._sent[order.name] = host, host.busy
+        future.add_done_callback(self._events.put)
 
-    def _hear(self, work: Work, progress: Progress, summary: Summary) -> None:
-        """Wait a moment for what hosts tell and deliver, and pass it on."""
+    def _hear(self, work: Work, progress: Progress, summary: Summary, send: Callable[[Host], object]) -> None:
+        """Wait a moment for what hosts tell and deliver, and pass it on; `send` gives one more to do."""
         with suppress(queue.Empty):
             event = self._events.get(timeout=_GLANCE_S)
             while True:
                 if isinstance(event, Future):
-                    self._receive(event, work, progress, summary)
+                    self._receive(event, work, progress, summary, send)
                 elif event[0] in self._sent:
                     self._tell(event, progress)
                 event = self._events.get_nowait()
@@ -241,8 +242,15 @@ class Lab(AbstractContextManager["Lab"]):
             arguments = (cell, *arguments[1:])
         getattr(progress, method)(*arguments)
 
-    def _receive(self, future: Future[Any], work: Work, progress: Progress, summary: Summary) -> None:
-        """Keep what a host delivered."""
+    def _receive(
+        self,
+        future: Future[Any],
+        work: Work,
+        progress: Progress,
+        summary: Summary,
+        send: Callable[[Host], object],
+    ) -> None:
+        """Keep what a host delivered, which has more to do meanwhile."""
         if future.key not in self._sent or not future.done():
             return
         host, sent = self._sent.pop(future.key)
@@ -253,6 +261,8 @@ class Lab(AbstractContextManager["Lab"]):
             self._return(host, sent, work, progress)
             return
         future.release()
+        if delivery.ended is None:
+            send(host)
         self._keep(delivery)
         summary.add(delivery.summary)
         done = {*delivery.files}
@@ -291,7 +301,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._ask([host.address for host, _ in self._sent.values()], worker.stop_here, {*self._sent})
         until = time.monotonic() + _STOPPING_S
         while self._sent and time.monotonic() < until and self._client.status == "running":
-            self._hear(work, progress, summary)
+            self._hear(work, progress, summary, lambda _: None)
         for _, sent in self._sent.values():
             sent.future.cancel()
 
