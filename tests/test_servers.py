@@ -234,7 +234,7 @@ def test_a_taken_port_is_left_for_another(product: str, monkeypatch: pytest.Monk
     free = fleet.free_port
     with socket.create_server(("127.0.0.1", 0)) as taken:
         ports = iter([taken.getsockname()[1]])
-        monkeypatch.setattr(fleet, "free_port", lambda: next(ports, None) or free())
+        monkeypatch.setattr(fleet, "free_port", lambda address: next(ports, None) or free(address))
         with servers.start(product, "single") as running:
             assert f":{taken.getsockname()[1]}/" not in running.deployment.node().url
             assert next(ports, "used") == "used"
@@ -242,7 +242,7 @@ def test_a_taken_port_is_left_for_another(product: str, monkeypatch: pytest.Monk
 
 def test_when_every_port_is_taken_the_error_says_so(monkeypatch: pytest.MonkeyPatch, temporary: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as taken:
-        monkeypatch.setattr(fleet, "free_port", lambda: taken.getsockname()[1])
+        monkeypatch.setattr(fleet, "free_port", lambda _: taken.getsockname()[1])
         with pytest.raises(servers.ServerError, match="every port it tried was taken"):
             servers.start("mongodb", "single")
     assert list(temporary.iterdir()) == []

@@ -11,6 +11,7 @@ from distributed import get_worker
 from benchbook.deployment import Topology
 from benchbook.hosts import worker
 from benchbook.hosts.worker import Job
+from benchbook.scrubbing import scrubbed
 from benchbook.servers import Found, Missing, ServerError, here, servers_of
 from benchbook.servers.fleet import Fleet
 
@@ -26,10 +27,13 @@ async def held(lease: str, product: str, topology: Topology) -> str:
     address = urlsplit(dask_worker.address).hostname
     assert address, "a worker has an address"
     await _in_main_thread(partial(_begin, lease, product, topology, address))
+    before: str | None = None
     try:
         while worker.wanted(dask_worker, lease):
-            if why := _held[lease][0].failure():
+            why = _held[lease][0].failure()
+            if why and before:  # one whose port was taken is started once more
                 return why
+            before = why
             await asyncio.sleep(_GLANCE_S)
         return "the run wants it no more"
     finally:
@@ -42,8 +46,14 @@ def holds(lease: str) -> bool:
 
 
 async def called(lease: str, function: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
-    """Call a function with the fleet and its programs, as `benchbook.servers.fleet.At` does."""
-    return await _in_main_thread(partial(function, *_held[lease], *arguments))
+    """Return what a function does with the fleet and its programs, as `benchbook.servers.fleet.At` has it, or an error.
+
+    Raised, Dask would print the error with the arguments, among which are passwords.
+    """
+    try:
+        return await _in_main_thread(partial(function, *_held[lease], *arguments))
+    except Exception as error:
+        return ServerError(scrubbed(str(error)))
 
 
 async def _in_main_thread(work: Callable[[], Any]) -> Any:
@@ -54,6 +64,8 @@ async def _in_main_thread(work: Callable[[], Any]) -> Any:
 
 
 def _begin(lease: str, product: str, topology: Topology, address: str) -> None:
+    if ":" in address:
+        raise ServerError("its address is one of IPv6: benchbook worker --listen takes one of IPv4")
     found = here(product, topology)
     if isinstance(found, Missing):
         raise ServerError(found.why)

@@ -121,7 +121,9 @@ class _Lease(AbstractContextManager["_Lease"]):
 
     def call(self, function: Callable[..., T], *arguments: object) -> T:
         """Return what the function returns there, called with the fleet and its programs."""
-        answer: T = self._ask(hosting.called, self._key, function, arguments)
+        answer: T | ServerError = self._ask(hosting.called, self._key, function, arguments)
+        if isinstance(answer, ServerError):
+            raise ServerError(f"on {self._name}: {answer}")
         return answer
 
     def ended(self) -> str | None:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Final
 
 import pandas as pd
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 
 from benchbook.results import folder
@@ -38,13 +39,18 @@ def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
 
 
 def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
-    """Return of finished cells, each with its block, the host and the digest of the code that measured it."""
+    """Return of finished cells, each with its block, the host and the digest of the code that measured it.
+
+    Those whose servers were placed on other machines are left out.
+    """
     chosen = {*keys}
     if not chosen:
         return []
     files = [str(one.path) for one in finished(chosen)]
     columns = ["cell_id", "block", "host", "code_hash"]
-    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns=columns).group_by(columns).aggregate([])
+    described = ds.field("environment")
+    here = described.is_null() | ~pc.match_substring(described, '"source": "placed"')
+    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns, filter=here).group_by(columns).aggregate([])
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
 
 
