@@ -192,7 +192,7 @@ def certificate(tmp_path: Path) -> tuple[Path, Path]:
 
 def test_random_signals_leave_nothing_behind_and_lose_nothing() -> None:
     """The short form of the benchmark's two hundred."""
-    command = [sys.executable, "benchmarks/faults_hosts.py", "--kills", "6", "crud"]
+    command = [sys.executable, "benchmarks/faults_hosts.py", "--kills", "4", "drivers"]
     done = subprocess.run(command, cwd=paths.root(), capture_output=True, text=True, timeout=280)
     assert done.returncode == 0, done.stdout + done.stderr
 

@@ -1,7 +1,6 @@
 """The cells of a profile in the order in which they are to be run, and what is known of each."""
 
 import json
-import os
 import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -18,7 +17,6 @@ from benchbook.grid.identities import code_hash, identity, records, server_versi
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.results.merge import origins
-from benchbook.servers.address import PLACE
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -242,13 +240,9 @@ def _stack(study: str, parameters: BaseModel) -> _Stack:
     return replace(server, version=f"{server.version}, {found.version}")
 
 
+@cache
 def _server(product: str, topology: Topology) -> _Stack:
     """Return the server that would be used."""
-    return _found(product, topology, os.environ.get(PLACE))
-
-
-@cache
-def _found(product: str, topology: Topology, place: str | None) -> _Stack:
     if product == "none":
         return _Stack("none")
     found = servers.find(product, topology)
