@@ -2,10 +2,11 @@
 
 A simulated cell sleeps for 50 ms in the place of its kernel and delivers a row; everything else is what a run does: the
 plan, the order, the slot, Parquet files, the delivery. Times run from the first cell's start to the last file that the
-run keeps. Printed is a cell's cost over the same run without hosts, and the efficiency: an n-th of one process' time
-over what n workers need. Then 64 hosts of 1,000 cells each, without Dask: how long one host plans, how long the runner
-takes to hand out all blocks, to keep a cell's file, and to judge what all of them measured, as a report does in a fresh
-process. ``python benchmarks/hosts.py``, on an idle machine, takes some ten minutes.
+run keeps. Work grows with the workers (weak scaling: as many blocks for each): what a lab costs is asked, not that of
+eight workers which make their plans at once on one machine's processors. Printed is a cell's cost over one process, and
+the efficiency: what one process needs for its share over what n workers need for theirs. Then 64 hosts of 1,000 cells
+each, without Dask: how long one host plans, how long the runner takes to hand out all blocks, to keep a cell's file,
+, and to judge what they measured/hosts.py`` takes ten minutes of an idle machine.
 """
 
 import argparse
@@ -31,10 +32,10 @@ from benchbook.results import store
 from benchbook.runner.progress import Progress
 
 CELL_S: Final = 0.05
-BLOCKS: Final = 48
+BLOCKS: Final = 24
 HOSTS: Final = 64
 CELLS: Final = 1000
-ASKED: Final = ("bookstore", "--profile", "evening", "--where", "lane=python", "--set", f"blocks={BLOCKS}")
+ASKED: Final = ("bookstore", "--profile", "evening", "--where", "lane=python")
 
 SIMULATED: Final = f"""\
 import sys, time
@@ -82,9 +83,10 @@ def simulated(*arguments: str, results: Path, log: Path) -> "subprocess.Popen[by
         return subprocess.Popen([sys.executable, "-c", SIMULATED, *arguments], env=env, stdout=out, stderr=out)
 
 
-def timed_run(folder: Path, *more: str) -> tuple[float, int]:
+def timed_run(folder: Path, workers: int, *more: str) -> tuple[float, int]:
     """Return for how long a run's cells took, in seconds, and how many they were."""
-    run = simulated("run", *ASKED, "--noisy", *more, results=folder, log=folder.with_suffix(".log"))
+    blocks = f"blocks={BLOCKS * workers}"
+    run = simulated("run", *ASKED, "--set", blocks, "--noisy", *more, results=folder, log=folder.with_suffix(".log"))
     if run.wait() != cli.DONE:
         raise RuntimeError(folder.with_suffix(".log").read_text())
     os.environ["BENCHBOOK_RESULTS"] = str(folder)
@@ -97,7 +99,7 @@ def main() -> None:
     argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter).parse_args()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        alone_s, count = timed_run(folder / "alone")
+        alone_s, count = timed_run(folder / "alone", 1)
         print(f"one process: {count} cells in {alone_s:.1f} s, {1e3 * alone_s / count:.1f} ms a cell")
         for workers in (1, 2, 4, 8):
             print(_lab(folder / str(workers), workers, alone_s / count))
@@ -121,7 +123,7 @@ def _lab(folder: Path, workers: int, alone_s: float) -> str:
         processes += [simulated("worker", address, results=folder, log=log) for log in logs]
         while sum("waits for blocks" in log.read_text() for log in folder.glob("[0-9]*.log")) < workers:
             time.sleep(0.05)
-        took_s, count = timed_run(folder / "results", "--hosts", address)
+        took_s, count = timed_run(folder / "results", workers, "--hosts", address)
     finally:
         for process in reversed(processes):
             process.terminate()

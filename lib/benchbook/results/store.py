@@ -154,19 +154,21 @@ def _of_a_cell(held: files.Facts) -> bool:
 
 def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> pa.Table:
     """Return the values with their cell's columns, in the form of `OBSERVATIONS`."""
+    known = _row(cell, OBSERVATIONS if values is None else CELLS)
     if values is None:
-        return typed(pd.DataFrame([dict(cell)]), OBSERVATIONS)
-    table = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
-    row = typed(pd.DataFrame([dict(cell)]), CELLS)
+        return known
+    own = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
+    columns = {one.name: pa.nulls(len(own), one.type) for one in OBSERVATIONS}
+    columns |= {name: own[name] for name in own.column_names}
     for name in CELLS.names:
-        if name in files.KEYS:  # whose the file is, no study says
-            table = _with(table, name, pa.repeat(row[name][0], len(table)))
-            continue
-        own = table[name] if name in table.column_names else pa.nulls(len(table), CELLS.field(name).type)
-        table = _with(table, name, pc.coalesce(own, row[name][0]))
-    return table.select(OBSERVATIONS.names).cast(OBSERVATIONS)
+        value = known[name][0]
+        whose = name in files.KEYS  # no study says whose the file is
+        columns[name] = pa.repeat(value, len(own)) if whose else pc.coalesce(columns[name], value)
+    return pa.table(columns).cast(OBSERVATIONS)
 
 
-def _with(table: pa.Table, name: str, column: Any) -> pa.Table:
-    index = table.schema.get_field_index(name)
-    return table.append_column(name, column) if index < 0 else table.set_column(index, name, column)
+def _row(cell: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
+    """Return the cell as one row, straight into Arrow: a frame of it would take most of the time of writing a file."""
+    if unknown := sorted({*cell} - {*schema.names}):
+        raise ValueError(f"the results have no column {', '.join(unknown)}")
+    return pa.Table.from_pylist([dict(cell)], schema=schema)
