@@ -7,6 +7,7 @@ import pytest
 
 from benchbook.evidence import published
 from benchbook.papers import recomputed
+from benchbook.papers.references import reference
 from benchbook.studies import SLUGS
 
 
@@ -83,3 +84,10 @@ def test_drivers_prints_bounds_only():
     times = published("drivers").query("unit == 'ms'")
     assert set(times["value"]) == {250, 10, 70000, 80000, 5000}
     assert times["note"].str.contains("bound|about").all()
+
+
+def test_every_paper_has_its_reference():
+    for slug in SLUGS:
+        one = reference(slug)
+        assert one.authors and one.title and one.venue
+        assert str(one).startswith(one.authors[0]) and (one.doi is None or str(one).endswith(one.doi))

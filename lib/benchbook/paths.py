@@ -64,6 +64,11 @@ def published() -> Path:
     return root() / "data" / "published"
 
 
+def papers() -> Path:
+    """Return the file of who wrote the papers, and where they were published."""
+    return root() / "data" / "papers.yaml"
+
+
 def claims() -> Path:
     """Return the folder of what the papers claim."""
     return root() / "data" / "claims"
