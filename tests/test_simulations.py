@@ -112,6 +112,7 @@ def test_hosts_that_differ_have_a_mean_with_an_interval_that_holds_it() -> None:
     found = [stats.over_hosts(*one) for one in zip(random.normal(true, errors), errors, strict=True)]
     assert np.mean([one.low <= 0.3 <= one.high for one in found]) == pytest.approx(0.96, abs=0.02)
     assert stats.over_hosts([0.1, 0.2, 0.3], [0.1, 0.1, 0.1]).reason == "3 hosts: a mean of hosts asks for 4"
+    assert stats.over_hosts([0.3] * 4, [0.0] * 4) == stats.Interval(0.3, 0.3, 0.3)  # sizes, which are counted
 
 
 def test_from_four_hosts_on_a_claim_is_judged_on_hosts_like_them_too() -> None:
@@ -122,6 +123,8 @@ def test_from_four_hosts_on_a_claim_is_judged_on_hosts_like_them_too() -> None:
         assert sorted(set(table["host"]) - set(some["host"])) == expected
     pooled = table[table["host"] == "6 hosts"].iloc[0]
     assert (pooled["verdict"], pooled["ratio"]) == ("reproduced", pytest.approx(1.5, rel=0.1))
+    (outcome,) = evidence.outcomes(table).to_dict("records")
+    assert outcome["host"] == "6 hosts" and len(outcome["others"]) == 6
 
 
 def test_ratios_of_ratios_and_trends_cover_their_truth() -> None:

@@ -122,6 +122,11 @@ def effect(
     return _bounded(Effect(ratio, low, high, found.blocks, test, interval.reason, error), signed)
 
 
+def of_a_mean(host: str) -> bool:
+    """Return whether a row of contrasts or verdicts is of no one host but of those like several, ``4 hosts``."""
+    return host.endswith(" hosts")
+
+
 def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
     """Return the effect on hosts like those on which it was found so; no more than the first reason where one has none.
 

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.evidence.verdicts import VERDICTS
 from benchbook.stats.sequential import LOOKS
@@ -15,7 +16,8 @@ OUTCOMES: Final = [*VERDICTS, "stage", "others"]
 def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
     """Return one row a claim: the verdict of the first lane and host that could judge it, the paper's own lane first.
 
-    Lanes and hosts are never pooled: what the others found stands beside it and counts nowhere.
+    Lanes are never pooled; where enough hosts ran a lane, what holds on hosts like them counts. What each lane and host
+    found by itself stands beside it and counts nowhere.
 
     Parameters
     ----------
@@ -31,7 +33,9 @@ def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for _, group in verdicts.groupby("id", sort=False):
         every: list[dict[Any, Any]] = [row | {"stage": stage(row)} for row in group.to_dict("records")]
-        first = next((row for row in every if row["verdict"] != NOT_TESTABLE), every[0])
+        able = [row for row in every if row["verdict"] != NOT_TESTABLE] or every
+        of_its_lane = [row for row in able if row["lane"] == able[0]["lane"]]
+        first = next((row for row in of_its_lane if of_a_mean(row["host"])), of_its_lane[0])
         rows.append(first | {"others": [row for row in every if row is not first]})
     return pd.DataFrame(rows, columns=OUTCOMES)
 

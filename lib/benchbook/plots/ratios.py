@@ -9,6 +9,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.evidence import Evidence
+from benchbook.evidence.effects import of_a_mean
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
@@ -208,13 +209,14 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
 def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw the headlines on each host that ran them, and on hosts like them where so many have that there is a mean."""
     every = [(study, one) for study, some in headlines.items() for one in some]
-    points = joined(*(
-        (drawn := _contrast(evidence, study, headline, lane, host)).assign(panel=drawn["level"], level=host)
+    drawn = [
+        _contrast(evidence, study, headline, lane, host).assign(host=host)
         for study, headline in every
         for lane, host in _places(evidence, headline)
-    ))  # fmt: skip
+    ]
+    points = joined(*(one.assign(panel=one["level"].str.replace(" (", "\n("), level=one["host"]) for one in drawn))
     panels = list(dict.fromkeys(points["panel"]))
-    rows = sorted(dict.fromkeys(points["level"]), key=lambda host: host.endswith(" hosts"))
+    rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
     notes = ["each host's own blocks, with repeated 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
     return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes, columns=2)
 

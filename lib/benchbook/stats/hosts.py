@@ -30,7 +30,10 @@ def over_hosts(estimates: ArrayLike, errors: ArrayLike, confidence: float = 0.95
     values, within = np.asarray(estimates, float), np.asarray(errors, float) ** 2
     if len(values) < FEWEST:
         return Interval(float("nan"), reason=f"{len(values)} hosts: a mean of hosts asks for {FEWEST}")
-    weights = 1 / (within + _between(values, within))
+    variances = within + _between(values, within)
+    if not variances.all():  # no host errs and none differs from another
+        return Interval(*[float(values[0])] * 3)
+    weights = 1 / variances
     mean = float(weights @ values / weights.sum())
     factor = max(float(weights @ (values - mean) ** 2) / (len(values) - 1), 1.0)
     reach = quantile(len(values) - 1, 0.5 + confidence / 2) * np.sqrt(factor / weights.sum())
