@@ -32,7 +32,8 @@ def over_hosts(estimates: ArrayLike, errors: ArrayLike, confidence: float = 0.95
         return Interval(float("nan"), reason=f"{len(values)} hosts: a mean of hosts asks for {FEWEST}")
     variances = within + _between(values, within)
     if not variances.all():  # no host errs and none differs from another
-        return Interval(*[float(values[0])] * 3)
+        same = float(values.mean())
+        return Interval(same, same, same)
     weights = 1 / variances
     mean = float(weights @ values / weights.sum())
     factor = max(float(weights @ (values - mean) ** 2) / (len(values) - 1), 1.0)
