@@ -14,16 +14,14 @@ from typing import Any
 
 import pytest
 
+from browsers import needs_browser, started
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-         "--disable-component-update", "--disable-sync"]  # fmt: skip
 
-pytestmark = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: sudo apt-get install chromium")
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -55,12 +53,8 @@ def wait_for_address(server: "subprocess.Popen[bytes]", log: Path) -> str:
 
 @pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as playwright:
-        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+    with started() as browser:
         yield browser
-        browser.close()
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)

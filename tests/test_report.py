@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import lxml.html
 import nbformat
@@ -17,6 +18,7 @@ import constructed
 from benchbook import evidence, grid, paths, report, results, studies
 from benchbook.papers import exhibits, recomputed
 from benchbook.report import builder, merge, show, words
+from browsers import Watched, needs_browser, started
 from waiting import comes_true, gone
 
 
@@ -56,19 +58,68 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     assert builder.references(document) == []
-    assert {image.get("src")[:26] for image in document.iter("img")} == {"data:image/svg+xml;base64,"}
     drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
-    assert {figure.get("id") for figure in document.xpath("//figure[img]")} == drawn
+    assert {figure.get("id") for figure in document.xpath("//figure[.//svg]")} == drawn
     assert "crud_progress" not in drawn and "ten years of progress, ratios of times: not run" in document.text_content()
-    assert not document.xpath("//script | //iframe | //object | //link")
+    assert not document.xpath("//iframe | //object | //link | //script[@src]")
+    beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
+    assert {f"{name}.svg" for name in drawn} <= beside and all((built.parent / name).exists() for name in beside)
 
 
-def test_images_have_alternatives_and_headings_are_in_the_contents(built: Path):
+def test_drawings_say_their_values_and_every_link_leads_somewhere(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
-    assert all(len(image.get("alt")) > 20 for image in document.iter("img"))
-    linked = {link.get("href")[1:] for link in document.xpath("//nav//a")}
-    assert linked == {heading.get("id") for heading in document.xpath("//main//h2 | //main//h3")}
-    assert len(linked) > 15
+    said = {figure.getparent().get("id"): figure.get("aria-label") for figure in document.xpath("//*[@role='img']")}
+    assert "time, 1, XML: published 1,020 µs" in said["bookstore_case1"]
+    assert re.search(r"time, 10, JSON: here [\d.,]+ µs", said["bookstore_case1"])
+    assert all("published" in text or "here" in text for text in said.values())
+    ids = set(document.xpath("//@id"))
+    assert len(ids) == len(document.xpath("//@id"))
+    linked = {link.get("href")[1:] for link in document.xpath("//a[starts-with(@href, '#')]")}
+    assert linked <= ids and {*studies.SLUGS, "overview", "method"} <= linked
+    assert set(document.xpath("//svg//use/@href | //svg//*/@*[name()='xlink:href']")) <= {f"#{one}" for one in ids}
+
+
+@needs_browser
+def test_the_page_in_a_browser(built: Path, tmp_path: Path):
+    """On a desk, in the dark, on a phone and on paper."""
+    with started() as browser:
+        address = built.as_uri()
+        desk = Watched(browser, "file:", "data:")
+        desk.page.goto(address)
+        assert desk.page.locator(".leads li:visible").count() == 5
+        assert desk.page.locator(".view:visible").count() == 1
+        assert desk.page.evaluate("document.documentElement.scrollHeight") <= 25 * 800
+        desk.page.get_by_role("link", name="bookstore", exact=True).first.click()
+        assert desk.page.locator("nav.pages [aria-current]").inner_text() == "bookstore"
+        _sorts_and_filters(desk.page.locator("#bookstore table.tests"))
+        assert desk.faults() == []
+        dark = Watched(browser, "file:", "data:", width=390, height=844, dark=True)
+        for part in ("", "#bookstore", "#method"):
+            dark.page.goto("about:blank")
+            dark.page.goto(address + part)
+            assert dark.page.evaluate("document.documentElement.scrollWidth") <= 390, part
+        assert dark.faults() == []
+        dark.complaints = [one for one in dark.complaints if one != "about:blank"]
+        assert desk.complaints == dark.complaints == []
+        printed = tmp_path / "report.pdf"
+        desk.page.pdf(path=printed)
+        assert printed.read_bytes().count(b"/Type /Page") > 10  # all parts, not the open one alone
+        browserless = browser.new_context(java_script_enabled=False).new_page()
+        browserless.goto(f"{address}#method")
+        assert browserless.locator(".view:visible").get_attribute("id") == "method"
+
+
+def _sorts_and_filters(table: Any) -> None:
+    """Check that a table's rows come in the order that is clicked, and that only those stay that have the words."""
+    ratios = table.locator("tbody:visible tr:first-child td:nth-child(4)")
+    everything = ratios.count()
+    table.get_by_role("button", name="Ratio, here").click()
+    first = [float(text.split("\n")[0].replace(",", "")) for text in ratios.all_inner_texts() if text[0].isdigit()]
+    assert first == sorted(first) and len(set(first)) > 1
+    field = table.locator("xpath=../preceding-sibling::label//input")
+    field.fill("unmarshal")
+    assert 0 < ratios.count() < everything
+    assert all("unmarshal" in text for text in table.locator("tbody:visible").all_inner_texts())
 
 
 def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
@@ -219,7 +270,7 @@ def test_text_in_tables_is_escaped():
     html = show.frame(frame, title="a <b>", notes=["c & d"], fold="<i>e</i>").data
     assert "<script>" not in html
     assert all(text in html for text in ("a &lt;b&gt;", "c &amp; d", "&lt;i&gt;e&lt;/i&gt;"))
-    assert '<th colspan="2" class="group">n</th>' in html
+    assert '<th colspan="2" class="group" scope="colgroup">n</th>' in html
 
 
 def test_nothing_that_is_shown_is_taken_for_markup(tmp_path: Path):
@@ -227,15 +278,18 @@ def test_nothing_that_is_shown_is_taken_for_markup(tmp_path: Path):
     texts = dict.fromkeys(("words", "factors", "operation", "role", "metric"), hostile)
     compared = evidence.comparisons(constructed.observations(("bookstore",))).assign(**texts)
     check = dict.fromkeys(("says", "where", "printed", "kind"), hostile) | {"recomputed": 1.0, "tolerance": 0.5}
-    (tmp_path / "verdicts.json").write_text(json.dumps({"title": hostile, "notes": [hostile]}))
-    (tmp_path / "verdicts.csv").write_text("value\n1\n")
+    about = {"title": hostile, "notes": [hostile], "measured": [hostile], "blocks": [0], "drawn_by": hostile}
+    (tmp_path / "verdicts.json").write_text(json.dumps(about | {"host_cpu": hostile, "measured_by": hostile}))
+    (tmp_path / "verdicts.csv").write_text(
+        f'panel,level,series,source,value,low,high,unit\n"",{hostile.replace(chr(34), "")},x,here,1,,,ms\n'
+    )
     (tmp_path / "verdicts.svg").write_text("<svg/>")
     for shown in (
-        show.comparisons(compared, hostile, ""),
+        show.comparisons(compared, ""),
         show.findings([recomputed.Finding(*[hostile] * 7)]),
         show.checks(pd.DataFrame([check | {"agrees": True}])),
         show.exhibit(tmp_path, "verdicts"),
     ):
         document = lxml.html.fragment_fromstring(shown.data, create_parent="div")
         assert not document.xpath("//script")
-        assert "<script>" in document.text_content() + "".join(document.xpath("//@alt"))
+        assert "<script>" in document.text_content() + "".join(document.xpath("//@aria-label"))

@@ -27,6 +27,11 @@ def commit() -> str:
     return head + (CHANGED if _git("status", "--porcelain", "--untracked-files=no") else "")
 
 
+def suite() -> str:
+    """Return name, version and commit: ``benchbook 0.1.0 (1a2b3c4d5e)``."""
+    return version() + (f" ({commit()})" if commit() else "")
+
+
 def _git(*words: str) -> str:
     """Return what git says of this code's checkout; nothing where there is no git, or no checkout."""
     try:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from benchbook import workers
 from benchbook.evidence import Evidence
@@ -22,6 +22,17 @@ _WORKERS: Final = 2
 def overview(evidence: Evidence) -> Exhibit:
     """Draw what each paper is about on one sheet."""
     return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+
+
+def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, Any] | None:
+    """Return what a study comes to: its first headline with a sentence that could be judged, and the contrast; or None.
+
+    Claims that were decided come before those that are open.
+    """
+    told = [one for one in _PAPERS[study].HEADLINES if one.says]
+    found = [(one, row) for one in told if (row := ratios.judged(evidence, one)) is not None]
+    decided = [(one, row) for one, row in found if row.decided]
+    return next(iter([*decided, *found]), None)
 
 
 def hosts(evidence: Evidence) -> Exhibit:

@@ -23,6 +23,13 @@ class Reference:
         """Where its DOI leads."""
         return self.doi and f"https://doi.org/{self.doi}"
 
+    @property
+    def short(self) -> str:
+        """Who wrote it, in a few words, and when: ``Nurseitov et al. (2009)``."""
+        names = [name.rpartition(" ")[2] for name in self.authors]
+        who = " and ".join(names) if len(names) < 3 else f"{names[0]} et al."
+        return who + (f" ({self.year})" if self.year else "")
+
     def __str__(self) -> str:
         """Return it as a list of references has it."""
         year = f" ({self.year})" if self.year else ""

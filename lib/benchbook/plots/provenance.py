@@ -12,6 +12,7 @@ from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.names import versions
 from benchbook.plots.points import paper, where
 from benchbook.plots.tables import NOT_PRINTED, misprints
+from benchbook.suite import suite
 
 Environments = list[dict[str, Any]]
 
@@ -52,6 +53,8 @@ def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
     machine = environments(means)
     return {
         "profile": profile,
+        "measured_by": distinct(machine, "suite"),
+        "drawn_by": suite(),
         "host_cpu": distinct(machine, "cpu"),
         "cores": distinct(machine, "cores_usable"),
         "kernel": distinct(machine, "kernel"),

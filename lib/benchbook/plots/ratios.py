@@ -191,11 +191,12 @@ class Headline:
     label: str
     claim: str  # its id
     levels: tuple[str, ...] = ()  # which of its contrasts, as ``case=1``; all when empty
+    says: str = ""  # the finding as a sentence, with the ratio at ``{}``; none when empty
 
 
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw each study's headlines on one sheet: what their claims are judged by, on the lane that counts."""
-    points = joined(*(_headline(evidence, study, one) for study, some in headlines.items() for one in some))
+    points = joined(*(_contrast(evidence, study, one) for study, some in headlines.items() for one in some))
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [
         "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
@@ -228,21 +229,25 @@ def _places(evidence: Evidence, headline: Headline) -> list[tuple[str, str]]:
     return [(outcome.lane, host) for host in dict.fromkeys(found["host"]) if host]
 
 
-def _headline(evidence: Evidence, study: str, headline: Headline) -> pd.DataFrame:
+def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> Any:
+    """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    return _contrast(evidence, study, headline, outcome.lane, outcome.host)
-
-
-def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str, host: str) -> pd.DataFrame:
-    """Return the points of the last contrast of a headline that one host could judge."""
-    found = where(evidence.contrasts, id=headline.claim, lane=lane, host=host)
+    found = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
     rows = [row for row in each(found[found["ratio"].notna()]) if set(headline.levels) <= set(row.contrast.split(", "))]
-    if not rows:
-        return joined()
-    row = rows[-1]
+    return rows[-1] if rows else None
+
+
+def condition(headline: Headline, row: Any) -> str:
+    """Return where a headline's contrast was judged, in words: its levels that are not in the name, and the stack."""
     shown = ", ".join(part for part in row.contrast.split(", ") if part and part not in headline.levels)
-    about = ", ".join(filter(None, (shown, names.STACKS[row.lane])))
+    return ", ".join(filter(None, (shown, names.STACKS[row.lane])))
+
+
+def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = "", host: str = "") -> pd.DataFrame:
+    """Return the points of the last contrast of a headline that one host could judge."""
+    if (row := judged(evidence, headline, lane, host)) is None:
+        return joined()
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
-    level = f"{study}: {headline.label} ({about})"
+    level = f"{study}: {headline.label} ({condition(headline, row)})"
     empty = dict.fromkeys(("panel", "series", "caveat"), "")
     return framed(beside(row, row.published, row.blocks), unit="ratio", level=level, **empty, **flags)

@@ -3,6 +3,7 @@
 import hashlib
 import json
 import os
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -15,6 +16,8 @@ if TYPE_CHECKING:  # an unchanged report is not to wait for imports
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
 STAMP: Final = "report.json"
+LETTER: Final = "DejaVuSans"
+"""What the ids of letters' outlines begin with."""
 LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
 
 
@@ -106,7 +109,9 @@ def _replace(path: Path, text: str) -> None:
 
 
 def html(notebook: Path, title: str) -> str:
-    """Return an executed notebook's prose and outputs, code left out, as a page with a table of contents.
+    """Return an executed notebook's prose and outputs, code left out, as one file of several pages.
+
+    What stands before the first heading of the second order is the overview; each of those headings begins a page.
 
     Raises
     ------
@@ -120,13 +125,27 @@ def html(notebook: Path, title: str) -> str:
     settings = {"template_name": "template", "extra_template_basedirs": [str(Path(__file__).parent)]}
     exporter: Any = HTMLExporter(exclude_input=True, **settings)  # type: ignore[no-untyped-call]
     body, _ = exporter.from_notebook_node(nbformat.read(notebook, as_version=4))  # type: ignore[no-untyped-call]
-    document = lxml.html.document_fromstring(body)
+    document = lxml.html.document_fromstring(body, parser=lxml.html.HTMLParser(huge_tree=True))
     for heading in document.iter("title"):
         heading.text = title
-    _fill_contents(document)
+    _letters_once(document)
+    _paginate(document)
     if loaded := references(document):
         raise ValueError(f"the report would load {', '.join(loaded)}")
     return "<!DOCTYPE html>\n" + str(lxml.html.tostring(document, encoding="unicode"))
+
+
+def _letters_once(document: "HtmlElement") -> None:
+    """Keep the outline of each letter, which every figure brings, once before all figures."""
+    from lxml.html import builder
+
+    shared: dict[str, HtmlElement] = {}
+    for letter in document.xpath(f"//*[starts-with(@id, '{LETTER}')]"):
+        letter.drop_tree()
+        shared.setdefault(letter.get("id"), letter)
+    hidden = {"width": "0", "height": "0", "style": "position:absolute", "aria-hidden": "true"}
+    (main,) = document.iter("main")
+    main.insert(0, builder.E.svg(builder.E.defs(*shared.values()), hidden))
 
 
 def references(document: "HtmlElement") -> list[str]:
@@ -142,13 +161,27 @@ def references(document: "HtmlElement") -> list[str]:
     return found
 
 
-def _fill_contents(document: "HtmlElement") -> None:
-    """Fill the table of contents from the headings, and take the headings' own anchors away."""
+def _paginate(document: "HtmlElement") -> None:
+    """Divide the page at its headings of the second order, and link each part and what it has."""
     from lxml.html import builder
 
     for anchor in document.xpath("//a[@class='anchor-link']"):
         anchor.drop_tree()
-    target = document.get_element_by_id("contents")
-    for heading in document.xpath("//main//h2 | //main//h3"):
-        entry = builder.A(heading.text_content(), href=f"#{heading.get('id')}")
-        target.append(builder.LI(entry, {"class": heading.tag}))
+    (main,) = document.iter("main")
+    view = builder.SECTION({"class": "view", "id": "overview"})
+    views = [("Overview", view)]
+    for element in main.xpath("*[not(self::svg)]"):
+        if element.tag == "h2":
+            name = re.split(r"\W", element.text_content())[0]
+            view = builder.SECTION({"class": "view", "id": name.lower()})
+            views.append((name, view))
+        view.append(element)
+    main.extend(view for _, view in views)
+    pages = document.get_element_by_id("pages")
+    pages.extend(builder.LI(builder.A(name, href=f"#{view.get('id')}")) for name, view in views)
+    for name, view in views[1:]:
+        titles = {part.get("id"): re.sub(rf"(: | of ){name}$", "", part.text_content()) for part in view.iter("h3")}
+        parts = [builder.A(title, href=f"#{there}") for there, title in titles.items()]
+        view.insert(1, builder.NAV({"class": "local", "aria-label": "On this page"}, *parts))
+    for heading in main.xpath(".//h2 | .//h3 | .//h4"):
+        heading.tag = f"h{int(heading.tag[1]) - 1}"  # each part is a page of its own

@@ -44,9 +44,14 @@ class Merged:
         return ahead.waits(self.profile, self.cells, self.evidence)
 
     @cached_property
+    def reference_evidence(self) -> Evidence:
+        """What follows from the committed reference run, by the same rules."""
+        return Evidence.of(reference.means())
+
+    @cached_property
     def reference(self) -> pd.DataFrame:
-        """What the committed reference run says of each claim, by the same rules: rows of `Evidence.outcomes`."""
-        return Evidence.of(reference.means()).outcomes
+        """What the reference run says of each claim: rows of `Evidence.outcomes`."""
+        return self.reference_evidence.outcomes
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
@@ -202,7 +207,7 @@ def machine(merged: Merged) -> pd.DataFrame:
     facts["Libraries"] = ", ".join(sorted(libraries))
     measured = span(merged.means)
     facts["Measured"] = " to ".join(f"{moment:%Y-%m-%d %H:%M}" for moment in measured) + " UTC" if measured else ""
-    return pd.DataFrame([(name, text) for name, text in facts.items() if text], columns=["This machine", ""])
+    return pd.DataFrame([(name, text) for name, text in facts.items() if text], columns=["This machine", "Fact"])
 
 
 FACTS: Final = {

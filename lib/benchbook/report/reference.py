@@ -1,9 +1,9 @@
 """Keep what a profile's results give where a visitor sees it before running anything: the reference run.
 
-``python -m benchbook.report.reference PROFILE`` builds the report and replaces ``figures/reference`` by every figure
-(PNG), its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn from, as
-Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called after
-each campaign: results keep the blocks of all campaigns together.
+``python -m benchbook.report.reference PROFILE`` builds the report and replaces ``figures/reference`` by it, by every
+figure (SVG), its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
+from, as Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called
+after each campaign: results keep the blocks of all campaigns together.
 """
 
 import argparse
@@ -27,7 +27,7 @@ from benchbook.report.show import TEMPLATES
 
 PAGE: Final = "verdicts.md"
 ABOUT: Final = "reference.json"
-_KINDS: Final = ("*.png", "*.csv", "*.json")
+_KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 
 
 def keep(profile: str) -> None:

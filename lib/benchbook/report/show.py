@@ -1,6 +1,5 @@
 """What the final notebook shows: figures, tables, claims and findings as HTML that loads nothing, study by study."""
 
-import base64
 import json
 import re
 from collections.abc import Mapping, Sequence
@@ -12,16 +11,19 @@ from typing import Any, Final, NamedTuple
 import pandas as pd
 from IPython.display import HTML, Markdown, display
 from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoescape
+from markupsafe import Markup
 
 from benchbook.compliance import untested
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
+from benchbook.papers.references import reference
 from benchbook.plots.names import mark
 from benchbook.plots.points import each
-from benchbook.plots.ratios import METRICS
+from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
+from benchbook.report.drawings import in_words, inline
 from benchbook.report.merge import Merged
 
 Shown = HTML | Markdown
@@ -60,26 +62,39 @@ def study(
         table[table["study"] == slug] for table in (merged.evidence.outcomes, merged.evidence.comparisons)
     )
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
-    shown = claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference)
-    output(f"### Claims of {slug}", words.study_verdicts(outcomes), shown)
-    output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
-    output(*own_tests, findings(follow), checks(checked))
-    output(f"### The sound tests: {slug}\n\n{tests}", words.found(found))
-    output(comparisons(found, f"all {len(found)} comparisons", "Nothing to compare in this profile."), *also)
+    output(reference_of(slug), f"### Claims of {slug}", words.study_verdicts(outcomes))
+    output(
+        *(exhibit(merged.folder, name) for name in exhibits.FIGURES if name.startswith(slug) and VERDICTS.search(name))
+    )
+    output(claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference))
     for head, registry in (("Figures", exhibits.FIGURES), ("Tables", exhibits.TABLES)):
         mine = [name for name in registry if name.startswith(f"{slug}_") and not VERDICTS.search(name)]
         output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
+    output(f"### Tests of {slug}\n\n{tests}", words.found(found))
+    output(comparisons(found, "Nothing to compare in this profile."), *also)
+    output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
+    output(*own_tests, findings(follow), checks(checked))
+
+
+def leads(merged: Merged) -> HTML:
+    """Show the first screen: a finding a study with its paper, and the overview figure."""
+    drawn = Markup(exhibit(merged.folder, "overview").data)
+    about = {"overview": drawn, "counts": words.counts(merged.evidence.outcomes)}
+    return _html("findings_first", leads=words.leads(merged), **about)
+
+
+def reference_of(slug: str) -> Markdown:
+    """Show which paper a study is about."""
+    one = reference(slug)
+    where = f" [doi:{one.doi}]({one.url})" if one.doi else ""
+    year = f" ({one.year})" if one.year else ""
+    return Markdown(f"{', '.join(one.authors)}{year}. *{one.title}*. {one.venue}.{where}")  # type: ignore[no-untyped-call]
 
 
 def output(*parts: str | Shown) -> None:
     """Show one thing after the other; a text is Markdown."""
     for part in parts:
         display(Markdown(part) if isinstance(part, str) else part)  # type: ignore[no-untyped-call]
-
-
-def verdicts(folder: Path) -> None:
-    """Show the sheets of verdicts of every study."""
-    output(*(exhibit(folder, name) for name in exhibits.FIGURES if VERDICTS.search(name)))
 
 
 def hosts(folder: Path, means: pd.DataFrame) -> None:
@@ -93,15 +108,34 @@ def exhibit(folder: Path, name: str) -> Shown:
     about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     rows = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     if rows.empty:
-        return _html("figure", image="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
+        return _html("figure", drawing="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
     if name in exhibits.TABLES:
-        return frame(rows, title=about["title"], notes=about["notes"])
-    image = base64.b64encode((folder / f"{name}.svg").read_bytes()).decode()
-    return _html("figure", image=image, name=name, title=about["title"], notes=about["notes"])
+        return frame(rows, title=about["title"], notes=about["notes"], name=name)
+    points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values={column: [""] for column in _NUMBERS})
+    svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
+    shown = {"drawing": inline(svg, name), "values": in_words(points), "provenance": _measured(about)}
+    return _html("figure", name=name, title=about["title"], **shown)
+
+
+_NUMBERS: Final = ("value", "low", "high")
+
+
+def _measured(about: Mapping[str, Any]) -> str:
+    """Return a figure's provenance in a line."""
+    days = list(dict.fromkeys(about["measured"]))
+    blocks = f"{len(about['blocks'])} block{'' if len(about['blocks']) == 1 else 's'}" if about["blocks"] else ""
+    parts = [f"Measured {' to '.join(days)}" if days else "", blocks, about["host_cpu"], about["measured_by"]]
+    return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
 def frame(
-    table: pd.DataFrame, *, title: str = "", notes: Sequence[str] = (), fold: str = "", otherwise: str = ""
+    table: pd.DataFrame,
+    *,
+    title: str = "",
+    notes: Sequence[str] = (),
+    fold: str = "",
+    otherwise: str = "",
+    name: str = "",
 ) -> Shown:
     """Show a frame: columns that end in ``, published`` and ``, here`` share a heading.
 
@@ -115,13 +149,15 @@ def frame(
         The name behind which it is hidden until it is clicked; on paper only the name is seen.
     otherwise
         What is said of an empty frame instead.
+    name
+        Of the files beside the page that hold it, linked below; none when empty.
     """
     if otherwise and table.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
     kinds = {str(name): _kind(str(name), table[name]) for name in table.columns}
     rows = [[number(value) if isinstance(value, float) else str(value) for value in row]
             for row in table.itertuples(index=False, name=None)]  # fmt: skip
-    about = {"title": title, "notes": notes, "fold": fold}
+    about = {"title": title, "notes": notes, "fold": fold, "name": name}
     return _html("table", heads=_heads(kinds), kinds=list(kinds.values()), rows=rows, **about)
 
 
@@ -150,13 +186,12 @@ def _heads(kinds: Mapping[str, str]) -> list[_Head]:
     return [_Head(name, some[0], some if some[0] in SOURCES else []) for name, some in classes]
 
 
-def comparisons(found: pd.DataFrame, fold: str, otherwise: str) -> Shown:
-    """Show rows of `benchbook.evidence.comparisons` behind the name ``fold``, or say that there are none."""
+def comparisons(found: pd.DataFrame, otherwise: str) -> Shown:
+    """Show rows of `benchbook.evidence.comparisons`, a pair each, or say that there are none."""
     if found.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
     ordered = _ordered(found)
-    rows = list(zip(each(ordered), _varying(ordered["factors"]), strict=True))
-    return _html("comparisons", fold=fold, rows=rows)
+    return _html("comparisons", rows=list(zip(each(ordered), _varying(ordered["factors"]), strict=True)))
 
 
 def _ordered(found: pd.DataFrame) -> pd.DataFrame:
@@ -297,7 +332,7 @@ TEMPLATES: Final = Environment(
     undefined=StrictUndefined,
 )
 TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits, "p_value": p_value}
-TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark}
+TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark, "pair": sides}
 TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
 
 

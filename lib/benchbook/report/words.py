@@ -1,7 +1,9 @@
 """Sentences of the final notebook, computed from what was measured."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import pandas as pd
@@ -10,8 +12,11 @@ from benchbook import grid, studies
 from benchbook.compliance import untested
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN
 from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE
+from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
+from benchbook.papers.references import Reference, reference
 from benchbook.plots.provenance import environments
+from benchbook.plots.ratios import condition
 from benchbook.plots.tables import number
 from benchbook.report.merge import Merged, ran
 from benchbook.stats.sequential import LOOKS
@@ -35,8 +40,47 @@ FINDINGS = {
 """What each kind of finding is, in print."""
 
 
+@dataclass(frozen=True)
+class Lead:
+    """What a study comes to, as the report begins with it: a sentence around a ratio, and what is said below."""
+
+    study: str
+    reference: Reference
+    before: str
+    ratio: str = ""
+    after: str = ""
+    about: str = ""
+    verdict: str = ""
+
+
+def leads(merged: Merged) -> list[Lead]:
+    """Return the finding of each study by its contrast that counts; of what could not be judged here, why."""
+    return [_lead(merged, study) for study in studies.SLUGS]
+
+
+def _lead(merged: Merged, study: str) -> Lead:
+    if found := exhibits.lead(merged.evidence, study):
+        headline, row = found
+        before, _, after = headline.says.partition("{}")
+        about = [f"95 % interval {number(row.low)} to {_end(row.high)}"] if row.low == row.low else []
+        about += [f"published {number(row.published)}"] if row.published == row.published else ["no ratio is published"]
+        about += [re.sub(r"=(\d+)", lambda level: f" = {int(level[1]):,}", condition(headline, row))]
+        ratio = f"{number(row.ratio)} times"
+        return Lead(study, reference(study), before, ratio, after, "; ".join(about), row.verdict)
+    ran = study in set(merged.means["study"])
+    said = f"Not judged in this profile: {'too few blocks ran' if ran else 'nothing was measured'}."
+    if not (kept := exhibits.lead(merged.reference_evidence, study)):
+        return Lead(study, reference(study), said)
+    told = kept[0].says.format(f"{number(kept[1].ratio)} times")
+    return Lead(study, reference(study), said, about=f"The committed reference run: {told}")
+
+
+def _end(value: float) -> str:
+    return "any more" if value == float("inf") else number(value)
+
+
 def headline(merged: Merged) -> str:
-    """Return what ran, in two or three sentences, and a line for each product that is not here."""
+    """Return what ran, in two or three sentences."""
     table = ran(merged).set_index("Study")
     without = [study for study in studies.SLUGS if not table.loc[study, "Done"]]
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
@@ -44,11 +88,15 @@ def headline(merged: Merged) -> str:
     said += f"{merged.means['rows'].sum():,} values. "
     if without:
         said += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
-    absent = [
+    return said + _stand_ins(merged.means)
+
+
+def absent(merged: Merged) -> str:
+    """Return a line for each product that is not here."""
+    return "\n".join(
         f"- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
         for one in grid.left_out(profile=merged.profile)
-    ]
-    return "\n".join([said + _stand_ins(merged.means), *absent])
+    )
 
 
 def _stand_ins(means: pd.DataFrame) -> str:
@@ -128,6 +176,17 @@ def durability(merged: Merged) -> str:
     return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
 
 
+def counts(table: pd.DataFrame) -> str:
+    """Return how many claims there are, and what came of them, in a line; of `benchbook.evidence.outcomes`."""
+    decided = int(table["verdict"].isin(DECIDED).sum())
+    return f"{len(table)} claims, {decided} decided by what ran here: {_counted(table)}."
+
+
+def _counted(table: pd.DataFrame) -> str:
+    counts = table["verdict"].value_counts()
+    return ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
+
+
 def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
     counts = table["verdict"].value_counts()
@@ -148,17 +207,14 @@ def result(row: Any) -> str:
     one = row if isinstance(row, Mapping) else row._asdict()
     parts = [one["wording"], one["stage"]]
     if one["ratio"] == one["ratio"]:
-        high = "any more" if one["high"] == float("inf") else number(one["high"])
-        ends = f" ({number(one['low'])} to {high})" if one["low"] == one["low"] else ""
+        ends = f" ({number(one['low'])} to {_end(one['high'])})" if one["low"] == one["low"] else ""
         parts.insert(1, number(one["ratio"]) + ends)
     return ", ".join(filter(None, parts))
 
 
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
-    counts = table["verdict"].value_counts()
-    listed = ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
-    return f"**{len(table)} claims**: {listed}."
+    return f"**{len(table)} claims**: {_counted(table)}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:

@@ -32,6 +32,7 @@ from benchbook.runner.visit import Up, Visit
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RECORDS, RESULT
+from benchbook.suite import suite
 
 TIMEOUT_S: Final = 6 * 3600.0
 """Seconds until a cell is given up, unless told otherwise."""
@@ -269,7 +270,9 @@ def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, Any]:
     return {
         "engine_version": nodes[0].version if nodes else None,
         "stand_in": any(node.stand_in for node in nodes),
-        "environment": json.dumps(visit.environment | jumped | slowed, sort_keys=True, default=str),
+        "environment": json.dumps(
+            {"suite": suite()} | visit.environment | jumped | slowed, sort_keys=True, default=str
+        ),
         "foreign_load": load.foreign,
         "disturbed": not load.quiet,
         "cell_started_at": watch.started_at,

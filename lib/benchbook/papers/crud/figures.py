@@ -232,9 +232,19 @@ TABLES: Final[dict[str, Maker]] = {
 }
 POSTGRESQL: Final = "engine=postgresql+relational"
 HEADLINES: Final = [
-    Headline("next relational / MongoDB, insert", "crud.insert.mongodb-before-relational"),
+    Headline(
+        "next relational / MongoDB, insert",
+        "crud.insert.mongodb-before-relational",
+        says="To insert comments the fastest relational store took {} as long as MongoDB.",
+    ),
     *(
-        Headline(f"MongoDB / PostgreSQL, {name}", f"crud.{claim}.mongodb-before-relational", (POSTGRESQL,))
+        Headline(
+            f"MongoDB / PostgreSQL, {name}",
+            f"crud.{claim}.mongodb-before-relational",
+            (POSTGRESQL,),
+            f"To {'insert' if 'insert' in name else name} comments"
+            f"{', replicated,' if 'replicated' in name else ''} MongoDB took {{}} as long as PostgreSQL.",
+        )
         for name, claim in (("update", "update"), ("delete", "delete"), ("replicated insert", "insert-replicated"))
     ),
     *(

@@ -391,7 +391,12 @@ TABLES: Final[dict[str, Maker]] = {
     ),
 }
 HEADLINES: Final = [
-    Headline(f"XML ({name}) / JSON, time", f"tcp.{scenario}.xml-slower", (f"codec={codec}",))
+    Headline(
+        f"XML ({name}) / JSON, time",
+        f"tcp.{scenario}.xml-slower",
+        (f"codec={codec}",),
+        f"A server took {{}} as long to receive and decode objects as XML (by {name}) as it took as JSON.",
+    )
     for codec, name in (("xmldecoder", "XMLDecoder"), ("jaxb", "JAXB"), ("lxml", "lxml"))
     for scenario in ("scenario-1", "scenario-2")
 ]

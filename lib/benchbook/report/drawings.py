@@ -1,0 +1,67 @@
+"""Drawings inside a page: SVG that takes the page's colours, and in words what each shows."""
+
+import re
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.plots.points import each
+from benchbook.plots.tables import number
+from benchbook.report.builder import LETTER
+
+_THEME: Final = {
+    "#ffffff": "var(--paper)",
+    "#1a1a1a": "var(--ink)",
+    "#000000": "var(--ink)",
+    "#6b6b6b": "var(--faint)",
+    "#e4e4e4": "var(--grid)",
+    "#e9eef3": "var(--tint)",
+    "#e6e6e6": "var(--tint)",
+    "#f1f1f1": "var(--tint)",
+    "#0173b2": "var(--drawn-blue)",
+    "#d55e00": "var(--drawn-vermilion)",
+    "#029e73": "var(--drawn-green)",
+}
+"""Colours of `benchbook.plots.style` that a dark page has others for."""
+
+_MOST: Final = 100
+"""Points that are read out; the data has them all."""
+
+
+def inline(svg: str, name: str) -> str:
+    """Return a drawing's SVG for a page: without what files need, with the page's colours, ids of its own.
+
+    Parameters
+    ----------
+    svg
+        As `benchbook.plots.exhibit.save` writes it.
+    name
+        The figure's, which its ids begin with; those of letters stay, for all figures share them.
+    """
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
+    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
+    body = re.sub(r' id="([^"]+)"', lambda own: own[0] if own[1] in used else "", body)
+    body = re.sub(rf'(\bid="|url\(#|href="#)(?!{LETTER})', rf"\g<1>{name}-", body)
+    for colour, variable in _THEME.items():
+        body = body.replace(colour, variable)
+    body = body.replace("xlink:href", "href").replace('xmlns:xlink="http://www.w3.org/1999/xlink" ', "")
+    body = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]+")[^>]*>', r'<svg aria-hidden="true" focusable="false" \1>', body, count=1
+    )
+    return re.sub(r">\s+<", "><", body)
+
+
+def in_words(points: pd.DataFrame) -> str:
+    """Return the values that a figure shows, as text: each published one and each of this machine with its interval."""
+    said = [_point(row) for row in each(points.head(_MOST))]
+    if len(points) > _MOST:
+        said.append(f"and {len(points) - _MOST} more, in the data")
+    return "; ".join(said)
+
+
+def _point(row: Any) -> str:
+    where = ", ".join(str(one) for one in (row.panel, row.level, row.series) if one != "")
+    value = f"{number(row.value)} {row.unit}" if row.value == row.value else "bounds"
+    between = f" ({number(row.low)} to {number(row.high)})" if row.low == row.low and row.high == row.high else ""
+    return f"{where}: {row.source} {value}{between}"

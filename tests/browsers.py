@@ -1,0 +1,44 @@
+"""Debian's Chromium, driven by Playwright, and what every page must hold to."""
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
+FLAGS = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+         "--disable-component-update", "--disable-sync"]  # fmt: skip
+
+needs_browser = pytest.mark.skipif(CHROMIUM is None, reason="no chromium on PATH: sudo apt-get install chromium")
+
+
+@contextmanager
+def started() -> Iterator[Any]:
+    """Yield a browser."""
+    from playwright.sync_api import sync_playwright
+
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield browser
+        browser.close()
+
+
+class Watched:
+    """A page that remembers what it complained of and what it asked of others than the given addresses."""
+
+    def __init__(self, browser: Any, *own: str, width: int = 1280, height: int = 800, dark: bool = False) -> None:
+        scheme = "dark" if dark else "light"
+        self.page = browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme)
+        self.complaints: list[str] = []
+        self.page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
+        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
+        self.page.on("request", lambda asked: None if asked.url.startswith(own) else self.complaints.append(asked.url))
+
+    def faults(self) -> list[tuple[str, str]]:
+        """Return what axe-core finds on the page that is serious, each with the first element that has it."""
+        from axe_playwright_python.sync_playwright import Axe
+
+        found = Axe().run(self.page).response["violations"]
+        return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
