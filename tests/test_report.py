@@ -122,6 +122,17 @@ def _sorts_and_filters(table: Any) -> None:
     assert all("unmarshal" in text for text in table.locator("tbody:visible").all_inner_texts())
 
 
+def test_the_reference_runs_page_begins_with_five_findings():
+    page = paths.reference() / builder.PAGE
+    document = lxml.html.document_fromstring(page.read_text(encoding="utf-8"))
+    (first,) = document.find_class("leads")
+    assert [link.text for link in first.find_class("study")] == list(studies.SLUGS)
+    assert all(re.search(r"95 % interval [\d.]+ to [\d.]+", one.text_content()) for one in first.iter("li"))
+    assert page.stat().st_size <= 5 * 2**20
+    beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
+    assert beside and all((page.parent / name).exists() for name in beside)
+
+
 def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):
     text = lxml.html.document_fromstring(built.read_text(encoding="utf-8")).text_content()
     assert "Nothing was measured of tcp, drivers, crud, replication" in text
