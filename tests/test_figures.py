@@ -126,7 +126,7 @@ def test_a_size_that_a_grid_adds_is_drawn_in_its_place(observed):
     text = crud["parameters"].str.replace('"n": 1000', '"n": 5000')
     added = pd.concat([observed, crud.assign(n=5000, parameters=text, cell_id=crud["cell_id"] + "5")])
     exhibit = exhibits.FIGURES["crud_fig2_insert_single"](Evidence.of(added))
-    titles = [axes.get_title(loc="left") for axes in exhibit.figure.axes]
+    titles = [axes.get_title(loc="left").partition("\n")[0] for axes in exhibit.figure.axes]
     assert [title for title in titles if title] == ["n = 1,000", "n = 5,000", "n = 10,000", "n = 100,000"]
 
 

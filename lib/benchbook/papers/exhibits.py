@@ -70,9 +70,21 @@ def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str
 
 
 def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Path]:
-    studies = {name.partition("_")[0]} if "_" in name else set(SLUGS)
+    return save(made(evidence, name), folder / name, about(evidence, name, profile))
+
+
+def made(evidence: Evidence, name: str) -> Exhibit:
+    """Return one figure or table, marked where a study that it shows was untrusted."""
     exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
-    if studies & {study for study, _ in evidence.untrusted}:
-        exhibit = doubted(exhibit)
-    about = where(evidence.means, study=list(studies)) if "_" in name else evidence.means
-    return save(exhibit, folder / name, provenance(about, profile))
+    return doubted(exhibit) if _studies(name) & {study for study, _ in evidence.untrusted} else exhibit
+
+
+def about(evidence: Evidence, name: str, profile: str) -> dict[str, Any]:
+    """Return the provenance of one figure or table."""
+    means = where(evidence.means, study=[*_studies(name)]) if "_" in name else evidence.means
+    return provenance(means, profile)
+
+
+def _studies(name: str) -> set[str]:
+    """Return the studies that one shows, by its name."""
+    return {name.partition("_")[0]} if "_" in name else set(SLUGS)

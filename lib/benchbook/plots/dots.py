@@ -1,6 +1,6 @@
 """Dot plots: a row a thing compared, a panel a level, a printed number hollow over the filled one of this machine."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet
+from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet, width, wrapped
 
 _ROW_INCHES = 0.23
 _SPREAD = 0.26
 _REACH = 10.0  # times a mark: an interval that goes further leaves the panel, and so shows no end
-_TICKS = 16  # that have room on a sheet
-_ROOMY = 3  # panels side by side that have room for a remark in their title
+_TICK_INCHES = 0.37  # that a tick's name needs
+_PANEL_INCHES = 0.7  # below which a panel is set under the others, as it is when its title does not fit
 
 
 def dots(
@@ -49,19 +49,30 @@ def dots(
     """
     series = style.ordered(points["series"]) or [""]
     crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
-    columns = columns or len(panels)
-    lines = -(-len(panels) // columns)
-    height = lines * (0.75 + _ROW_INCHES * len(rows) * max(1.0, 0.7 * crowd))
+    layout = style.layout()
     with style.applied():
+        labels = _labels(rows)
+        room = layout.width - _widest(labels, layout.rc["ytick.labelsize"]) - 0.25
+        narrowest = max(_PANEL_INCHES, _widest(panels, layout.rc["axes.titlesize"], "bold") + 0.06)
+        columns = min(columns or len(panels), max(1, int(room / narrowest)))
+        lines = -(-len(panels) // columns)
+        columns = -(-len(panels) // lines)
+        row_inches = _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
+        heights = np.array([max(1.0, _high(label) / row_inches) for label in labels] or [1.0])
+        places = dict(zip(rows, heights.cumsum() - heights / 2, strict=False))
+        height = lines * ((0.5 if layout.narrow else 0.75) + row_inches * heights.sum())
         figure = sheet(title, notes, legend(points, series, line=False), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             mine = points[points["panel"] == panel]
-            _draw(axes, mine, panel, rows, series)
-            if columns <= _ROOMY and not (mine["source"] == "here").any():
-                not_run(axes)
+            axes.set_title(panel)
+            axes.set_yticks([*places.values()], labels)
+            axes.set_ylim(heights.sum() + 0.1, -0.1)
+            _draw(axes, mine, places, series)
+            if not (mine["source"] == "here").any():
+                not_run(axes, room / columns - 0.1)
             lowest = rank + columns >= len(panels)
-            _scale(axes, points, log, reference, _TICKS // columns)
+            _scale(axes, points, log, reference, max(2, int(room / columns / _TICK_INCHES)))
             axes.set_xlabel(axis if lowest else "")
             axes.tick_params(labelbottom=lowest)
         for spare in list(grid.flat)[len(panels) :]:
@@ -70,13 +81,27 @@ def dots(
     return Exhibit(title, points, tuple(notes), figure)
 
 
-def _draw(axes: Axes, points: pd.DataFrame, panel: str, rows: Sequence[str], series: Sequence[str]) -> None:
+def _labels(rows: Sequence[str]) -> list[str]:
+    """Return the rows' names, long ones in lines."""
+    layout = style.layout()
+    room, points = layout.width * (0.44 if layout.narrow else 0.62), style.layout().rc["ytick.labelsize"]
+    return ["\n".join(line for part in row.split("\n") for line in wrapped(part, room, points)) for row in rows]
+
+
+def _widest(texts: Sequence[str], points: float, weight: str = "normal") -> float:
+    """Return how many inches wide the widest of some texts is."""
+    return max((width(text, points, weight) for text in texts), default=0.0)
+
+
+def _high(label: str) -> float:
+    """Return how many inches a row needs for its name."""
+    return ((label.count("\n") + 1) * 1.2 + 0.5) * float(style.layout().rc["ytick.labelsize"]) / 72
+
+
+def _draw(axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series: Sequence[str]) -> None:
     """Draw the points of one panel, a row a level; a row in which a stand-in ran is hatched."""
-    axes.set_title(panel)
-    axes.set_yticks(range(len(rows)), rows)
-    axes.set_ylim(len(rows) - 0.4, -0.6)
     axes.tick_params(axis="y", length=0)
-    for y, row in enumerate(rows):
+    for row, y in places.items():
         mine = points[points["level"] == row]
         present = [name for name in series if name in set(mine["series"])]
         if (mine["stand_in"].astype(bool) & (mine["source"] == "here")).any():
@@ -91,15 +116,17 @@ def _shift(rank: int, count: int) -> float:
 
 
 def _dot(axes: Axes, point: Any, y: float) -> None:
-    look = style.look(point.series)
+    look, size = style.look(point.series), style.layout().marks
     if point.source == "published":
-        axes.plot(point.value, y, look.marker, color=look.colour if point.series else style.INK, markersize=8.5,
-                  markerfacecolor="none", markeredgewidth=1.2, zorder=4)  # fmt: skip
+        axes.plot(point.value, y, look.marker, color=look.colour if point.series else style.INK, markersize=8.5 * size,
+                  markerfacecolor="none", markeredgewidth=1.2 * size, zorder=4)  # fmt: skip
         return
     if point.low == point.low:
-        axes.plot([point.low, point.high], [y, y], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
-        axes.plot([point.low, point.high], [y, y], "|", color=look.colour, markersize=6, zorder=3)
-    axes.plot(point.value, y, ">" if point.censored else look.marker, color=look.colour, markersize=5, zorder=3.5)
+        ends, colour = [point.low, point.high], look.colour
+        axes.plot(ends, [y, y], color=colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3)
+        axes.plot(ends, [y, y], "|", color=colour, markersize=6 * size, zorder=3)
+    shape = ">" if point.censored else look.marker
+    axes.plot(point.value, y, shape, color=look.colour, markersize=5 * size, zorder=3.5)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, log: bool, reference: float | None, most: int) -> None:

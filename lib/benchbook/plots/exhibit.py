@@ -1,8 +1,9 @@
 """A table or a figure with what must be said beneath it, and how it is saved."""
 
+import hashlib
 import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final
@@ -11,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook.evidence import Evidence
-from benchbook.plots import style
+from benchbook.plots import latex, style
 
 
 @dataclass(frozen=True)
@@ -39,6 +40,10 @@ class Exhibit:
 Maker = Callable[[Evidence], Exhibit]
 """From all that a run's observations say to an exhibit."""
 
+DRAWN: Final = ("pdf", "svg", "png")
+WRITTEN: Final = ("tex", "csv", "json")
+"""The formats of drawings, and those of tables and of a figure's points, caption and provenance."""
+
 UNTRUSTED: Final = "untrusted run: identical arms differed here (A/A), so that other differences may be as empty"
 
 
@@ -46,29 +51,72 @@ def doubted(exhibit: Exhibit) -> Exhibit:
     """Return the exhibit marked as of an untrusted run: in its title, its notes and across its drawing."""
     if exhibit.figure is not None:
         red: dict[str, Any] = {"color": style.VERMILION}
-        exhibit.figure.text(0.99, 0.995, "UNTRUSTED RUN", ha="right", va="top", fontsize=9, fontweight="bold", **red)
-        exhibit.figure.text(
-            0.5, 0.5, "untrusted", ha="center", va="center", fontsize=60, alpha=0.12, rotation=25, **red
-        )
+        layout = style.layout()
+        if not layout.narrow:  # where a title has no room beside it
+            exhibit.figure.text(
+                0.99, 0.995, "UNTRUSTED RUN", ha="right", va="top", fontsize=9, fontweight="bold", **red
+            )
+        across: dict[str, Any] = {"fontsize": 60 * layout.width / style.WIDTH, "alpha": 0.12, "rotation": 25}
+        exhibit.figure.text(0.5, 0.5, "untrusted", ha="center", va="center", **across, **red)
     return replace(exhibit, title=f"{exhibit.title} (untrusted run)", notes=(UNTRUSTED, *exhibit.notes))
 
 
-def save(exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any]) -> list[Path]:
-    """Write the exhibit beside its data and provenance: ``.csv`` and ``.json``, and a figure's ``.svg`` and ``.png``.
+def save(
+    exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any], formats: Sequence[str] = ("csv", "svg", "png")
+) -> list[Path]:
+    """Write the exhibit in some formats, and beside them its provenance (``.json``); return the files.
 
-    The same exhibit gives the same bytes: no date, no version of the drawing library, fixed identifiers.
+    The same exhibit gives the same bytes: no date, no version of the drawing library, fixed identifiers. Each file but
+    a CSV holds title and provenance, too.
+
+    Parameters
+    ----------
+    formats
+        Of `DRAWN` and `WRITTEN`; those of drawings are left out where there is no drawing.
     """
-    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance}
-    written = [stem.with_suffix(".csv"), stem.with_suffix(".json")]
-    written[0].write_text(exhibit.frame.to_csv(index=False, lineterminator="\n"), encoding="utf-8")
-    written[1].write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    if exhibit.figure is not None:
-        written += [stem.with_suffix(".svg"), stem.with_suffix(".png")]
-        with style.applied():
-            exhibit.figure.savefig(written[2], metadata={"Date": None, "Creator": None})
-            written[2].write_text(_compact(written[2].read_text(encoding="utf-8")), encoding="utf-8")
-            exhibit.figure.savefig(written[3], metadata={"Software": None})
+    data = exhibit.frame.to_csv(index=False, lineterminator="\n")
+    sha = hashlib.sha256(data.encode()).hexdigest()
+    about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
+    texts = {"csv": data, "json": json.dumps(about, indent=1, ensure_ascii=False) + "\n"}
+    written = []
+    for kind in dict.fromkeys([*formats, "json"]):
+        path = stem.with_name(f"{stem.name}.{kind}")
+        if kind in DRAWN:
+            if exhibit.figure is None:
+                continue
+            with style.applied():
+                exhibit.figure.savefig(path, format=kind, metadata=_metadata(kind, about))
+            if kind == "svg":
+                path.write_text(_compact(path.read_text(encoding="utf-8")), encoding="utf-8")
+        elif kind == "tex":
+            path.write_text(_latex(exhibit, stem.name, about), encoding="utf-8")
+        else:
+            path.write_text(texts[kind], encoding="utf-8")
+        written.append(path)
     return written
+
+
+def _metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
+    """Return what a drawing's file says of itself, under the names that its format has for it."""
+    suite = about.get("drawn_by")
+    origin = json.dumps({name: value for name, value in about.items() if name not in ("title", "notes")})
+    said = ". ".join(about["notes"])
+    if kind == "pdf":
+        named = {"Title": about["title"], "Subject": said, "Keywords": origin, "Creator": suite}
+        return {**named, "Producer": None, "CreationDate": None}
+    if kind == "svg":
+        return {"Title": about["title"], "Description": f"{said} {origin}".strip(), "Creator": suite, "Date": None}
+    return {"Title": about["title"], "Description": said, "Source": origin, "Software": suite}
+
+
+def _latex(exhibit: Exhibit, name: str, about: Mapping[str, Any]) -> str:
+    """Return what a manuscript's ``input`` takes: a table, or a figure's drawing with its caption."""
+    if exhibit.figure is None:
+        return latex.table(exhibit.frame, title=exhibit.title, notes=exhibit.notes, name=name, about=about)
+    layout = style.layout()
+    return latex.figure(
+        exhibit.title, exhibit.notes, name=name, about=about, width=layout.width, wide=not layout.narrow
+    )
 
 
 def _compact(svg: str) -> str:

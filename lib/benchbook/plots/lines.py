@@ -13,6 +13,9 @@ from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, plain,
 
 _PANEL_INCHES = 2.25
 _COLUMNS = 2
+_LOWEST_INCHES = 1.3  # that a panel is given, in however narrow a figure
+_LOW = 0.5  # of a panel: a band that ends below is named above it, at the right
+_BESIDE_INCHES = 0.6  # what stands beside a panel
 
 
 def lines(
@@ -53,13 +56,15 @@ def lines(
     apart = _apart(points, series, log[0], max(ticks) - min(ticks))
     columns = min(_COLUMNS, len(panels))
     rows = -(-len(panels) // columns)
+    layout = style.layout()
+    high = height * (min(1.0, layout.width / style.WIDTH) if columns > 1 else 1.0)
     with style.applied():
-        figure = sheet(title, notes, legend(points, series), height * rows + 0.25)
+        figure = sheet(title, notes, legend(points, series), max(high, _LOWEST_INCHES) * rows + 0.25)
         grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
         for place, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             mine = apart[apart["panel"] == panel]
             row = panels[place // columns * columns :][:columns]
-            _panel(axes, mine, (heads or {}).get(panel, panel), series)
+            _panel(axes, mine, (heads or {}).get(panel, panel), series, layout.width / columns - _BESIDE_INCHES)
             _along(axes, axes_names, ticks, log[0])
             _upwards(axes, apart[apart["panel"].isin(row)] if alike else mine, log[1], limits)
             _bounds(axes, mine[mine["value"].isna()])
@@ -71,14 +76,14 @@ def lines(
     return Exhibit(title, points, tuple(notes), figure)
 
 
-def _panel(axes: Axes, points: pd.DataFrame, head: str, series: Sequence[str]) -> None:
+def _panel(axes: Axes, points: pd.DataFrame, head: str, series: Sequence[str], room: float) -> None:
     axes.set_title(head)
     for name in series:
         mine = points[points["series"] == name].sort_values("level")
         _published(axes, mine[(mine["source"] == "published") & mine["value"].notna()], style.look(name))
         _here(axes, mine[mine["source"] == "here"], style.look(name))
     if not (points["source"] == "here").any():
-        not_run(axes)
+        not_run(axes, room)
 
 
 def _apart(points: pd.DataFrame, series: Sequence[str], log: bool, span: float) -> pd.DataFrame:
@@ -93,21 +98,27 @@ def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
     for bound in each(bounds):
         bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
         axes.axhspan(bottom, bound.high, zorder=0.5, **style.BOUND)
-        between = f"{bound.low:,.0f} to {bound.high:,.0f}" if bound.low > 0 else f"at most {bound.high:,.0f}"
-        axes.text(0.99, bound.high, f"published: {between}", transform=axes.get_yaxis_transform(), ha="right",
-                  va="bottom", fontsize=7.5)  # fmt: skip
+        between = f"{plain(bound.low)} to {plain(bound.high)}" if bound.low > 0 else f"at most {plain(bound.high)}"
+        edge = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[0], bound.high)))[1]
+        beneath = bound.low if bound.low > 0 else bound.high
+        x, y, across, up = (0.98, bound.high, "right", "bottom") if edge < _LOW else (0.02, beneath, "left", "top")
+        axes.text(x, y, f"published: {between}", transform=axes.get_yaxis_transform(), ha=across, va=up, zorder=4.5,
+                  fontsize=style.layout().small,
+                  bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6})  # fmt: skip
 
 
 def _published(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
     axes.plot(points["level"], points["value"], look.dash, color=look.colour, linewidth=0.7, alpha=0.7, zorder=2)
-    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=8.5, markerfacecolor="none",
-              markeredgewidth=1.2, zorder=4)  # fmt: skip
+    size = style.layout().marks
+    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=8.5 * size,
+              markerfacecolor="none", markeredgewidth=1.2 * size, zorder=4)  # fmt: skip
 
 
 def _here(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
     axes.plot(points["level"], points["value"], look.dash, color=look.colour, zorder=2.5)
-    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=5, zorder=3.5)
-    axes.vlines(points["level"], points["low"], points["high"], color=look.colour, linewidth=1.6, zorder=3)
+    size = style.layout().marks
+    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=5 * size, zorder=3.5)
+    axes.vlines(points["level"], points["low"], points["high"], color=look.colour, linewidth=1.6 * size, zorder=3)
     axes.plot(points["level"], points["low"], "_", points["level"], points["high"], "_", color=look.colour, zorder=3)
 
 
@@ -127,7 +138,7 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
     values = values[np.isfinite(values) & ((values > 0) | (not log))]
     low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
     if log:
-        room = (high / low) ** 0.06 * 1.3  # a band's name stands above it
+        room = (high / low) ** 0.06 * 1.3
         axes.set_yscale("log")
         axes.set_ylim(low / room, high * room)
         name_ticks(axes.yaxis, log_ticks(low / room, high * room))

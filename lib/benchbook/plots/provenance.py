@@ -49,12 +49,14 @@ def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
 
 
 def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
-    """Return what is written beside each figure; it depends on the observations only, never on when it was drawn."""
+    """Return what is written beside each figure, of observations and the code that draws them, not of the time."""
     machine = environments(means)
     return {
         "profile": profile,
         "measured_by": distinct(machine, "suite"),
         "drawn_by": suite(),
+        "hosts": sorted({str(host) for host in means["host"].dropna()}),
+        "campaigns": sorted({str(start) for start in means["campaign"].dropna() if start}),
         "host_cpu": distinct(machine, "cpu"),
         "cores": distinct(machine, "cores_usable"),
         "kernel": distinct(machine, "kernel"),

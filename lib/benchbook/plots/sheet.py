@@ -1,8 +1,9 @@
 """A figure's sheet: title and legend on top, panels in the middle, what must be said below; and its scales' ticks."""
 
 import math
-import textwrap
 from collections.abc import Sequence
+from functools import cache
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -11,6 +12,7 @@ from matplotlib.axes import Axes
 from matplotlib.axis import Axis
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.figure import Figure
+from matplotlib.font_manager import FontProperties, findfont, get_font
 from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
@@ -18,44 +20,116 @@ from matplotlib.transforms import Bbox
 
 from benchbook.plots import style
 
-_TITLE_INCHES = 0.32
-_LEGEND_INCHES = 0.19
-_LEGEND_CHARACTERS = 96
-_NOTE_INCHES = 0.15
-_NOTE_CHARACTERS = 128
+_TOP_INCHES = 0.06
+_SIDE_INCHES = 0.07
+_LINES = 1.3  # how far a line of text is from the next, times its size
+_POINTS = 72.0
+_MEASURED = 120.0
+_HANDLE = 2.6  # how wide a legend's mark is with its gap, times the text's size
+_BETWEEN = 1.6  # and how far its columns are apart
 
 
 def sheet(title: str, notes: Sequence[str], handles: Sequence[Artist], height: float) -> Figure:
-    """Return a figure whose middle, so many inches high, is free for panels; the handles are its legend's entries."""
-    lines = textwrap.wrap(". ".join(note[0].upper() + note[1:] for note in notes if note) + ".", _NOTE_CHARACTERS)
-    columns = _columns([len(str(handle.get_label())) for handle in handles])
-    head = _TITLE_INCHES + _LEGEND_INCHES * -(-len(handles) // columns) + 0.06
-    foot = 0.06 + _NOTE_INCHES * len(lines)
+    """Return a figure whose middle, so many inches high, is free for panels; the handles are its legend's entries.
+
+    It is as wide as `style.layout` says; to be called inside `style.applied`.
+    """
+    layout, sizes = style.layout(), style.layout().rc
+    room = layout.width - 2 * _SIDE_INCHES
+    said = ". ".join(note[0].upper() + note[1:] for note in notes if note) + "."
+    headed, lines = ([*wrapped(title, room, sizes["figure.titlesize"], "bold")], wrapped(said, room, layout.small))
+    if not layout.titled:
+        headed, lines = [], []
+    columns = _columns([str(handle.get_label()) for handle in handles], room, sizes["legend.fontsize"])
+    under_title = _TOP_INCHES + _inches(len(headed), sizes["figure.titlesize"], 1.6)
+    head = under_title + _inches(-(-len(handles) // columns), sizes["legend.fontsize"], 1.62) + 0.06
+    foot = 0.06 + _inches(len(lines), layout.small, 1.44)
     total = head + height + foot
-    figure = Figure(figsize=(style.WIDTH, total))
+    figure = Figure(figsize=(layout.width, total))
     FigureCanvasAgg(figure)
     figure.set_layout_engine("constrained", rect=(0, foot / total, 1, height / total))
-    figure.text(0.01, 1 - 0.06 / total, title, ha="left", va="top", fontsize=11, fontweight="bold")
-    figure.legend(handles=list(handles), loc="upper left", bbox_to_anchor=(0, 1 - _TITLE_INCHES / total), ncols=columns,
-                  handletextpad=0.5, columnspacing=1.6, borderpad=0.1, borderaxespad=0.3)  # fmt: skip
-    figure.text(
-        0.01, foot / total, "\n".join(lines), ha="left", va="top", fontsize=7.5, color=style.FAINT, linespacing=1.25
-    )
+    left = _SIDE_INCHES / layout.width
+    figure.text(left, 1 - _TOP_INCHES / total, "\n".join(headed), ha="left", va="top", fontweight="bold",
+                fontsize=sizes["figure.titlesize"], linespacing=_LINES)  # fmt: skip
+    figure.legend(handles=list(handles), loc="upper left", bbox_to_anchor=(0, 1 - under_title / total), ncols=columns,
+                  handletextpad=0.5, columnspacing=_BETWEEN, borderpad=0.1, borderaxespad=0.3)  # fmt: skip
+    figure.text(left, foot / total, "\n".join(lines), ha="left", va="top", fontsize=layout.small, color=style.FAINT,
+                linespacing=1.25)  # fmt: skip
     return figure
 
 
+def _inches(lines: int, points: float, spacing: float) -> float:
+    """Return how high so many lines of text stand."""
+    return lines * points * spacing / _POINTS
+
+
+@cache
+def width(text: str, points: float, weight: str = "normal") -> float:
+    """Return how many inches wide a text is, its longest line, in the font of figures."""
+    font = get_font(findfont(FontProperties(family=style.RC["font.family"], weight=weight)))
+    font.set_size(_MEASURED, _POINTS)  # large, for hinting moves small letters
+    widths = []
+    for line in text.split("\n"):
+        font.set_text(line, 0.0)
+        widths.append(font.get_width_height()[0] / 64)  # FreeType counts in 64ths
+    return 1.02 * max(widths) * points / _MEASURED / _POINTS
+
+
+def wrapped(text: str, room: float, points: float, weight: str = "normal") -> list[str]:
+    """Return a text's lines, none wider than so many inches unless one word is."""
+    lines: list[str] = []
+    for word in text.split():
+        longer = f"{lines[-1]} {word}" if lines else word
+        if lines and width(longer, points, weight) <= room:
+            lines[-1] = longer
+        else:
+            lines.append(word)
+    return lines
+
+
 def settle(figure: Figure) -> None:
-    """Lay the figure out once and round where its panels are, so that drawing it again gives the same bytes."""
+    """Lay the figure out once and round where its panels are, so that drawing it again gives the same bytes.
+
+    A tick whose name would touch another's loses it: the first and the last keep theirs.
+    """
     figure.draw_without_rendering()
     figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox.from_bounds(*(round(part, 5) for part in axes.get_position().bounds)))
+    done: set[Axes] = set()
+    for axes in figure.axes:
+        named = any(tick.label1.get_visible() for tick in axes.xaxis.get_major_ticks())
+        if axes.get_visible() and named and axes not in done:
+            _thin(axes.xaxis)
+            done.update(axes.get_shared_x_axes().get_siblings(axes))
 
 
-def _columns(widths: Sequence[int]) -> int:
+def _thin(axis: Axis) -> None:
+    """Take the name of each tick away that would touch one that is kept: the ends are, then as many as have room."""
+    low, high = sorted(axis.get_view_interval())
+    ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high and tick.label1.get_text()]
+    boxes = {tick.get_loc(): tick.label1.get_window_extent() for tick in ticks}
+    order = sorted(boxes)
+    kept: dict[float, Bbox] = {}
+    for place in [*order[:1], *order[:0:-1][:1], *order[1:-1]]:
+        if not any(_touch(boxes[place], other) for other in kept.values()):
+            kept[place] = boxes[place]
+    if len(kept) < len(boxes):
+        axis.set_ticks(order, [plain(place) if place in kept else "" for place in order])
+
+
+def _touch(one: Bbox, other: Bbox) -> bool:
+    """Return whether two names have less than half a letter between them."""
+    gap = 0.25 * one.height
+    return bool(one.x0 < other.x1 + gap and other.x0 < one.x1 + gap)
+
+
+def _columns(entries: Sequence[str], room: float, points: float) -> int:
     """Return how many columns of entries fit side by side, split as matplotlib does: the first ones are the longer."""
+    widths = [width(entry, points) + _HANDLE * points / _POINTS for entry in entries]
     for columns in range(len(widths), 1, -1):
-        if sum(part.max() + 7 for part in np.array_split(widths, columns)) <= _LEGEND_CHARACTERS:
+        gaps = (columns - 1) * _BETWEEN * points / _POINTS
+        if sum(part.max() for part in np.array_split(widths, columns)) + gaps <= room:
             return columns
     return 1
 
@@ -82,13 +156,20 @@ def mark(label: str, look: style.Look, *, filled: bool = True, line: bool = Fals
     """Return one legend entry, drawn as the marks are."""
     return Line2D(
         [], [], color=look.colour, marker=look.marker, ls=look.dash if line else "none", label=label,
-        markerfacecolor=look.colour if filled else "none", markersize=6 if filled else 8, markeredgewidth=1.3,
+        markerfacecolor=look.colour if filled else "none", markeredgewidth=1.3 * style.layout().marks,
+        markersize=(6 if filled else 8) * style.layout().marks,
     )  # fmt: skip
 
 
-def not_run(axes: Axes) -> None:
-    """Say in a panel's title that nothing of this machine is in it."""
-    axes.set_title("not run here", loc="right", fontsize=7.5, style="italic", color=style.FAINT, fontweight="normal")
+def not_run(axes: Axes, room: float) -> None:
+    """Say in the title of a panel, so many inches wide, that nothing of this machine is in it."""
+    said, points = "not run here", style.layout().small
+    title = axes.get_title(loc="left")
+    if width(title, style.layout().rc["axes.titlesize"], "bold") + width(f"  {said}", points) <= room:
+        about: dict[str, Any] = {"fontsize": points, "style": "italic", "color": style.FAINT, "fontweight": "normal"}
+        axes.set_title(said, loc="right", **about)
+    else:
+        axes.set_title(f"{title}\n{said}" if title else said)
 
 
 def name_ticks(axis: Axis, ticks: Sequence[float]) -> None:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any, Final, Literal
 
@@ -10,6 +11,9 @@ import seaborn
 
 WIDTH: Final = 7.4
 """Inches: the width of a report's column."""
+
+NARROW: Final = 5.0
+"""Inches below which a figure is laid out for one column of a journal's page."""
 
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
@@ -27,6 +31,7 @@ RC: Final[dict[str, Any]] = {
     **seaborn.axes_style("ticks"),
     "font.family": ["DejaVu Sans"],  # ships with matplotlib: the same glyphs, so the same bytes, on every machine
     "font.size": 9,
+    "figure.titlesize": 11,
     "axes.titlesize": 9.5,
     "axes.titlelocation": "left",
     "axes.titleweight": "bold",
@@ -53,8 +58,35 @@ RC: Final[dict[str, Any]] = {
     "savefig.dpi": 160,
     "svg.fonttype": "path",
     "svg.hashsalt": "benchbook",
+    "pdf.fonttype": 42,
 }
-"""Matplotlib settings; the fixed salt makes the SVG's identifiers, and so its bytes, repeatable."""
+"""Matplotlib settings.
+
+The fixed salt makes the SVG's identifiers, and so its bytes, repeatable. An SVG's text is drawn as outlines, which look
+alike everywhere and need no font; a PDF embeds its font as TrueType, which journals ask for and which can be searched.
+"""
+
+_ONE_COLUMN: Final[dict[str, Any]] = {
+    "font.size": 7,
+    "figure.titlesize": 8,
+    "axes.titlesize": 7,
+    "axes.labelsize": 7,
+    "axes.labelpad": 2,
+    "axes.titlepad": 3,
+    "axes.linewidth": 0.6,
+    "xtick.labelsize": 6.5,
+    "ytick.labelsize": 6.5,
+    "xtick.major.pad": 2,
+    "ytick.major.pad": 2,
+    "xtick.major.size": 2.5,
+    "ytick.major.size": 2.5,
+    "legend.fontsize": 6.5,
+    "savefig.dpi": 300,
+    "grid.linewidth": 0.4,
+    "lines.markersize": 4.5,
+    "lines.linewidth": 0.9,
+}
+"""What is another in one column of a journal's page: nothing is below 6.5 points, which is also the printed size."""
 
 
 @dataclass(frozen=True)
@@ -122,8 +154,55 @@ def ordered(series: Iterable[str]) -> list[str]:
     return [name for name in LOOKS if name in names] + [name for name in names if name not in LOOKS]
 
 
+@dataclass(frozen=True)
+class Layout:
+    """How wide figures are, in inches, and whether their title and notes stand on them or in a caption elsewhere."""
+
+    width: float = WIDTH
+    titled: bool = True
+
+    @property
+    def narrow(self) -> bool:
+        """Whether it is one column of a journal's page: smaller text, fewer panels side by side."""
+        return self.width < NARROW
+
+    @property
+    def small(self) -> float:
+        """Points of the smallest text."""
+        return 6.5 if self.narrow else 7.5
+
+    @property
+    def marks(self) -> float:
+        """How large marks are, times those of a report."""
+        return 0.75 if self.narrow else 1.0
+
+    @property
+    def rc(self) -> dict[str, Any]:
+        """Matplotlib's settings."""
+        return {**RC, **_ONE_COLUMN} if self.narrow else RC
+
+
+_REPORT: Final = Layout()
+_LAYOUT: Final[ContextVar[Layout]] = ContextVar("layout", default=_REPORT)
+
+
+def layout() -> Layout:
+    """Return how figures are laid out here: as in a report, unless inside `laid_out`."""
+    return _LAYOUT.get()
+
+
+@contextmanager
+def laid_out(chosen: Layout) -> Iterator[None]:
+    """Lay figures out in this way inside the context."""
+    before = _LAYOUT.set(chosen)
+    try:
+        yield
+    finally:
+        _LAYOUT.reset(before)
+
+
 @contextmanager
 def applied() -> Iterator[None]:
     """Draw in this style inside the context, and leave the caller's settings alone."""
-    with matplotlib.rc_context(RC):  # type: ignore[arg-type]
+    with matplotlib.rc_context(layout().rc):  # type: ignore[arg-type]
         yield

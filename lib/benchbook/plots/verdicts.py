@@ -1,11 +1,10 @@
 """The verdicts on the papers' claims: a row a claim, its ratio beside the published one, and how many came out how."""
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from math import inf, isfinite, log10
-from typing import Any, Final
+from typing import Any, Final, Self
 
 import pandas as pd
 from matplotlib.artist import Artist
@@ -21,7 +20,7 @@ from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
 from benchbook.plots.ratios import beside
-from benchbook.plots.sheet import mark, name_ticks, settle, sheet
+from benchbook.plots.sheet import mark, name_ticks, plain, settle, sheet, width, wrapped
 from benchbook.studies import SLUGS
 
 LOOKS: Final[dict[str, style.Look]] = {
@@ -40,16 +39,31 @@ CLAIMED: Final = "#e9eef3"
 
 _TOLD: Final = ("says", "verdict", "wording", "products_judged", "products", "products_missing", "untrusted")
 _COLUMNS: Final = [*COLUMNS, "claim", *_TOLD]
-_TEXT_POINTS: Final = 7.2
-_LINE_INCHES: Final = 0.125
-_GAP_INCHES: Final = 0.085
 _BAR_INCHES: Final = 0.3
-_CHARACTERS: Final = 62
 _AXIS_INCHES: Final = 0.42
-_PLOT: Final = (0.47, 0.3)  # left end and width of the axes, of the sheet's width
-_PUBLISHED: Final = 0.822
-_VERDICT: Final = 0.836
+_LEFT: Final = 0.012  # where sentences begin, of the sheet's width
 _WIDEST: Final = 300.0
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Where a sheet's columns stand, in shares of its width, and how large their text is."""
+
+    sentence: float  # how wide it may be
+    plot: tuple[float, float]  # left end and width of the axes
+    published: float  # right end
+    verdict: float  # left end
+    points: float
+    line: float  # inches from a line of text to the next
+    gap: float  # inches between claims
+    stacked: bool  # whether a claim's sentence stands above its marks
+
+    @classmethod
+    def here(cls) -> Self:
+        """Return the columns for the layout in which figures are drawn."""
+        if style.layout().narrow:
+            return cls(0.976, (0.03, 0.49), 0.635, 0.665, 6.5, 0.108, 0.11, True)
+        return cls(0.44, (0.47, 0.3), 0.822, 0.836, 7.2, 0.125, 0.085, False)
 
 
 def sheets(study: str, parts: int = 1) -> dict[str, Maker]:
@@ -116,12 +130,21 @@ class DrawnClaim:
     @property
     def lines(self) -> list[str]:
         """The claim as lines of text."""
-        return textwrap.wrap(self.says, _CHARACTERS)
+        columns = Columns.here()
+        return wrapped(self.says, columns.sentence * style.layout().width, columns.points)
+
+    @property
+    def head(self) -> float:
+        """Inches that its sentence takes above its marks; none where it stands beside them."""
+        columns = Columns.here()
+        return columns.line * len(self.lines) if columns.stacked else 0.0
 
     @property
     def height(self) -> float:
         """Inches."""
-        return _GAP_INCHES + _LINE_INCHES * max(len(self.lines), 1 + len(self.beneath))
+        columns, beneath = Columns.here(), 1 + len(self.beneath)
+        lines = len(self.lines) + beneath if columns.stacked else max(len(self.lines), beneath)
+        return columns.gap + columns.line * lines
 
 
 def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
@@ -129,7 +152,7 @@ def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
     says = str(row.says).rstrip(".") + (f" ({', '.join(about)})" if about else "")
     claimed = open_ended(row.claimed, row.margin, than)
     at = f"look {row.look}, {row.blocks} blocks" if row.verdict in DECIDED else f"after {row.blocks} blocks"
-    beneath = tuple(filter(None, (_of_products(row), at)))
+    beneath = tuple(filter(None, (_of_products(row), "" if Columns.here().stacked else at)))
     numbers = (row.ratio, row.low, row.high, row.published)
     return DrawnClaim(says, claimed, *numbers, row.verdict, bool(row.untrusted), beneath)
 
@@ -158,8 +181,8 @@ def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: 
         _heads(axes)
         axes.set_xscale("log")
         axes.set_xlim(low, high)
-        name_ticks(axes.xaxis, ticks(low, high))
-        axes.axvline(1.0, color=style.INK, linewidth=0.9, zorder=1)
+        name_ticks(axes.xaxis, ticks(low, high, Columns.here().plot[1] * style.layout().width))
+        axes.grid(visible=not Columns.here().stacked)
         axes.set_xlabel("ratio")
     return figure
 
@@ -171,7 +194,8 @@ def _axes(figure: Figure, height: float) -> Axes:
     figure.set_layout_engine("none")
     total = figure.get_figheight()
     bottom = round(foot + _AXIS_INCHES / total, 5)
-    axes = figure.add_axes((_PLOT[0], bottom, _PLOT[1], round(height / total, 5)))
+    left, wide = Columns.here().plot
+    axes = figure.add_axes((left, bottom, wide, round(height / total, 5)))
     axes.set_ylim(height, 0)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
@@ -179,24 +203,31 @@ def _axes(figure: Figure, height: float) -> Axes:
 
 
 def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> None:
-    middle, look = top + row.height / 2, LOOKS[row.verdict]
+    columns, look, size = Columns.here(), LOOKS[row.verdict], style.layout().marks
+    first = top + (columns.gap / 2 + row.head if columns.stacked else 0)  # where its marks may begin
+    room = top + row.height - first - (columns.gap / 2 if columns.stacked else 0)
+    middle = first + room / 2
     beside = blended_transform_factory(axes.figure.transFigure, axes.transData)
     left, right = (min(max(end, ends[0]), ends[1]) for end in row.claimed)
-    axes.add_patch(Rectangle((left, top + 0.015), right - left, row.height - 0.03, fc=CLAIMED, ec="none", zorder=0.2))
-    written: dict[str, Any] = {"transform": beside, "va": "center", "fontsize": _TEXT_POINTS}
-    axes.text(0.012, middle, "\n".join(row.lines), linespacing=1.2, **written)
+    axes.vlines(1.0, first, first + room, color=style.INK, linewidth=0.9 * size, zorder=1)
+    axes.add_patch(Rectangle((left, first + 0.015), right - left, room - 0.03, fc=CLAIMED, ec="none", zorder=0.2))
+    written: dict[str, Any] = {"transform": beside, "va": "center", "fontsize": columns.points}
+    sentence = top + columns.gap / 2 + row.head / 2 if columns.stacked else middle
+    axes.text(_LEFT, sentence, "\n".join(row.lines), linespacing=1.2, **written)
     if isfinite(row.published):
-        axes.text(_PUBLISHED, middle, digits(row.published), ha="right", color=style.FAINT, **written)
+        axes.text(columns.published, middle, digits(row.published), ha="right", color=style.FAINT, **written)
         _point(axes, row.published, middle, ends, style.Look(style.INK, "o"), filled=False)
-    first = middle - _LINE_INCHES / 2 * len(row.beneath)
+    first = middle - columns.line / 2 * len(row.beneath)
     said = row.verdict + (UNTRUSTED if row.untrusted else "")
     ink = LOOKS["reproduced"].colour if row.verdict == IN_PART else look.colour  # sky blue is no ink
-    axes.text(_VERDICT, first, said, color=ink, fontweight="bold", **written)
+    axes.text(columns.verdict, first, said, color=ink, fontweight="bold", **written)
     for line, text in enumerate(row.beneath, 1):
-        axes.text(_VERDICT, first + _LINE_INCHES * line, text, color=style.FAINT, **written)
+        axes.text(columns.verdict, first + columns.line * line, text, color=style.FAINT, **written)
     if row.low == row.low:
         low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
-        axes.plot([low, high], [middle, middle], color=look.colour, linewidth=1.6, solid_capstyle="butt", zorder=3)
+        axes.plot(
+            [low, high], [middle, middle], color=look.colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3
+        )
     if row.ratio == row.ratio:
         _point(axes, row.ratio, middle, ends, look, filled=True)
 
@@ -204,8 +235,10 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
 def _point(axes: Axes, value: float, y: float, ends: tuple[float, float], look: style.Look, *, filled: bool) -> None:
     """Draw a mark, or an arrow at the end of the scale that it lies beyond."""
     shape = "<" if value < ends[0] else ">" if value > ends[1] else look.marker
+    size = style.layout().marks
     axes.plot(
-        min(max(value, ends[0]), ends[1]), y, shape, color=look.colour, markersize=5.2 if filled else 8, clip_on=False,
+        min(max(value, ends[0]), ends[1]), y, shape, color=look.colour, markersize=(5.2 if filled else 8) * size,
+        clip_on=False,
         markerfacecolor=look.colour if filled else "none", markeredgewidth=0.8 if filled else 1.1,
         zorder=4 if filled else 3.5,
     )  # fmt: skip
@@ -225,19 +258,23 @@ def _limits(rows: Sequence[DrawnClaim]) -> tuple[float, float]:
 def _heads(axes: Axes) -> None:
     """Name the columns."""
     beside = blended_transform_factory(axes.figure.transFigure, axes.transData)
-    heads = ((0.012, "claim", "left"), (_PUBLISHED, "published", "right"), (_VERDICT, "verdict here", "left"))
-    for x, text, side in heads:
-        axes.text(x, -0.09, text, transform=beside, ha=side, va="center", fontsize=_TEXT_POINTS, color=style.FAINT)
+    columns = Columns.here()
+    heads = ((_LEFT, "claim", "left"), (columns.published, "published", "right"))
+    for x, text, side in (*heads, (columns.verdict, "verdict here", "left")):
+        axes.text(x, -0.09, text, transform=beside, ha=side, va="center", fontsize=columns.points, color=style.FAINT)
 
 
-def ticks(low: float, high: float) -> list[float]:
-    """Return ticks of a logarithmic axis around 1, round ones first, none closer than a tenth of it to another."""
+def ticks(low: float, high: float, inches: float = 2.2) -> list[float]:
+    """Return ticks of a logarithmic axis around 1, round ones first, whose names have room on so many inches of it."""
+    points = style.layout().rc["xtick.labelsize"]
     wanted = [
         digit * 10.0**power for digit in (1, 2, 5, 3, 1.5, 1.2, 1.1, 7, 8, 9) for power in (0, -1, 1, -2, 2, -3, 3)
     ]
     kept: list[float] = []
     for tick in wanted:
-        apart = all(abs(log10(tick / other)) > 0.1 * log10(high / low) for other in kept)
+        name = width(plain(tick), points)
+        needed = ((other, max(0.22, 0.6 * (name + width(plain(other), points)))) for other in kept)
+        apart = all(abs(log10(tick / other)) > room / inches * log10(high / low) for other, room in needed)
         kept += [tick] if low <= tick <= high and apart else []
     return sorted(kept)
 
@@ -296,7 +333,7 @@ def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
             )
             labels = [str(count) if count else "" for count in tally[name]]
             ink = style.INK if name in (IN_PART, NOT_TESTABLE) else "white"
-            axes.bar_label(bars, labels, label_type="center", fontsize=7.5, color=ink)
+            axes.bar_label(bars, labels, label_type="center", fontsize=style.layout().small, color=ink)
             left = left + tally[name]
         axes.invert_yaxis()
         axes.tick_params(axis="y", length=0)

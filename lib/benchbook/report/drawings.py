@@ -39,7 +39,7 @@ def inline(svg: str, name: str) -> str:
         The figure's, which its ids begin with; those of letters stay, for all figures share them.
     """
     body = svg[svg.index("<svg") :]
-    body = re.sub(r"<metadata>.*?</metadata>|<!--.*?-->", "", body, flags=re.DOTALL)
+    body = re.sub(r"<(metadata|title)>.*?</\1>|<!--.*?-->", "", body, flags=re.DOTALL)
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
     body = re.sub(r' id="([^"]+)"', lambda own: own[0] if own[1] in used else "", body)
     body = re.sub(rf'(\bid="|url\(#|href="#)(?!{LETTER})', rf"\g<1>{name}-", body)

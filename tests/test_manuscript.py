@@ -1,0 +1,154 @@
+"""What a manuscript takes in: figures for one and two columns, tables, single numbers; all with their provenance."""
+
+import json
+import re
+from itertools import combinations
+from pathlib import Path
+
+import pytest
+from matplotlib.figure import Figure
+from matplotlib.text import Text
+
+from benchbook import cli
+from benchbook.evidence import Evidence, reference
+from benchbook.papers import exhibits
+from benchbook.plots import latex, style
+from benchbook.plots.exhibit import save
+
+WIDTHS = (3.5, 7.2)
+TOUCH = 0.5
+"""Pixels at 300 a printed inch up to which two texts' boxes may lie over each other: rounding."""
+
+SMALLEST = 6.0
+"""Points at the printed size, which is the drawn one, that journals ask for at least."""
+
+
+@pytest.fixture(scope="module")
+def committed() -> Evidence:
+    return Evidence.of(reference.means())
+
+
+def boxes(figure: Figure) -> list[tuple[str, object]]:
+    """Return every text that is seen, with its box."""
+    figure.set_dpi(300)
+    figure.draw_without_rendering()
+    unseen = set()
+    for axes in figure.axes:
+        for axis in (axes.xaxis, axes.yaxis):
+            low, high = sorted(axis.get_view_interval())
+            beyond = [tick for tick in axis.get_major_ticks() if not low <= tick.get_loc() <= high]
+            unseen |= {id(label) for tick in beyond for label in (tick.label1, tick.label2)}
+        unseen |= {id(text) for text in axes.findobj(Text)} if not axes.get_visible() else set()
+    texts = [text for text in figure.findobj(Text) if text.get_text().strip() and text.get_visible()]
+    assert min(text.get_fontsize() for text in texts) >= SMALLEST
+    return [(text.get_text(), text.get_window_extent()) for text in texts if id(text) not in unseen]
+
+
+def touching(figure: Figure) -> list[str]:
+    """Return what lies over another text, or beyond the sheet."""
+    found, sheet = boxes(figure), figure.bbox
+    faults = [
+        f"{a!r} lies on {b!r}"
+        for (a, one), (b, two) in combinations(found, 2)
+        if min(one.x1, two.x1) - max(one.x0, two.x0) > TOUCH and min(one.y1, two.y1) - max(one.y0, two.y0) > TOUCH
+    ]
+    beyond = [a for a, one in found if one.x0 < -TOUCH or one.y0 < -TOUCH or one.x1 > sheet.x1 or one.y1 > sheet.y1]
+    return faults + [f"{a!r} leaves the sheet" for a in beyond]
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, committed):
+    faults = {}
+    for name, make in exhibits.FIGURES.items():
+        with style.laid_out(style.Layout(width)):
+            figure = make(committed).figure
+        assert figure.get_figwidth() == width
+        if found := touching(figure):
+            faults[name] = found
+    assert not faults
+
+
+def test_labels_that_touch_are_found():
+    figure = Figure(figsize=(3.5, 1))
+    figure.text(0.1, 0.5, "one")
+    figure.text(0.12, 0.5, "two")
+    figure.text(0.95, 0.5, "far out")
+    assert touching(figure) == ["'one' lies on 'two'", "'far out' leaves the sheet"]
+
+
+def test_a_figure_without_title_is_the_same_drawing_on_a_lower_sheet(committed):
+    sheets = []
+    for titled in (True, False):
+        with style.laid_out(style.Layout(3.5, titled=titled)):
+            sheets.append(exhibits.FIGURES["crud_ratios_replication"](committed))
+    full, bare = ({text for text, _ in boxes(sheet.figure)} for sheet in sheets)
+    assert {re.sub(r"\s+", " ", text) for text in full - bare} >= {sheets[0].title}
+    assert {axes.get_title(loc="left") for axes in sheets[1].figure.axes} <= bare
+    assert sheets[1].figure.get_figheight() < sheets[0].figure.get_figheight()
+    assert sheets[1].notes == sheets[0].notes, "they are the caption"
+    assert style.layout() == style.Layout(), "what is drawn next is laid out as in a report"
+
+
+def test_files_embed_their_fonts_and_say_where_their_numbers_come_from(committed, tmp_path):
+    name = "crud_ratios_replication"
+    with style.laid_out(style.Layout(3.5)):
+        made = exhibits.made(committed, name)
+        about = exhibits.about(committed, name, "reference")
+        written = save(made, tmp_path / name, about, ("pdf", "svg", "png", "tex"))
+        pdf, svg, png, tex, provenance = (path.read_bytes() for path in written)
+        again = save(made, tmp_path / "again", about, ("pdf",))[0].read_bytes()
+    said = json.loads(provenance)
+    assert said["campaigns"] and said["hosts"] and said["drawn_by"].startswith("benchbook ")
+    assert b"/FontFile2" in pdf and b"/Type3" not in pdf, "fonts are embedded as TrueType"
+    assert b"<text" not in svg, "an SVG's text is outlines"
+    for file in (pdf, svg, png, tex):
+        assert said["data_sha256"].encode() in file and said["campaigns"][0].encode() in file
+    assert pdf == again
+
+
+def test_a_table_is_latex_that_booktabs_sets(committed):
+    made = exhibits.made(committed, "crud_table2_insert_single")
+    text = latex.table(made.frame, title=made.title, notes=made.notes, name="t", about={"commit": "abc"})
+    rows = [line for line in text.splitlines() if line.endswith(r"\\")]
+    counts = {line.count("&") + sum(int(many) - 1 for many in re.findall(r"multicolumn{(\d)}", line)) for line in rows}
+    assert counts == {made.frame.shape[1] - 1}, "each row has a cell a column"
+    assert r"\multicolumn{2}{c}{n = 1,000}" in text and r"\cmidrule(lr){2-3}" in text
+    assert all(rule in text for rule in (r"\toprule", r"\midrule", r"\bottomrule"))
+    assert '% commit: "abc"' in text
+    assert latex.escaped("50 % of a_b & <c> \\ {µ}") == (r"50 \% of a\_b \& $<$c$>$ \textbackslash{} \{\textmu{}\}")
+
+
+def test_every_table_has_no_letter_that_latex_cannot_print(committed):
+    for name, make in exhibits.TABLES.items():
+        made = make(committed)
+        text = latex.table(made.frame, title=made.title, notes=made.notes, name=name, about={})
+        assert not re.findall(r"[^\x00-\xff]", text), name
+
+
+def test_the_command_writes_figures_and_tables_of_the_committed_run(tmp_path, capsys):
+    names = ["replication_ratios", "replication_table1_setup"]
+    asked = ["figure", *names, "--reference", "--width", "89mm", "--no-title", "--output", str(tmp_path)]
+    assert cli.main(asked) == cli.DONE
+    written = {Path(line).name for line in capsys.readouterr().out.splitlines()}
+    assert written == {f"{names[0]}.{kind}" for kind in ("pdf", "json")} | {
+        f"{names[1]}.{kind}" for kind in ("tex", "csv", "json")
+    }
+    assert all((tmp_path / name).stat().st_size for name in written)
+
+
+def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path, monkeypatch):
+    assert cli.main(["figure"]) == cli.DONE
+    listed = capsys.readouterr().out.splitlines()
+    assert {line.split()[0] for line in listed[1:]} == {*exhibits.FIGURES, *exhibits.TABLES, *exhibits.HOSTS}
+    assert "drivers, Fig. 2: execution time" in "\n".join(listed)
+    for asked, advice in (
+        (["figure", "overveiw"], "did you mean 'overview'?"),
+        (["figure", "overview", "--format", "pfd"], "did you mean 'pdf'?"),
+        (["figure", "overview", "--width", "1in"], "3in to 12in"),
+        (["figure", "crud_setup", "--reference", "--format", "png"], "takes tex, csv, json"),
+    ):
+        assert cli.main(asked) == cli.USAGE
+        assert advice in capsys.readouterr().err
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
+    assert cli.main(["figure", "overview"]) == cli.USAGE
+    assert "--reference" in capsys.readouterr().err
