@@ -4,6 +4,9 @@ What is true of a product alone stands in its folder, `benchbook.databases.<fold
 known of it, beside that its adapters and servers. Whoever adds a database adds its folder there and a line here.
 Nothing is imported until it is used, and nothing that stands here, or in a folder's own module, changes what a cell
 measures: what a line leads to belongs to its cells' identity, these modules to none's.
+
+An installed package may announce more of them (`benchbook.plugins`, group ``benchbook.engines``): its own package
+is then what a folder is here.
 """
 
 import importlib
@@ -13,7 +16,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final, NamedTuple
 
-ENGINES: Final[dict[str, str]] = {
+from benchbook import plugins
+
+_OWN: Final[dict[str, str]] = {
     "mongodb": "mongodb.adapter:MongoDB",
     "mongodb+mongoengine": "mongodb.mongoengine:MongoEngine",
     "mongodb+async": "mongodb.adapter:AsyncMongoDB",
@@ -35,6 +40,12 @@ ENGINES: Final[dict[str, str]] = {
     "noop": "noop:NoOp",
 }
 """An engine's module in `benchbook.databases` and its class there."""
+
+ENGINES: Final[dict[str, str]] = {
+    **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
+    **{name: f"{one.module}:{one.attribute}" for name, one in plugins.added("engines", tuple(_OWN)).items()},
+}
+"""An engine's module and its class there, those of other packages last."""
 
 _CLIENTS: Final = ("mongodb+mongoengine", "mongodb+async", "mongodb+beanie")
 _MODES: Final = {"relational": "tables", "json": "JSON", "jsonb": "JSONB"}
@@ -124,7 +135,7 @@ class Product:
 def adapter(engine: str) -> tuple[str, str]:
     """Return the module and the name of an engine's adapter; `KeyError` when there is no such engine."""
     module, _, name = ENGINES[engine].partition(":")
-    return f"benchbook.databases.{module}", name
+    return module, name
 
 
 def product(name: str) -> Product:

@@ -25,6 +25,7 @@ COMMANDS: Final = {
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
     "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
+    "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
 }
 
 DONE: Final = 0
@@ -131,7 +132,7 @@ def _parser() -> argparse.ArgumentParser:
     parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("figure",):
+    for name in ("figure", "new"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

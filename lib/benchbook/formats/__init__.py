@@ -5,15 +5,27 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
-from typing import Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
+from benchbook import plugins
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Field, FieldType, Record, Schema
 
+_JSON: Final = ("orjson", "json", "msgspec", "pydantic")
+_XML: Final = ("lxml", "etree", "xsdata", "pydantic_xml")
+_ADDED: Final = plugins.added("codecs.json", (*_JSON, *_XML)) | plugins.added("codecs.xml", (*_JSON, *_XML))
+
 NAMES: Final[dict[str, Literal["json", "xml"]]] = {
-    **dict.fromkeys(("orjson", "json", "msgspec", "pydantic"), "json"),
-    **dict.fromkeys(("lxml", "etree", "xsdata", "pydantic_xml"), "xml"),
+    **dict.fromkeys((*_JSON, *plugins.announced("codecs.json")), "json"),
+    **dict.fromkeys((*_XML, *plugins.announced("codecs.xml")), "xml"),
 }
-"""Every codec's format; each format's first is its main one."""
+"""Every codec's format; each format's first is its main one, those of other packages are its last."""
+
+if TYPE_CHECKING:
+    JsonName = Literal["orjson", "json", "msgspec", "pydantic"]
+    XmlName = Literal["lxml", "etree", "xsdata", "pydantic_xml"]
+else:  # what pydantic checks, and names in its errors
+    JsonName = Literal[tuple(name for name, kind in NAMES.items() if kind == "json")]
+    XmlName = Literal[tuple(name for name, kind in NAMES.items() if kind == "xml")]
 
 LIMIT: Final = 64 * 2**20
 """Bytes of the largest document that is decoded."""
@@ -56,6 +68,8 @@ class Codec(Protocol):
 
 def module(name: str) -> str:
     """Return the module of a codec."""
+    if name in _ADDED:
+        return _ADDED[name].module
     return f"{__name__}.json_codecs" if name == "json" else f"{__name__}.{name}_codec"
 
 
@@ -64,7 +78,7 @@ def codec(name: str) -> Codec:
     """Return the codec of that name; raises `LookupError` when there is none."""
     if name not in NAMES:
         raise LookupError(f"no codec {name!r}: there are {', '.join(NAMES)}")
-    made: Codec = import_module(module(name)).codec()
+    made: Codec = _ADDED[name].load()() if name in _ADDED else import_module(module(name)).codec()
     return made
 
 

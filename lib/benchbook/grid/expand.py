@@ -59,7 +59,8 @@ class Choice:
 
 def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:
     """Return the points that were asked for: as `benchbook.grid.plan`, which see for what it takes and raises."""
-    grids = [load(slug).profile(profile) for slug in dict.fromkeys(slugs) or studies.SLUGS]
+    every = [load(slug) for slug in dict.fromkeys(slugs) or studies.NAMES]
+    grids = [one.profile(profile) for one in every if slugs or one.study in studies.SLUGS or profile in one.profiles]
     settings = [_setting(text, "--set", grids) for text in changes]
     conditions = [_setting(text, "--where", grids) for text in where]
     chosen = [one for grid in grids for one in _points(_changed(grid, settings), as_written=not changes)]

@@ -3,8 +3,8 @@
 Which code a cell runs: all that its modules import, as the import graph has it, and a digest of those sources. Of what
 is imported by a name that is made up at run time (an adapter, a codec) the graph knows nothing: the study names it, as
 `benchbook.studies` says, and the test suite holds that against what cells really load. A package's own module counts
-with any module of it. `benchbook.registry` and `benchbook.studies` only list what there is, and a database's folder
-says in its own module what is known of it before a server runs: they count for no cell.
+with any module of it. `benchbook.plugins`, `benchbook.registry` and `benchbook.studies` only list what there is, and a
+database's folder says in its own module what is known of it before a server runs: they count for no cell.
 """
 
 import ast
@@ -22,7 +22,7 @@ import grimp
 from pydantic import BaseModel
 
 import benchbook
-from benchbook import paths, processes, studies
+from benchbook import plugins, processes, studies
 from benchbook.datasets import own_records
 from benchbook.inputs import InputError, contents, text
 from benchbook.measure.environment import host
@@ -34,8 +34,9 @@ LENGTH = 20
 NOTEBOOK_LIMIT: Final = 16 * 2**20
 """Bytes of the largest notebook that is read."""
 
+_SUITE: Final = ("benchbook",)
 _SOURCE: Final = Path(benchbook.__path__[0])
-_LISTS: Final = frozenset({"benchbook.registry", "benchbook.studies"})
+_LISTS: Final = frozenset({"benchbook.plugins", "benchbook.registry", "benchbook.studies"})
 _DOCUMENTED = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
 
 
@@ -104,18 +105,20 @@ def code_hash(study: str, parameters: BaseModel) -> str:
 
 def code(study: str, parameters: BaseModel) -> Closure:
     """Return the suite's modules that a cell runs: its study's, what its parameters name, and what those import."""
-    return closure(frozenset({f"benchbook.studies.{study}", *studies.load(study).modules(parameters)}))
+    return closure(frozenset({studies.module(study), *studies.load(study).modules(parameters)}))
 
 
 @cache
 def closure(roots: frozenset[str]) -> Closure:
-    """Return the closure of some of the suite's modules."""
+    """Return the closure of some of the suite's modules, and of those of the plug-ins that are named."""
+    packages = tuple(sorted({*_SUITE, *(root.partition(".")[0] for root in roots)}))
+    graph = _graph(packages)
     found, libraries, left = set[str](), set[str](), set(roots)
     while left:
         module = left.pop()
         found.add(module)
-        imported = _graph().find_modules_directly_imported_by(module)
-        own = {name for name in imported if name.startswith("benchbook")}
+        imported = graph.find_modules_directly_imported_by(module)
+        own = {name for name in imported if name.partition(".")[0] in packages}
         libraries |= imported - own
         package = {name for name in [module.rpartition(".")[0]] if name}
         left |= {name for name in (own | package) - found if not _lists(name)}
@@ -126,15 +129,13 @@ def closure(roots: frozenset[str]) -> Closure:
 
 def _lists(module: str) -> bool:
     """Return whether a module only says what there is, so that no cell runs it."""
-    return module in _LISTS or (module.startswith("benchbook.databases.") and bool(_graph().find_children(module)))
+    a_database = module.startswith("benchbook.databases.")
+    return module in _LISTS or (a_database and bool(_graph(_SUITE).find_children(module)))
 
 
 def notebook(study: str) -> Path:
     """Return a study's notebook."""
-    found = sorted(paths.notebooks().glob(f"[0-9][0-9]_{study}.ipynb"))
-    if not found:
-        raise FileNotFoundError(f"{paths.notebooks().name} has no notebook of the study {study}")
-    return found[0]
+    return studies.notebook(study)
 
 
 @cache
@@ -177,16 +178,21 @@ def _digest(what: Any) -> str:
 
 
 @cache
-def _graph() -> grimp.ImportGraph:
-    return grimp.build_graph(
-        "benchbook", include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
-    )
+def _graph(packages: tuple[str, ...]) -> grimp.ImportGraph:
+    """Return who imports what in the suite, and in the plug-ins beside it that are named."""
+    try:
+        return grimp.build_graph(
+            *packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
+        )
+    except (SyntaxError, grimp.exceptions.GrimpException) as error:
+        raise InputError(", ".join(packages), f"its code cannot be read: {error}") from error
 
 
 @cache
 def _module_digest(module: str) -> str:
-    """Return the digest of one of the suite's modules."""
-    stem = _SOURCE.joinpath(*module.split(".")[1:])
+    """Return the digest of one of the suite's modules, or of a plug-in's."""
+    package, *rest = module.split(".")
+    stem = (_SOURCE if package == "benchbook" else plugins.folder(package)).joinpath(*rest)
     path = next(path for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")) if path.is_file())
     return hashlib.sha256(_normal(path.read_text(encoding="utf-8")).encode()).hexdigest()
 

@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from pydantic import BaseModel
 
-from benchbook import paths, strict, studies
+from benchbook import strict, studies
 from benchbook.inputs import InputError
 from benchbook.strict import Located, nearest
 
@@ -100,8 +100,8 @@ def load(study: str) -> Grid:
     InputError
         When there is no such study or grid, or a name in it is wrong.
     """
-    if study not in studies.SLUGS:
-        raise InputError(study, f"no such study: {nearest(study, studies.SLUGS)}")
+    if study not in studies.NAMES:
+        raise InputError(study, f"no such study: {nearest(study, studies.NAMES)}")
     parts, model = _sections(study), studies.load(study).Parameters
     read = {section: _READERS[section](parts[section], model) for section in ("overrides", "exclude", "aa")}
     fixed, products = _fixed(parts["parameters"], model), _products(parts["grid"], model)
@@ -113,7 +113,7 @@ def load(study: str) -> Grid:
 
 def _sections(study: str) -> dict[str, Located]:
     """Return the sections of a study's file, those that it lacks empty."""
-    whole = strict.load(paths.grids() / f"{study}.yaml")
+    whole = strict.load(studies.grid(study))
     parts = _renamed(whole.mapping("a grid"))
     _check(parts, SECTIONS, "section")
     for section in ("study", "grid"):

@@ -8,7 +8,7 @@ from importlib import metadata
 from pathlib import Path
 from typing import Final
 
-from benchbook import paths
+from benchbook import paths, plugins
 
 _FILES: Final = ("lib/benchbook/**/*.py", "harness/**/*.java", "harness/**/*.[jm]s", "harness/**/pom.xml")
 _LISTS: Final = ("papermill_params/*.yaml", "data/claims/*.yaml", "harness/**/*lock*", "requirements.lock")
@@ -41,8 +41,14 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
         for path in sorted(root.glob(pattern)):
             if path.is_file() and not _NOT_OURS & {*path.relative_to(root).parts}:
                 yield str(path.relative_to(root)), path.read_bytes()
-    for path in sorted((root / "notebooks").glob("*.ipynb")):  # what was run in one, and what came out, is no matter
-        yield f"notebooks/{path.name}", json.dumps([one["source"] for one in _cells(path)]).encode()
+    notebooks = {f"notebooks/{path.name}": path for path in sorted((root / "notebooks").glob("*.ipynb"))}
+    for package in plugins.packages():
+        folder = plugins.folder(package)
+        notebooks |= {f"{package}/{path.name}": path for path in sorted(folder.glob("*.ipynb"))}
+        for path in sorted((*folder.rglob("*.py"), *folder.glob("*.yaml"))):
+            yield f"{package}/{path.relative_to(folder)}", path.read_bytes()
+    for name, path in notebooks.items():  # what was run in one, and what came out, is no matter
+        yield name, json.dumps([one["source"] for one in _cells(path)]).encode()
 
 
 def _cells(path: Path) -> list[dict[str, object]]:

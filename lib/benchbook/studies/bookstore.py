@@ -64,8 +64,8 @@ class Parameters(FormatParameters):
     case: Literal[1, 2] = 1
     keys: Literal["paper", "short", "long", "nested"] = "paper"
     process: Literal["together", "apart", "warm"] = "together"
-    json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson", "moxy"] = "orjson"
-    xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb"] = "lxml"
+    json_codec: Literal[formats.JsonName, "jackson", "moxy"] = "orjson"
+    xml_codec: Literal[formats.XmlName, "jaxb"] = "lxml"
     binding: Literal["once", "each"] = "once"
     n: Count = 1000
     sink: Literal["file", "memory"] = "file"

@@ -69,8 +69,8 @@ class Parameters(FormatParameters):
 
     lane: Literal["python", "java"] = "python"
     process: Literal["together", "apart"] = "together"
-    json_codec: Literal["orjson", "json", "msgspec", "pydantic", "jackson"] = "orjson"
-    xml_codec: Literal["lxml", "etree", "xsdata", "pydantic_xml", "jaxb", "xmldecoder", "dom", "jaxb_context"] = "lxml"
+    json_codec: Literal[formats.JsonName, "jackson"] = "orjson"
+    xml_codec: Literal[formats.XmlName, "jaxb", "xmldecoder", "dom", "jaxb_context"] = "lxml"
     n: Count = 20000
     fields: Literal[2, 12, 50] = 12
     transport: Transport = "framed"

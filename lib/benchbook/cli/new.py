@@ -1,0 +1,99 @@
+"""`benchbook new`: a codec, an engine or a study as a package of one's own, which runs from its first minute on."""
+
+import argparse
+import re
+import sys
+from pathlib import Path
+from string import Template
+from typing import Final
+
+from benchbook import cli
+
+_SKELETONS: Final = Path(__file__).parent / "skeletons"
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*")
+_FILES: Final = {
+    "codec": {"codec.py.txt": "{package}/codec.py"},
+    "engine": {
+        "init.py.txt": "{package}/__init__.py",
+        **{f"{part}.py.txt": f"{{package}}/{part}.py" for part in ("adapter", "server", "client", "example_server")},
+    },
+    "study": {
+        "study.py.txt": "{package}/study.py",
+        "grid.yaml": "{package}/{name}.yaml",
+        "notebook.json": "{package}/{name}.ipynb",
+    },
+}
+"""Where each of a skeleton's files goes; its test and what all have alike are beside them."""
+
+_TARGETS: Final = {"codec": "codec:codec", "engine": "adapter:Adapter", "study": "study"}
+_TRY: Final = {
+    "codec": (
+        "Then measure it beside the main one: `benchbook run bookstore --set keys=paper --set n=1000 --set"
+        " {format}_codec={main},{name}`,\nand read `benchbook results`."
+    ),
+    "engine": (
+        "Then start its server (`python -m {package}.example_server`), put the address that it prints into\n"
+        "`BENCHBOOK_{NAME}_URL`, and: `benchbook doctor`, `benchbook run crud --set engine={name}`."
+    ),
+    "study": "Then: `benchbook plan {name}`, `benchbook run {name}`, `benchbook results`.",
+}
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Add what the command takes."""
+    parser.add_argument("kind", choices=["codec", "engine", "study"], help="what to make")
+    parser.add_argument("name", metavar="NAME", help="its name in grids and commands: small letters, digits and _")
+    parser.add_argument("--format", choices=["json", "xml"], default="json", help="of a codec (default: json)")
+    parser.add_argument("--folder", metavar="DIR", help="where (default: benchbook-NAME, here)")
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Write the package into a new folder; what is there already is left alone."""
+    name, kind = asked.name, asked.kind
+    if not _NAME.fullmatch(name):
+        raise cli.UsageError(f"a name is of small letters, digits and _, beginning with a letter, not {name!r}")
+    if name in _taken(kind):
+        raise cli.UsageError(f"{name!r} is the name of another {kind}")
+    folder = Path(asked.folder or f"benchbook-{name.replace('_', '-')}")
+    if folder.exists():
+        raise cli.UsageError(f"{folder} exists: give another folder with --folder")
+    for path, text in written(kind, name, asked.format).items():
+        (folder / path).parent.mkdir(parents=True, exist_ok=True)
+        (folder / path).write_text(text, encoding="utf-8")
+    print(f"{folder}: begin with {folder / 'README.md'}")
+    return cli.DONE
+
+
+def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
+    """Return the files of a new package, by their paths in its folder."""
+    package, main_codec = f"benchbook_{name}", "orjson" if form == "json" else "lxml"
+    words = {"name": name, "NAME": name.upper(), "package": package, "format": form, "main": main_codec}
+    own = Path(sys.executable).parent
+    words |= {
+        "kind": kind,
+        "dashed": name.replace("_", "-"),
+        "Title": name.replace("_", " ").title(),
+        "group": f"codecs.{form}" if kind == "codec" else {"engine": "engines", "study": "studies"}[kind],
+        "target": f"{package}.{_TARGETS[kind]}",
+        "python": str(own / "python"),
+        "uv": str(own / "uv") if (own / "uv").exists() else "uv",
+        "try": _TRY[kind].format(**words),
+    }
+    skeleton = _SKELETONS / (f"codec_{form}" if kind == "codec" else kind)
+    said = {f"{package}/__init__.py": f'"""benchbook\'s {kind} {name}."""\n'}
+    files = {skeleton / source: target.format(**words) for source, target in _FILES[kind].items()}
+    files |= {skeleton / "test.py.txt": f"tests/test_{name}.py"}
+    files |= {_SKELETONS / "all" / f"{file}.txt": file for file in ("pyproject.toml", "README.md")}
+    return said | {target: Template(_read(source)).substitute(words) for source, target in files.items()}
+
+
+def _read(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
+def _taken(kind: str) -> tuple[str, ...]:
+    """Return the names that are there already."""
+    from benchbook import formats, registry, studies  # after the parser: every command would wait for them
+
+    codecs = (*formats.NAMES, "jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
+    return {"codec": codecs, "engine": (*registry.PRODUCTS, "noop"), "study": studies.NAMES}[kind]

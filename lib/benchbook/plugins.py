@@ -1,0 +1,89 @@
+"""Codecs, engines and studies of other packages: what they announce as entry points, so that no file here need change.
+
+A package names them in its ``pyproject.toml``, as ``benchbook new`` writes it::
+
+    [project.entry-points."benchbook.codecs.json"]
+    ujson = "benchbook_ujson.codec:codec"
+
+What is announced lies in a package of its own, not in a single module: its code belongs to its cells' identity.
+"""
+
+import importlib
+import importlib.util
+import re
+from functools import cache
+from importlib import metadata
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from benchbook.inputs import InputError
+
+Group = Literal["codecs.json", "codecs.xml", "engines", "studies"]
+"""What can be announced, each in the entry-point group ``benchbook.<group>``."""
+
+_NAME: Final = re.compile(r"[a-z][a-z0-9_]*(@[0-9.]+)?(\+[a-z0-9_]+)?")
+
+
+class Announced(NamedTuple):
+    """Where something lies that a package announces."""
+
+    module: str
+    attribute: str  # empty: the module itself
+    distribution: str  # the package that announces it
+
+    @property
+    def package(self) -> str:
+        """The importable package that holds it."""
+        return self.module.partition(".")[0]
+
+    def load(self) -> Any:
+        """Import and return it; `InputError` when that fails."""
+        try:
+            found = importlib.import_module(self.module)
+            return getattr(found, self.attribute) if self.attribute else found
+        except (ImportError, AttributeError, SyntaxError) as error:
+            raise InputError(self.distribution, f"{self.module} cannot be loaded: {error}") from error
+
+
+@cache
+def announced(group: Group) -> dict[str, Announced]:
+    """Return what installed packages announce in a group, by name and in the names' order."""
+    found = sorted(metadata.entry_points(group=f"benchbook.{group}"), key=lambda one: one.name)
+    return {one.name: Announced(one.module, one.attr or "", one.dist.name if one.dist else one.value) for one in found}
+
+
+def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
+    """Return what is announced in a group beside the suite's own names.
+
+    Raises
+    ------
+    InputError
+        When a name is taken, or none that a grid or a command can hold.
+    """
+    found = announced(group)
+    for name, one in found.items():
+        if name in own:
+            raise InputError(one.distribution, f"{name!r} of benchbook.{group} is a name of benchbook's own")
+        if not _NAME.fullmatch(name):
+            raise InputError(one.distribution, f"benchbook.{group} {name!r}: a name is of small letters, digits and _")
+    return found
+
+
+def folder(package: str) -> Path:
+    """Return the folder of a plug-in's package, which is not imported.
+
+    Raises
+    ------
+    InputError
+        When there is no such package, or it is a single module.
+    """
+    spec = importlib.util.find_spec(package)
+    if spec is None or not spec.submodule_search_locations:
+        raise InputError(package, "a plug-in lies in a package, a folder with an __init__.py, and there is none here")
+    return Path(next(iter(spec.submodule_search_locations)))
+
+
+def packages() -> list[str]:
+    """Return the names of all packages that announce something."""
+    groups: tuple[Group, ...] = ("codecs.json", "codecs.xml", "engines", "studies")
+    return sorted({one.package for group in groups for one in announced(group).values()})

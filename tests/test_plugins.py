@@ -1,0 +1,184 @@
+"""`benchbook new` writes packages that run at once, and adding one leaves all other cells done."""
+
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchbook import cli, plugins
+from benchbook.inputs import InputError
+
+ROOT = Path(__file__).parents[1]
+BIN = Path(sys.executable).parent
+MADE = [
+    *(("codec", "swiftjson", "--format=json"), ("codec", "swiftxml", "--format=xml")),
+    *(("engine", "newstore"), ("study", "packing")),
+]
+
+
+class Environment:
+    """An environment of its own, with all that this one has and the plug-ins."""
+
+    def __init__(self, folder: Path) -> None:
+        self.python, self.results = folder / "env" / "bin" / "python", folder / "results"
+        self.plugins = [folder / f"plugin-{name}" for _, name, *_ in MADE]
+        subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
+        (site,) = (folder / "env").glob("lib/python3*/site-packages")
+        (site / "benchbook-tests.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
+
+    def install(self) -> None:
+        install = [BIN / "uv", "pip", "install", "--quiet", "--offline", "--python", self.python, "--no-deps"]
+        editable = [word for one in self.plugins for word in ("--editable", one)]
+        subprocess.run([*install, "--no-build-isolation", *editable], check=True, capture_output=True)
+
+    def ran(self, *words: str | Path, **env: str) -> subprocess.CompletedProcess[str]:
+        env = os.environ | {"BENCHBOOK_RESULTS": str(self.results), "PYTHONDONTWRITEBYTECODE": "1"} | env
+        return subprocess.run([self.python, *words], capture_output=True, text=True, env=env, cwd=ROOT, check=False)
+
+    def said(self, *words: str, **env: str) -> Any:
+        ran = self.ran("-I", "-m", "benchbook.cli", *words, "--json", **env)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+        return json.loads(ran.stdout)
+
+    def identities(self) -> set[tuple[str, str]]:
+        return {(cell["study"], cell["identity"]) for cell in self.said("plan", "--profile", "smoke")}
+
+
+@pytest.fixture(scope="module")
+def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
+    """Return an environment with a plug-in of each kind; `before` holds what was planned without them."""
+    folder = tmp_path_factory.mktemp("plugins")
+    made = Environment(folder)
+    for kind, name, *more in MADE:
+        assert cli.main(["new", kind, name, "--folder", str(folder / f"plugin-{name}"), *more]) == 0
+    made.before = made.identities()
+    made.install()
+    return made
+
+
+@pytest.fixture
+def server(environment: Environment) -> Iterator[str]:
+    """Yield the address of the engine's example server."""
+    command = [environment.python, "-m", "benchbook_newstore.example_server"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
+        yield running.stdout.readline().strip()
+        running.terminate()
+
+
+def test_the_tests_of_every_skeleton_pass_at_once(environment: Environment):
+    tests = [one / "tests" for one in environment.plugins]
+    ran = environment.ran("-m", "pytest", "-q", "-p", "no:cacheprovider", "--override-ini=addopts=", *tests)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    assert "skipped" not in ran.stdout
+
+
+def test_every_skeleton_is_as_clean_as_the_suite(environment: Environment):
+    folders = [str(one) for one in environment.plugins]
+    for command in (["check", "--select=E,F,W,UP,B,SIM,RET,PERF,N,RUF"], ["format", "--check"]):
+        config = ["--isolated", "--line-length=120", "--target-version=py311"]
+        ran = subprocess.run([BIN / "ruff", *command, *config, *folders], capture_output=True, text=True, check=False)
+        assert ran.returncode == 0, ran.stdout
+
+
+def test_adding_them_leaves_all_other_cells_as_they_were(environment: Environment):
+    after = environment.identities()
+    assert environment.before <= after
+    assert {study for study, _ in after - environment.before} == {"packing"}
+
+
+def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environment):
+    chosen = ["plan", "bookstore", "--set", "keys=paper", "--set", "json_codec=swiftjson,orjson"]
+
+    def identities(study: str = "bookstore") -> dict[str, set[str]]:
+        cells = environment.said(*(chosen if study == "bookstore" else ["plan", study, "--profile", "smoke"]))
+        codecs = {cell["parameters"].get("json_codec") for cell in cells}
+        return {one: {c["identity"] for c in cells if c["parameters"].get("json_codec") == one} for one in codecs}
+
+    before = identities()
+    codec = environment.plugins[0] / "benchbook_swiftjson" / "codec.py"
+    written = codec.read_text()
+    codec.write_text(written + "\nCHANGED = True\n")
+    after = identities()
+    codec.write_text(written)
+    assert not before["swiftjson"] & after["swiftjson"]
+    assert before["orjson"] == after["orjson"]
+
+    of_study = identities("packing")
+    notebook = environment.plugins[3] / "benchbook_packing" / "packing.ipynb"
+    written = notebook.read_text()
+    notebook.write_text(written.replace("study.run(", "(study.run)("))
+    same = identities("packing")
+    notebook.write_text(written.replace("n=n,", "n=n + 0,"))
+    other = identities("packing")
+    notebook.write_text(written)
+    assert of_study == same
+    assert not of_study[None] & other[None]
+
+
+def test_doctor_finds_the_engine_and_a_run_measures_with_all_of_them(environment: Environment, server: str):
+    (row,) = [row for row in environment.said("doctor") if row["engine"] == "newstore"]
+    assert not row["available"] and "BENCHBOOK_NEWSTORE_URL" in row["why"]
+    given = {"BENCHBOOK_NEWSTORE_URL": server}
+    (row,) = [row for row in environment.said("doctor", **given) if row["engine"] == "newstore"]
+    assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
+
+    alike = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
+    asked = {
+        "bookstore": ["--set", "keys=paper", "--set", "json_codec=swiftjson", "--set", "xml_codec=swiftxml"],
+        "crud": [
+            "--profile",
+            "smoke",
+            "--set",
+            "engine=newstore",
+            "--set",
+            "topology=single",
+            "--where",
+            "lane=python",
+        ],
+        "packing": ["--profile", "smoke", "--where", "level=6"],
+    }
+    for study, words in asked.items():
+        command = ["-I", "-m", "benchbook.cli", "run", study, *words, *alike]
+        ran = environment.ran(*command, **given)
+        assert ran.returncode == 0, ran.stdout + ran.stderr
+    sql = "SELECT study, codec, engine, operation FROM observations"
+    rows = environment.said("results", "--sql", sql, **given)
+    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"swiftjson", "swiftxml"}
+    assert {row["engine"] for row in rows if row["study"] == "crud"} == {"newstore"}
+    assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
+
+
+@pytest.mark.parametrize(
+    ("words", "why"),
+    [
+        (["codec", "orjson"], "'orjson' is the name of another codec"),
+        (["engine", "mongodb"], "'mongodb' is the name of another engine"),
+        (["study", "crud"], "'crud' is the name of another study"),
+        (["codec", "../up"], "a name is of small letters"),
+        (["codec", "fine", "--folder", "."], "exists"),
+    ],
+)
+def test_what_cannot_be_made_is_refused_and_nothing_is_written(
+    words: list[str], why: str, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    assert cli.main(["new", *words]) == cli.USAGE
+    assert why in capsys.readouterr().err
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_name_that_is_taken_or_cannot_be_loaded_is_refused_by_its_package(monkeypatch: pytest.MonkeyPatch):
+    there = plugins.Announced("benchbook_nowhere.codec", "codec", "benchbook-nowhere")
+    monkeypatch.setattr(plugins, "announced", lambda group: {"orjson": there})
+    with pytest.raises(InputError, match=r"benchbook-nowhere.*benchbook's own"):
+        plugins.added("codecs.json", ("orjson",))
+    with pytest.raises(InputError, match=r"benchbook-nowhere.*cannot be loaded"):
+        there.load()
+    with pytest.raises(InputError, match=r"benchbook_nowhere.*none here"):
+        plugins.folder("benchbook_nowhere")
