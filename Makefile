@@ -1,6 +1,7 @@
 # make run    the quick profile of all five studies on real servers, then the report (ten minutes or so, and set-up)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
+# make docs   the pages of docs/ as a site, in site/ (works offline)
 # make reference   a campaign of the reference run: the profile decide goes on for at most BUDGET (3h), and what all campaigns gave is kept in figures/reference (on an idle machine)
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
 #                versions are nearest to (150 MB); needs a JDK and Maven
@@ -13,7 +14,7 @@ PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
-.PHONY: run test lab reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test lab docs reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -28,6 +29,10 @@ test: setup
 
 lab: setup
 	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+
+docs: setup
+	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
+	@echo site/index.html
 
 servers old-servers: setup
 	@$(BIN)/python -m benchbook.servers.fetched
@@ -66,4 +71,4 @@ audit: setup
 	@$(BIN)/python -m benchbook.audit $(ENV)/audit/bin/pip-audit
 
 clean:
-	rm -rf .venv harness/node/node_modules build dist figures/quick figures/evening figures/night figures/paper figures/smoke
+	rm -rf .venv harness/node/node_modules build dist site figures/quick figures/evening figures/night figures/paper figures/smoke

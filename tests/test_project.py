@@ -118,3 +118,52 @@ def test_code_is_clean(command: list[str]):
         env={**os.environ, "PYTHONPATH": "", "NO_COLOR": "1"},
     )
     assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_the_citation_is_valid_and_names_the_five_papers_as_the_data_do():
+    cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert (cited["version"], cited["license"]) == (PROJECT["version"], PROJECT["license"])
+    check = [BIN / "check-jsonschema", "--builtin-schema", "vendor.citation-file-format", ROOT / "CITATION.cff"]
+    checked = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+
+    def name(author: dict[str, str]) -> str:
+        parts = (author.get(part) for part in ("name", "given-names", "name-particle", "family-names"))
+        return " ".join(filter(None, parts))
+
+    listed = [
+        {
+            "authors": [name(author) for author in one["authors"]],
+            "title": one["title"],
+            "venue": one["notes"],
+            **{key: one[key] for key in ("year", "doi") if key in one},
+        }
+        for one in cited["references"]
+    ]
+    assert listed == list(yaml.safe_load((ROOT / "data" / "papers.yaml").read_text()).values())
+
+
+def test_the_changelog_keeps_its_form():
+    text = (ROOT / "CHANGELOG.md").read_text()
+    assert re.findall(r"^## (.*)$", text, re.MULTILINE)[0] == "[Unreleased]"
+    kinds = set(re.findall(r"^### (.*)$", text, re.MULTILINE))
+    assert kinds <= {"Added", "Changed", "Deprecated", "Removed", "Fixed", "Security"}
+    entries = re.findall(r"^- (.*?)(?=\n- |\n\n|\Z)", text, re.MULTILINE | re.DOTALL)
+    assert entries
+    assert all(re.search(r"\(\d{4}-\d\d-\d\d\)\.$", entry) for entry in entries)
+
+
+def test_the_container_sets_up_as_setup_does_for_an_ordinary_user_on_a_pinned_base():
+    """Of its parts, for nothing here can build one: base, user, port, and every Debian package that a run asks for."""
+    text = (ROOT / "Dockerfile").read_text()
+    assert re.search(r"^FROM debian:12\.\d+-slim$", text, re.MULTILINE)
+    assert "NB_USER=jovyan" in text and "EXPOSE 8888" in text and "--port=8888" in text
+    assert text.index("USER ${NB_USER}") < text.index("make setup"), "nothing of ours is run by root"
+    installed = set(" ".join(re.findall(r"apt-get install(.*?)&& rm", text, re.DOTALL)).replace("\\", "").split())
+    asked = re.findall(r'debian_install "([^"]+)" ([\w -]+?)(?: \||;|$)', (ROOT / "setup.sh").read_text(), re.MULTILINE)
+    needed = {package for what, packages in asked if "tests" not in what for package in packages.split()}
+    assert {"libcurl4", "python3-venv"} <= needed <= installed
+    assert {"make", "maven", "nodejs", "npm"} <= installed
+    assert not re.search(r"https?://", text)
+    left_out = (ROOT / ".dockerignore").read_text().split()
+    assert not {"lib", "harness", "notebooks", "Makefile", "requirements.lock"} & set(left_out)

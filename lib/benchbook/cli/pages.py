@@ -1,0 +1,142 @@
+"""The reference pages of `docs/`, made of the code itself when the site is built: so they cannot differ from it.
+
+A page asks for one by its name in a comment: ``<!-- reference: commands -->``.
+"""
+
+import argparse
+import inspect
+import re
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any, Final, Literal, get_args, get_origin
+
+from pydantic.fields import FieldInfo
+
+from benchbook import cli, grid, plugins, studies
+from benchbook.cli import capabilities
+from benchbook.results import schema
+
+_MARK: Final = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
+_SEED_LIMIT: Final = 2**62
+
+
+def filled(text: str) -> str:
+    """Return a page with what it asks for in the place of its marks; `KeyError` when there is no such thing."""
+    return _MARK.sub(lambda mark: PAGES[mark[1]](), text)
+
+
+def commands() -> str:
+    """Return what each command takes, as its parser has it."""
+    return "\n".join(part for name, parser in _parsers(cli._parser()) for part in _command(name, parser))
+
+
+def _parsers(parser: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for one in action.choices.values():
+                yield one.prog, one
+                yield from _parsers(one)
+
+
+def _command(name: str, parser: argparse.ArgumentParser) -> list[str]:
+    usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
+    lines = [f"## {name}", "", f"{_sentence(parser.description or '')}", "", "```text", usage, "```", ""]
+    taken = [one for one in parser._actions if one.dest != "help" and not isinstance(one, argparse._SubParsersAction)]
+    rows = [[_written(one), _sentence(one.help or "")] for one in taken]
+    return [*lines, *(_table(["argument", "what it says"], rows) if rows else []), ""]
+
+
+def _written(action: argparse.Action) -> str:
+    names = ", ".join(action.option_strings)
+    if action.nargs == 0:
+        return f"`{names}`"
+    value = action.metavar or (f"{{{','.join(map(str, action.choices))}}}" if action.choices else action.dest.upper())
+    return f"`{names} {value}`" if names else f"`{value}`"
+
+
+def _sentence(text: str) -> str:
+    """Return a help text as prose: what a Markdown table or its emphasis would take as its own is escaped."""
+    return re.sub(r"([|*<>\[\]])", r"\\\1", text[:1].upper() + text[1:])
+
+
+def parameters() -> str:
+    """Return each study's parameters: type, default, and the levels that the paper's grid has."""
+    return "\n".join(line for slug in studies.SLUGS for line in _study(slug))
+
+
+def _study(slug: str) -> list[str]:
+    model, levels = studies.load(slug).Parameters, _levels(slug)
+    about = inspect.cleandoc(model.__doc__ or "").replace("``", "`")
+    rows = [[f"`{name}`", *_field(field), levels.get(name, "")] for name, field in model.model_fields.items()]
+    profiles = ", ".join(f"`{name}`" for name in grid.load(slug).profiles)
+    head = [f"## {slug}", "", about, "", f"Profiles: {profiles}.", ""]
+    return [*head, *_table(["parameter", "type", "default", "levels in the grid"], rows), ""]
+
+
+def _field(field: FieldInfo) -> list[str]:
+    return [_type(field), f"`{field.default!r}`".replace("'", '"')]
+
+
+def _type(field: FieldInfo) -> str:
+    form: Any = field.annotation
+    if get_origin(form) is Literal:
+        return ", ".join(f"`{level}`" for level in get_args(form))
+    said = getattr(form, "__name__", str(form)) if isinstance(form, type) else str(form)
+    said = {"int": "whole number", "float": "number", "str": "text", "bool": "`true` or `false`"}.get(said, said)
+    if "None" in said:
+        said = "a file's path, or nothing"
+    limits = {
+        name: getattr(one, name) for one in field.metadata for name in ("ge", "gt", "le", "lt") if hasattr(one, name)
+    }
+    signs = {"ge": "from {}", "gt": "above {}", "le": "to {}", "lt": "below {}"}
+    words = [signs[name].format(f"{limit:,}") for name, limit in limits.items() if limit < _SEED_LIMIT]
+    return " ".join([said, *words])
+
+
+def _levels(slug: str) -> dict[str, str]:
+    """Return for each parameter that a grid varies its levels there."""
+    found: dict[str, dict[str, None]] = {}
+    for product in grid.load(slug).products:
+        for name, located in product.items():
+            value = located.plain()
+            found.setdefault(name, {}).update(dict.fromkeys(map(str, value if isinstance(value, list) else [value])))
+    return {name: ", ".join(f"`{level}`" for level in levels) for name, levels in found.items()}
+
+
+def observations() -> str:
+    """Return the columns of observations and the metrics with their units, as the results' schema has them."""
+    notes = _comments()
+    values = [[f"`{one.name}`", f"{one.type}", notes.get(one.name, "")] for one in schema.VALUES]
+    cells = [[f"`{one.name}`", f"{one.type}", notes.get(one.name, "")] for one in schema.CELLS]
+    metrics = [[f"`{name}`", unit, notes.get(name, "")] for name, unit in schema.UNITS.items()]
+    head = ["column", "type", "what it is"]
+    parts: dict[str, list[str]] = {
+        "Of a value": _table(head, values),
+        "Of its cell": _table(head, cells),
+        "Metrics": _table(["metric", "unit", "what it is"], metrics),
+    }
+    return "\n".join(line for title, table in parts.items() for line in (f"## {title}", "", *table, ""))
+
+
+def _comments() -> dict[str, str]:
+    """Return what the schema's own lines say behind a column or metric."""
+    said = re.findall(r'^ +\(?"(\w+)".*?#\s(.*)$', inspect.getsource(schema), re.MULTILINE)
+    return {name: _sentence(text) for name, text in said}
+
+
+def announced() -> str:
+    """Return the entry-point groups that plug-ins announce themselves in."""
+    return "\n".join(f"- `benchbook.{group}`" for group in get_args(plugins.Group))
+
+
+def _table(head: list[str], rows: list[list[str]]) -> list[str]:
+    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+
+
+PAGES: Final[Mapping[str, Callable[[], str]]] = {
+    "commands": commands,
+    "parameters": parameters,
+    "observations": observations,
+    "capabilities": capabilities.matrix,
+    "plugins": announced,
+}
+"""What a page can ask for, by its name in the mark."""

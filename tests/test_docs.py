@@ -1,0 +1,105 @@
+"""The pages of docs/: they build without a warning, their links lead somewhere, and their commands run."""
+
+import os
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from urllib.parse import unquote, urlsplit
+
+import pytest
+from lxml import html
+
+from benchbook import cli
+from benchbook.cli import pages
+from benchbook.results import schema
+from benchbook.studies import SLUGS, load
+
+ROOT = Path(__file__).parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+BLOCK = re.compile(r"(<!-- run -->\n)?```(\w*)\n(.*?)```", re.DOTALL)
+
+
+def blocks(page: Path) -> Iterator[tuple[bool, str, str]]:
+    """Yield of each block of a page whether it is to be run, its language and its text."""
+    for marked, language, text in BLOCK.findall(page.read_text()):
+        yield bool(marked), language, text
+
+
+def commands(page: Path) -> list[str]:
+    """Return the benchbook commands that a page shows, as they are written."""
+    shown = [text for _, language, text in blocks(page) if language in ("", "sh", "console")]
+    lines = [line for text in shown for line in re.sub(r"\\\n", " ", text).splitlines()]
+    return [line for line in lines if re.match(r"(\.venv/bin/)?benchbook\b", line.strip())]
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site, as `make docs` does."""
+    folder = tmp_path_factory.mktemp("site")
+    command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
+    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
+    assert built.returncode == 0, built.stdout + built.stderr
+    return folder
+
+
+def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path):
+    found = {page: html.parse(page) for page in site.rglob("*.html") if "_static" not in page.parts}
+    assert {page.name for page in found} > {"index.html", "tutorial.html", "commands.html", "method.html"}
+    names = {page: {one.get("id") for one in tree.iter() if one.get("id")} for page, tree in found.items()}
+    for page, tree in found.items():
+        loaded = [one.get("src") or one.get("href") for one in tree.iter("script", "link", "img", "iframe")]
+        assert not [one for one in loaded if one and urlsplit(one).netloc], page.name
+        for link in (one.get("href") for one in tree.iter("a") if one.get("href")):
+            parts = urlsplit(link)
+            if not parts.scheme and not (parts.path == "" and parts.fragment == ""):
+                target = (page.parent / unquote(parts.path)).resolve() if parts.path else page
+                assert target.exists(), f"{page.name}: {link}"
+                fragment = unquote(parts.fragment)
+                assert not fragment or target not in names or fragment in names[target], f"{page.name}: {link}"
+
+
+def test_the_reference_names_every_command_parameter_and_column(site: Path):
+    def said(name: str) -> str:
+        return " ".join(html.parse(site / "reference" / f"{name}.html").getroot().text_content().split())
+
+    assert all(f"benchbook {name}" in said("commands") for name in cli.COMMANDS)
+    assert all(name in said("parameters") for slug in SLUGS for name in load(slug).Parameters.model_fields)
+    columns = said("observations")
+    assert all(name in columns for name in (*schema.OBSERVATIONS.names, *schema.UNITS))
+
+
+def test_a_page_that_asks_for_what_there_is_not_is_refused():
+    with pytest.raises(KeyError):
+        pages.filled("<!-- reference: nothing -->")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_every_command_that_a_page_shows_is_one_that_the_parser_takes(page: Path):
+    parser = cli._parser()
+    for line in commands(page):
+        try:
+            parser.parse_args(shlex.split(line.strip(), comments=True)[1:])
+        except SystemExit as refused:
+            assert not refused.code, f"{page.name}: {line}"
+    for name in re.findall(r"(?<!`)`benchbook ([a-z]+)[^`\n]*`(?!`)", page.read_text()):
+        assert name in cli.COMMANDS, f"{page.name}: benchbook {name}"
+
+
+def test_what_a_page_marks_to_be_run_runs(tmp_path: Path):
+    """In the order in which they are read, in one folder: a later block takes the files of an earlier one."""
+    (tmp_path / "figures").symlink_to(ROOT / "figures")
+    own = {"BENCHBOOK_RESULTS": str(tmp_path / "results"), "BENCHBOOK_HOME": str(ROOT), "MPLBACKEND": "agg"}
+    env = os.environ | own | {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    for name in ("tutorial", "own-data", "results", "extending"):
+        marked = [(language, text) for run, language, text in blocks(ROOT / "docs" / f"{name}.md") if run]
+        assert marked, name
+        for language, text in marked:
+            text = text.replace("benchbook run ", "benchbook run --noisy --set blocks=2 --set repetitions=2 ")
+            command = ["sh", "-euc", text] if language == "sh" else [sys.executable, "-c", text]
+            done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True, text=True, check=False)
+            assert done.returncode == 0, f"{name}: {text}\n{done.stdout}{done.stderr}"
+    assert (tmp_path / "round_trips.png").stat().st_size > 5_000
+    assert (tmp_path / "benchbook-ujson" / "pyproject.toml").is_file()
