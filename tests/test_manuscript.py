@@ -1,6 +1,7 @@
 """What a manuscript takes in: figures for one and two columns, tables, single numbers; all with their provenance."""
 
 import json
+import math
 import re
 from itertools import combinations
 from pathlib import Path
@@ -10,8 +11,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchbook import cli
+from benchbook.cli import sources
 from benchbook.evidence import Evidence, reference
-from benchbook.papers import exhibits
+from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex, style
 from benchbook.plots.exhibit import save
 
@@ -150,5 +152,93 @@ def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path,
         assert cli.main(asked) == cli.USAGE
         assert advice in capsys.readouterr().err
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
-    assert cli.main(["figure", "overview"]) == cli.USAGE
-    assert "--reference" in capsys.readouterr().err
+    for asked in (["figure", "overview"], ["number", "claims.all"]):
+        assert cli.main(asked) == cli.USAGE
+        assert "--reference" in capsys.readouterr().err
+    assert cli.main(["number", "crud.table-ii.mongodb.1000"]) == cli.DONE, "what a paper prints needs no results"
+    assert capsys.readouterr().out == "54.9 ms\n"
+
+
+@pytest.fixture(scope="module")
+def keyed(committed: Evidence) -> dict[str, numbers.Number]:
+    return numbers.numbers(committed)
+
+
+def test_each_kind_of_number_has_its_key(committed, keyed):
+    outcome = committed.outcomes.set_index("id").loc["bookstore.round-trip.xml-slower"]
+    claim = keyed["bookstore.round-trip.xml-slower"]
+    assert (claim.value, claim.low, claim.high) == (outcome["ratio"], outcome["low"], outcome["high"])
+    contrast = keyed["bookstore.round-trip.xml-slower.java.case-1.n-10000"]
+    rows = committed.contrasts.query("id == 'bookstore.round-trip.xml-slower' and lane == 'java'").set_index("contrast")
+    assert contrast.value == rows.loc["case=1, n=10000", "ratio"]
+    assert contrast.blocks == rows.loc["case=1, n=10000", "blocks"]
+    theirs = keyed[f"{contrast.key}.published"].value
+    printed = (keyed[f"bookstore.case-1-table.10000.{kind}-time"].value for kind in ("xml", "json"))
+    assert theirs == pytest.approx(next(printed) / next(printed))
+    frame = exhibits.FIGURES["crud_fig2_insert_single"](committed).frame
+    mark = frame.query("source == 'here' and level == 'MongoDB' and panel == 'n = 10,000'").iloc[0]
+    found = keyed["crud_fig2_insert_single.n-10000.mongodb"]
+    assert (found.value, found.low, found.unit, found.blocks) == (mark["value"], mark["low"], "ms", mark["blocks"])
+    assert keyed["claims.all"].value == len(committed.outcomes)
+    assert (
+        keyed["crud.claims.reproduced"].value
+        == committed.outcomes.query("study == 'crud'")["verdict"].eq("reproduced").sum()
+    )
+
+
+def test_every_judged_ratio_and_every_mark_has_one_key(committed, keyed):
+    assert all(re.fullmatch(r"[a-z0-9_-]+(\.[a-z0-9-]+)+", key) for key in keyed), "nothing that a shell or LaTeX reads"
+    assert all(one.key == key for key, one in keyed.items())
+    judged = committed.outcomes.dropna(subset=["ratio"])["id"]
+    assert len(judged) and {*judged} <= {*keyed}
+    for name in ("bookstore_case1", "tcp_ratios", "replication_fig17_memory"):
+        marks = exhibits.FIGURES[name](committed).frame["value"].notna().sum()
+        mine = [one for key, one in keyed.items() if key.startswith(f"{name}.")]
+        assert len(mine) == marks
+        assert all(numbers.number(committed, one.key) == one for one in mine[:1]), "alone as among all"
+
+
+@pytest.mark.parametrize(
+    ("interval", "text"),
+    [
+        ((3.291, 3.152, 3.478), "3.3 (3.2 to 3.5)"),
+        ((1.0094, 0.9071, 1.1233), "1.01 (0.91 to 1.12)"),
+        ((12.93, 12.21, 13.69), "12.9 (12.2 to 13.7)"),
+        ((19.2, 16.3, 22.4), "19 (16 to 22)"),
+        ((9.71, 8.63, 10.96), "9.7 (8.6 to 11.0)"),
+        ((114_119.0, 98_197.0, 130_041.0), "110,000 (100,000 to 130,000)"),
+        ((5.0, 4.0, math.inf), "5.0 (4.0 or more)"),
+        ((3065.0, 3065.0, 3065.0), "3,065"),
+        ((1.2904, 1.2903, 1.2905), "1.29"),
+        ((0.00512, math.nan, math.nan), "0.00512"),
+        ((0.0, 0.0, 0.0), "0"),
+    ],
+)
+def test_a_number_is_rounded_by_its_interval(interval, text):
+    assert numbers.Number("k", interval[0], "", (), interval[1], interval[2]).text == text
+
+
+def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(committed, keyed, capsys, monkeypatch):
+    monkeypatch.setattr(sources, "evidence", lambda asked: (committed, "reference"))  # read once, not five times
+    mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
+    assert cli.main(["number", mark, "--reference"]) == cli.DONE
+    assert capsys.readouterr().out == f"{keyed[mark].text}\n"
+    assert cli.main(["number", mark, "--reference", "--latex"]) == cli.DONE
+    assert capsys.readouterr().out == f"{keyed[mark].text[:-1]}\\%\n"
+    assert cli.main(["number", mark, "--reference", "--json"]) == cli.DONE
+    (said,) = json.loads(capsys.readouterr().out)
+    assert (said["value"], said["low"], said["unit"]) == (keyed[mark].value, keyed[mark].low, "%")
+    assert said["provenance"]["hosts"] and said["provenance"]["campaigns"] and said["provenance"]["drawn_by"]
+    for key, advice in ((unjudged, "not testable here"), ("crud.table-ii.mongdb.1000", "crud.table-ii.mongodb.1000")):
+        assert cli.main(["number", key, "--reference"]) == cli.USAGE
+        assert advice in capsys.readouterr().err
+
+
+def test_latex_macros_hold_every_number_and_where_they_come_from(committed, keyed):
+    text = numbers.macros(keyed, {"drawn_by": "benchbook"})
+    assert text.startswith('% drawn_by: "benchbook"\n')
+    lines = [line for line in text.splitlines() if line.startswith(r"\benchbook@set")]
+    assert len(lines) == len(keyed)
+    fields = re.compile(r"\\benchbook@set(\{(?:[^{}]|\{[^{}]*\})*\}){7}")
+    assert all(fields.fullmatch(line) for line in lines), "a key and six fields, with their braces in pairs"
+    assert r"{tcp_fig3_json.python.3.system-cpu}" in text and r"\%" in text

@@ -22,6 +22,7 @@ COMMANDS: Final = {
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
     "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
+    "number": "one number with its interval and provenance, or all of them as LaTeX macros",
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
     "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
@@ -132,7 +133,7 @@ def _parser() -> argparse.ArgumentParser:
     parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("figure", "new"):
+    for name in ("figure", "number", "new"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

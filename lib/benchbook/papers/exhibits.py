@@ -76,15 +76,19 @@ def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Pa
 def made(evidence: Evidence, name: str) -> Exhibit:
     """Return one figure or table, marked where a study that it shows was untrusted."""
     exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
-    return doubted(exhibit) if _studies(name) & {study for study, _ in evidence.untrusted} else exhibit
+    return doubted(exhibit) if {*studies_of(name)} & {study for study, _ in evidence.untrusted} else exhibit
 
 
 def about(evidence: Evidence, name: str, profile: str) -> dict[str, Any]:
     """Return the provenance of one figure or table."""
-    means = where(evidence.means, study=[*_studies(name)]) if "_" in name else evidence.means
-    return provenance(means, profile)
+    return measured(evidence, studies_of(name), profile)
 
 
-def _studies(name: str) -> set[str]:
-    """Return the studies that one shows, by its name."""
-    return {name.partition("_")[0]} if "_" in name else set(SLUGS)
+def measured(evidence: Evidence, studies: Sequence[str], profile: str) -> dict[str, Any]:
+    """Return the provenance of what some studies measured."""
+    return provenance(where(evidence.means, study=list(studies)), profile)
+
+
+def studies_of(name: str) -> tuple[str, ...]:
+    """Return the studies that a figure or table shows, by its name."""
+    return (name.partition("_")[0],) if "_" in name else tuple(SLUGS)

@@ -47,6 +47,8 @@ def dots(
     columns
         Panels side by side; all of them when None.
     """
+    if not style.layout().drawn:
+        return Exhibit(title, points, tuple(notes))
     series = style.ordered(points["series"]) or [""]
     crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
     layout = style.layout()

@@ -8,11 +8,20 @@ from typing import Any, Final
 
 import pandas as pd
 
-LONG: Final = 34
-"""Characters from which a column's texts are set in lines."""
-
 _MANY: Final = 4
 """Columns from which a table goes over both columns of a page."""
+
+_PAGE, _COLUMN = 410.0, 200.0
+"""Points of width of a page and of one of its two columns, of LaTeX's article, whose are narrower than journals'."""
+
+_GAP: Final = 3
+"""Points on either side of a column."""
+
+_LETTERS: Final = {"footnotesize": 4.3, "scriptsize": 3.8, "tiny": 3.2}
+"""Points that a letter takes on average, by the size of letters."""
+
+_SOURCE: Final = re.compile(r"(.+?), (published|(?:(?:Python|Java|Node\.js), )?here)")
+"""A column's quantity, and whose numbers it holds."""
 
 _SPECIAL: Final = {
     **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}"},
@@ -47,36 +56,60 @@ def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, a
 
     Columns that begin alike, up to their last comma (a quantity, published and here), share a heading.
     """
-    kind = "table*" if frame.shape[1] > _MANY else "table"
+    wide = frame.shape[1] > _MANY
+    kind, room = ("table*", _PAGE) if wide else ("table", _COLUMN)
     texts = frame.astype(str)
-    places = "".join(_column(texts.iloc[:, at]) for at in range(frame.shape[1]))
+    heads = [_split(str(name)) for name in frame.columns]
+    size, places = _set(texts, [last for _, last in heads], room)
     rows = ["    " + " & ".join(map(escaped, row)) + r" \\" for row in texts.itertuples(index=False, name=None)]
     lines = [
-        *(f"\\begin{{{kind}}}", r"  \centering\footnotesize\setlength{\tabcolsep}{4pt}"),
-        *(f"  \\caption{{{_caption(title, notes)}}}", f"  \\label{{tab:{name}}}"),
-        *(f"  \\begin{{tabular}}{{@{{}}{places}@{{}}}}", r"    \toprule", *_heads([*frame.columns]), r"    \midrule"),
+        *(f"\\begin{{{kind}}}", f"  \\centering\\{size}\\setlength{{\\tabcolsep}}{{{_GAP}pt}}"),
+        *(f"  \\caption{{{_caption(title, notes)}}}", f"  \\label{{tab:{name}}}", r"  \vspace{4pt}"),
+        *(f"  \\begin{{tabular}}{{{places}}}", r"    \toprule", *_heads(heads), r"    \midrule"),
         *(*rows, r"    \bottomrule", r"  \end{tabular}", f"\\end{{{kind}}}"),
     ]
-    return f"% needs \\usepackage{{booktabs}}\n{comment(about)}" + "\n".join(lines) + "\n"
+    return f"% needs \\usepackage{{array,booktabs}}\n{comment(about)}" + "\n".join(lines) + "\n"
 
 
 def _caption(title: str, notes: Sequence[str]) -> str:
     return " ".join(escaped(part[:1].upper() + part[1:].rstrip(".") + ".") for part in (title, *notes) if part)
 
 
-def _column(texts: "pd.Series[str]") -> str:
-    """Return how a column is set: long texts in lines, numbers at the right, others at the left."""
-    if max(map(len, texts), default=0) > LONG:
-        return r"p{0.22\textwidth}"
-    return "r" if texts.str.match(r"[-+<>]? ?\d").any() else "l"
+def _split(name: str) -> tuple[str, str]:
+    """Return what columns of one quantity share in their names, and what is a column's own: whose numbers they are."""
+    found = _SOURCE.fullmatch(name)
+    return (found[1], found[2]) if found else ("", name)
 
 
-def _heads(columns: Sequence[str]) -> list[str]:
+def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, str]:
+    """Return the size of a table's letters and how its columns are set, for so many points of width.
+
+    Where the texts have room side by side each column is as wide as it must be; else all are set in lines, and share
+    the width, each at least as wide as its longest word.
+    """
+    columns = [[head, *texts.iloc[:, at]] for at, head in enumerate(heads)]
+    gaps = 2 * _GAP * len(columns)
+    natural = [max(map(len, some)) for some in columns]
+    if sum(natural) * _LETTERS["footnotesize"] + gaps <= room:
+        numeric = [any(re.match(r"[-+<>]? ?\d", text) for text in some[1:]) for some in columns]
+        return "footnotesize", "@{}" + "".join("r" if one else "l" for one in numeric) + "@{}"
+    words = [max(len(word) for text in some for word in text.split() or [""]) for some in columns]
+    size = next((size for size, points in _LETTERS.items() if sum(words) * points + gaps <= room), [*_LETTERS][-1])
+    spare = max(room - gaps - sum(words) * _LETTERS[size], 0.0)
+    wanted = sum(natural) - sum(words) or 1
+    points = [
+        word * _LETTERS[size] + spare * (most - word) / wanted + 2 * _GAP
+        for word, most in zip(words, natural, strict=True)
+    ]
+    shares = (f"p{{\\dimexpr {one / sum(points):.3f}\\linewidth-2\\tabcolsep}}" for one in points)
+    return size, "".join(f">{{\\raggedright\\arraybackslash}}{share}" for share in shares)
+
+
+def _heads(heads: Sequence[tuple[str, str]]) -> list[str]:
     """Return the headings: one line, or two where columns share one."""
-    split = [(str(name).rpartition(", ")[0], str(name).rpartition(", ")[2]) for name in columns]
-    groups = [(group, [last for _, last in some]) for group, some in groupby(split, key=lambda one: one[0])]
+    groups = [(group, [last for _, last in some]) for group, some in groupby(heads, key=lambda one: one[0])]
     if not any(group and len(some) > 1 for group, some in groups):
-        return ["    " + " & ".join(escaped(str(name)) for name in columns) + r" \\"]
+        return ["    " + " & ".join(escaped(f"{group}, {last}" if group else last) for group, last in heads) + r" \\"]
     above: list[str] = []
     rules: list[str] = []
     beneath: list[str] = []

@@ -51,6 +51,8 @@ def lines(
     heads
         What stands above panels, where that is not their name.
     """
+    if not style.layout().drawn:
+        return Exhibit(title, points, tuple(notes))
     series = style.ordered(points.loc[points["series"] != "", "series"]) or [""]
     ticks = sorted({*levels, *points["level"].dropna()})
     apart = _apart(points, series, log[0], max(ticks) - min(ticks))

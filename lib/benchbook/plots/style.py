@@ -160,6 +160,7 @@ class Layout:
 
     width: float = WIDTH
     titled: bool = True
+    drawn: bool = True  # otherwise there are a figure's points alone
 
     @property
     def narrow(self) -> bool:

@@ -1,0 +1,73 @@
+"""`benchbook number`: one number with its interval and provenance, or all of them as macros for LaTeX."""
+
+import argparse
+import difflib
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from benchbook import cli, studies
+from benchbook.cli import output, sources
+
+if TYPE_CHECKING:
+    from benchbook.evidence import Evidence
+    from benchbook.papers.numbers import Number
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    parser.add_argument("key", nargs="*", metavar="KEY", help="the numbers; without any all keys are listed")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--latex", action="store_true", help="as LaTeX prints it")
+    forms.add_argument("--json", action="store_true", help="an array of objects, with provenance, and nothing else")
+    text = "write all numbers to a file that defines \\benchbook{KEY}"
+    forms.add_argument("--latex-macros", type=Path, metavar="FILE", help=text)
+    sources.add_options(parser)
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Print what was asked for, a line each."""
+    from benchbook.evidence import Evidence, reference  # here, for they are slow to import
+    from benchbook.papers import exhibits, numbers
+    from benchbook.plots import latex
+
+    theirs = {one.key: one for one in numbers.printed()}
+    if asked.key and {*asked.key} <= {*theirs}:  # of papers alone: nothing need have run
+        evidence, profile = Evidence.of(reference.means()), sources.REFERENCE
+    else:
+        evidence, profile = sources.evidence(asked)
+    if asked.latex_macros:
+        about = exhibits.measured(evidence, studies.SLUGS, profile)
+        asked.latex_macros.write_text(numbers.macros(numbers.numbers(evidence), about), encoding="utf-8")
+        print(asked.latex_macros)
+        return cli.DONE
+    if asked.key:
+        found = [theirs.get(key) or _found(evidence, key) for key in asked.key]
+    else:
+        found = [*numbers.numbers(evidence).values()]
+    if asked.json:
+        print(output.as_json([numbers.provenance(evidence, one, profile) for one in found]))
+    elif asked.key:
+        print("\n".join(latex.escaped(one.text) if asked.latex else one.text for one in found))
+    else:
+        print(output.as_text([{"key": one.key, "number": one.text, "what it is": one.says} for one in found]))
+    return cli.DONE
+
+
+def _found(evidence: "Evidence", key: str) -> "Number":
+    """Return the number of a key.
+
+    Raises
+    ------
+    benchbook.cli.UsageError
+        When there is none: with the reason where it is a claim's, else with the nearest key.
+    """
+    from benchbook.papers import numbers
+
+    if (one := numbers.number(evidence, key)) is not None:
+        return one
+    claims = {row["id"]: row for row in evidence.outcomes.to_dict("records")}
+    if key in claims:
+        raise cli.UsageError(f"{key} has no ratio: {claims[key]['wording']}; {claims[key]['why']}")
+    near = difflib.get_close_matches(key, numbers.numbers(evidence), n=1)
+    advice = f"did you mean {near[0]!r}?" if near else "benchbook number lists the keys"
+    raise cli.UsageError(f"no number {key!r}: {advice}")
