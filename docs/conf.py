@@ -31,15 +31,16 @@ html_show_copyright = False
 
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
     """Fill in what a page asks for, and turn what it links to outside this folder into what the site has."""
-    text = pages.filled(source[0])
-    text = re.sub(r"\]\(\.\./README\.md(#[\w-]*)?\)", "](index.md)", text)
-    source[0] = re.sub(r"\[([^\]]*)\]\((\.\./[^)#]+)(#[^)]*)?\)", _outside, text)
+    folder = (HERE / name).parent
 
+    def linked(link: re.Match[str]) -> str:
+        target = (folder / link[2]).resolve()
+        if target == HERE.parent / "README.md":
+            return f"[{link[1]}]({os.path.relpath(HERE, folder)}/index.md)"
+        ours = target.is_relative_to(HERE) or (target.is_file() and target.suffix != ".md")
+        return link[0] if ours else link[1]  # a file is a download; of a folder or another page the words are left
 
-def _outside(link: re.Match[str]) -> str:
-    """Return a link to a file of the repository as it is, a download; one to a folder or another page as its words."""
-    here = link[2].endswith(".md") or not (HERE / link[2]).is_file()
-    return link[1] if here else link[0]
+    source[0] = re.sub(r"\[([^\]]*)\]\((\.\./[^)#]+)(#[^)]*)?\)", linked, pages.filled(source[0]))
 
 
 def setup(app: Sphinx) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from benchbook import cli, plugins
+from benchbook import cli, plugins, studies
 from benchbook.inputs import InputError
 
 ROOT = Path(__file__).parents[1]
@@ -152,6 +152,8 @@ def test_doctor_finds_the_engine_and_a_run_measures_with_all_of_them(environment
     assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"swiftjson", "swiftxml"}
     assert {row["engine"] for row in rows if row["study"] == "crud"} == {"newstore"}
     assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
+    judged = environment.said("claims", "--profile", "smoke")
+    assert {claim["study"] for claim in judged} == set(studies.SLUGS), "the papers' claims, beside another study's arms"
 
 
 @pytest.mark.parametrize(

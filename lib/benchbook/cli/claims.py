@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import cli, grid, paths
+from benchbook import cli, grid, paths, studies
 from benchbook.cli import output
 
 NARROW: Final = 60
@@ -33,7 +33,7 @@ def _measured(profile: str) -> list[dict[str, Any]]:
     from benchbook import evidence
     from benchbook.report import ahead
 
-    cells = grid.plan(profile=profile)
+    cells = grid.plan(studies.SLUGS, profile)
     output.report_damage()
     found = evidence.Evidence.of(evidence.stored_means(grid.keys(cells)))
     return _rows(found.outcomes, ahead.waits(profile, cells, found))

@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from benchbook import cli, grid, paths
+from benchbook import cli, grid, paths, studies
 from benchbook.cli import output
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
                 f"--reference: there is no {reference.MEANS} in {paths.reference()}: restore it from git"
             )
         return Evidence.of(means), REFERENCE
-    cells = grid.plan(profile=asked.profile)
+    cells = grid.plan(studies.SLUGS, asked.profile)
     output.report_damage()
     if (means := stored_means(grid.keys(cells))).empty:
         raise cli.UsageError(

@@ -123,10 +123,11 @@ def _arms(study: str) -> Comparison:
 
 
 def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of cells that have a second arm: a few of all.
+    """Return the rows of the papers' cells that have a second arm: a few of all.
 
     Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
     """
+    rows = rows[rows["study"].isin(SLUGS)]
     if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
         return rows[:0]
     cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}

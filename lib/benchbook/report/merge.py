@@ -76,7 +76,7 @@ def merge(profile: str) -> Merged:
     benchbook.inputs.InputError
         When a grid is wrong or has no such profile.
     """
-    cells = grid.plan(profile=profile)
+    cells = grid.plan(studies.SLUGS, profile)
     return Merged(profile, cells, stored_means(grid.keys(cells)), paths.figures(profile))
 
 

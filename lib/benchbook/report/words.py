@@ -95,7 +95,7 @@ def absent(merged: Merged) -> str:
     """Return a line for each product that is not here."""
     return "\n".join(
         f"- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
-        for one in grid.left_out(profile=merged.profile)
+        for one in grid.left_out(studies.SLUGS, merged.profile)
     )
 
 
