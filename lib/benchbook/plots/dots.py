@@ -14,7 +14,6 @@ from benchbook.plots.points import each
 from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet, width, wrapped
 
 _ROW_INCHES = 0.23
-_SPREAD = 0.26
 _REACH = 10.0  # times a mark: an interval that goes further leaves the panel, and so shows no end
 _TICK_INCHES = 0.37  # that a tick's name needs
 _PANEL_INCHES = 0.7  # below which a panel is set under the others, as it is when its title does not fit
@@ -54,8 +53,8 @@ def dots(
     layout = style.layout()
     with style.applied():
         labels = _labels(rows)
-        room = layout.width - _widest(labels, layout.rc["ytick.labelsize"]) - 0.25
-        narrowest = max(_PANEL_INCHES, _widest(panels, layout.rc["axes.titlesize"], "bold") + 0.06)
+        room = layout.width - _widest(labels, layout.rc["ytick.labelsize"]) - 0.2
+        narrowest = max(_PANEL_INCHES, _widest(panels, layout.rc["axes.titlesize"], "bold") + 0.02)
         columns = min(columns or len(panels), max(1, int(room / narrowest)))
         lines = -(-len(panels) // columns)
         columns = -(-len(panels) // lines)
@@ -75,7 +74,7 @@ def dots(
                 not_run(axes, room / columns - 0.1)
             lowest = rank + columns >= len(panels)
             _scale(axes, points, log, reference, max(2, int(room / columns / _TICK_INCHES)))
-            axes.set_xlabel(axis if lowest else "")
+            axes.set_xlabel("\n".join(wrapped(axis, room / columns, layout.rc["axes.labelsize"])) if lowest else "")
             axes.tick_params(labelbottom=lowest)
         for spare in list(grid.flat)[len(panels) :]:
             spare.set_visible(False)
@@ -113,8 +112,11 @@ def _draw(axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series:
 
 
 def _shift(rank: int, count: int) -> float:
-    """Return where one of a row's series lies around the row's line."""
-    return 2 * _SPREAD * (rank - (count - 1) / 2) / max(count - 1, 1)
+    """Return where one of a row's series lies around the row's line: nearer to its fellows than to the next row."""
+    if count == 1:
+        return 0.0
+    reach = 1 / (2 + 3 / (count - 1))
+    return 2 * reach * (rank / (count - 1) - 0.5)
 
 
 def _dot(axes: Axes, point: Any, y: float) -> None:

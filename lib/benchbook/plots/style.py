@@ -12,8 +12,8 @@ import seaborn
 WIDTH: Final = 7.4
 """Inches: the width of a report's column."""
 
-NARROW: Final = 5.0
-"""Inches below which a figure is laid out for one column of a journal's page."""
+NARROW: Final = 6.8
+"""Inches below which a figure is laid out as for one column of a journal's page."""
 
 INK: Final = "#1a1a1a"
 FAINT: Final = "#6b6b6b"
