@@ -7,13 +7,13 @@ held, the record of compliance says.
 """
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from textwrap import wrap
 from typing import Final
 
-from benchbook import compliance, databases, servers
+from benchbook import compliance, databases, plugins, servers
 from benchbook.databases import Engine, EngineError, GapError, RefusedError
 from benchbook.deployment import Topology
 from benchbook.registry import product
@@ -67,10 +67,10 @@ Note = Callable[[str], str]
 """Returns the mark of a reason's footnote."""
 
 
-def matrix() -> str:
+def matrix(engines: Iterable[str] = databases.NAMES) -> str:
     """Return the matrix as Markdown: a row an engine, a column a capability, and the reasons of all gaps."""
     notes: dict[str, int] = {}
-    shown = [name for name in databases.NAMES if name != "noop"]
+    shown = [name for name in engines if name != "noop"]
     asked = [name for name in CAPABILITIES if name != "contents"]
     rows = [
         [f"`{name}`", _held(name), *_row(databases.load(name), asked, lambda why: _mark(notes, why))] for name in shown
@@ -84,7 +84,7 @@ def matrix() -> str:
 
 
 def rewritten(text: str) -> str:
-    """Return a page with today's matrix between its two marks.
+    """Return a page with today's matrix of the suite's own engines between its two marks.
 
     Raises
     ------
@@ -95,7 +95,8 @@ def rewritten(text: str) -> str:
     _, end, after = rest.partition(END)
     if not (begin and end):
         raise ValueError(f"the page needs {BEGIN!r} and {END!r}, a line each: the matrix goes between them")
-    return f"{before}{begin}\n{matrix()}\n{end}{after}"
+    own = [name for name in databases.NAMES if name not in plugins.announced("engines")]
+    return f"{before}{begin}\n{matrix(own)}\n{end}{after}"
 
 
 def _held(engine: str) -> str:
