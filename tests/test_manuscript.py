@@ -6,6 +6,7 @@ import re
 from itertools import combinations
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from matplotlib.figure import Figure
 from matplotlib.text import Text
@@ -68,6 +69,28 @@ def test_no_label_of_any_figure_touches_another_or_leaves_the_sheet(width, commi
         if found := touching(figure):
             faults[name] = found
     assert not faults
+
+
+@pytest.fixture(scope="module")
+def on_four_hosts(committed: Evidence) -> Evidence:
+    crud = committed.means[committed.means["study"] == "crud"]
+    hosts = ("vm", "lab2", "lab3", "a-host-with-a-long-name.example")
+    return Evidence.of(pd.concat([crud.assign(host=host, cell_id=crud["cell_id"] + host) for host in hosts]))
+
+
+@pytest.mark.parametrize("width", WIDTHS)
+def test_no_label_of_the_hosts_figure_touches_another(width, on_four_hosts):
+    with style.laid_out(style.Layout(width)):
+        assert not touching(exhibits.HOSTS["hosts"](on_four_hosts).figure)
+
+
+def test_a_contrast_of_one_of_several_hosts_has_its_host_in_its_key(on_four_hosts):
+    key = "crud.insert.replicating-costs.python.lab3.engine-mongodb.n-10000"
+    rows = on_four_hosts.contrasts.query(
+        "id == 'crud.insert.replicating-costs' and host == 'lab3' and lane == 'python'"
+    )
+    row = rows.set_index("contrast").loc["engine=mongodb, n=10000"]
+    assert numbers.number(on_four_hosts, key).value == row["ratio"]
 
 
 def test_labels_that_touch_are_found():

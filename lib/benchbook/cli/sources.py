@@ -3,7 +3,7 @@
 import argparse
 from typing import TYPE_CHECKING
 
-from benchbook import cli, grid, paths, studies
+from benchbook import cli, paths, studies
 from benchbook.cli import output
 
 if TYPE_CHECKING:
@@ -27,7 +27,8 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
     benchbook.cli.UsageError
         When there is nothing of it.
     """
-    from benchbook.evidence import Evidence, reference, stored_means  # here, for it is slow to import
+    from benchbook import grid  # here, for they are slow to import
+    from benchbook.evidence import Evidence, reference, stored_means
 
     if asked.reference:
         if (means := reference.means()).empty:

@@ -151,7 +151,8 @@ def _missing(claim: Tested, rows: Sequence[Mapping[Any, Any]], ran: Collection[s
     for product in claim.products:
         every = [row["lacking"][product] for row in rows if product in row["lacking"]]
         if product not in ran and all(every):
-            found.append((title(product), max(every, key=lambda why: why != NOT_RUN)))  # rather what stood in for it
+            why = max(every, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
+            found.append((title(product), why))
         elif product not in ran and able:
             found.append((title(product), "ran in other contrasts only"))
     return grouped(found)

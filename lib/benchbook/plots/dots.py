@@ -54,19 +54,23 @@ def dots(
     with style.applied():
         labels = _labels(rows)
         room = layout.width - _widest(labels, layout.rc["ytick.labelsize"]) - 0.2
-        narrowest = max(_PANEL_INCHES, _widest(panels, layout.rc["axes.titlesize"], "bold") + 0.02)
+        titles = min(_widest(panels, layout.rc["axes.titlesize"], "bold") + 0.02, 1.0 if layout.narrow else 1.6)
+        narrowest = max(_PANEL_INCHES, titles)
         columns = min(columns or len(panels), max(1, int(room / narrowest)))
         lines = -(-len(panels) // columns)
         columns = -(-len(panels) // lines)
         row_inches = _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
         heights = np.array([max(1.0, _high(label) / row_inches) for label in labels] or [1.0])
         places = dict(zip(rows, heights.cumsum() - heights / 2, strict=False))
-        height = lines * ((0.5 if layout.narrow else 0.75) + row_inches * heights.sum())
+        heads = {panel: _lines(panel, room / columns - 0.05, layout.rc["axes.titlesize"], "bold") for panel in panels}
+        above = max(head.count("\n") for head in heads.values()) * 1.2 * layout.rc["axes.titlesize"] / 72
+        under, between = (0.3, 0.2) if layout.narrow else (0.45, 0.3)
+        height = under + lines * (between + above + row_inches * heights.sum())
         figure = sheet(title, notes, legend(points, series, line=False), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             mine = points[points["panel"] == panel]
-            axes.set_title(panel)
+            axes.set_title(heads[panel])
             axes.set_yticks([*places.values()], labels)
             axes.set_ylim(heights.sum() + 0.1, -0.1)
             _draw(axes, mine, places, series)
@@ -74,7 +78,7 @@ def dots(
                 not_run(axes, room / columns - 0.1)
             lowest = rank + columns >= len(panels)
             _scale(axes, points, log, reference, max(2, int(room / columns / _TICK_INCHES)))
-            axes.set_xlabel("\n".join(wrapped(axis, room / columns, layout.rc["axes.labelsize"])) if lowest else "")
+            axes.set_xlabel(_lines(axis, room / columns, layout.rc["axes.labelsize"]) if lowest else "")
             axes.tick_params(labelbottom=lowest)
         for spare in list(grid.flat)[len(panels) :]:
             spare.set_visible(False)
@@ -86,7 +90,12 @@ def _labels(rows: Sequence[str]) -> list[str]:
     """Return the rows' names, long ones in lines."""
     layout = style.layout()
     room, points = layout.width * (0.44 if layout.narrow else 0.62), style.layout().rc["ytick.labelsize"]
-    return ["\n".join(line for part in row.split("\n") for line in wrapped(part, room, points)) for row in rows]
+    return [_lines(row, room, points) for row in rows]
+
+
+def _lines(text: str, room: float, points: float, weight: str = "normal") -> str:
+    """Return a text in lines of at most so many inches, its own lines kept."""
+    return "\n".join(line for part in text.split("\n") for line in wrapped(part, room, points, weight))
 
 
 def _widest(texts: Sequence[str], points: float, weight: str = "normal") -> float:

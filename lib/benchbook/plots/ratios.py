@@ -219,7 +219,7 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
     panels = list(dict.fromkeys(points["panel"]))
     rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
     notes = ["each host's own blocks, with repeated 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
-    return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes, columns=2)
+    return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
 
 
 def _places(evidence: Evidence, headline: Headline) -> list[tuple[str, str]]:
