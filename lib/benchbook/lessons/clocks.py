@@ -1,0 +1,205 @@
+"""Lesson 1, units and clocks: what a clock can show, what a reading costs, and which time is meant."""
+
+import hashlib
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from math import ceil
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchbook import evidence, formats
+from benchbook.datasets import persons
+from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook.measure import timed
+from benchbook.plots import style
+
+CLOCKS: Final[dict[str, Callable[[], float]]] = {
+    "perf_counter_ns": time.perf_counter_ns,
+    "monotonic_ns": time.monotonic_ns,
+    "time_ns": time.time_ns,
+    "process_time_ns": time.process_time_ns,
+}
+"""Clocks of Python that return nanoseconds."""
+
+predict = Predictions
+WHERE: Final = {
+    "A": "Two threads that compute can use two processors: what does that do to CPU time against elapsed time?",
+    "B": "Who sleeps waits. Which of the two clocks goes on meanwhile?",
+    "C": "One thread that never waits uses one processor all the time: how do the two clocks compare?",
+}
+
+
+def paper_numbers() -> pd.DataFrame:
+    """Return two printed times, each with the amount of work that it covers."""
+    tcp = evidence.number("tcp", "Table 1", "Total Time", "XML")
+    crud = evidence.number("crud", "Table II", "CouchDB", "1000")
+    return pd.DataFrame(
+        {
+            "what": [
+                "1,000,000 objects decoded from XML by a server",
+                "1,000 comments of 1,000 bytes inserted in CouchDB",
+            ],
+            "printed, ms": [tcp, crud],
+        }
+    )
+
+
+def actions() -> pd.DataFrame:
+    """Return what three actions take of elapsed and of processor time, in ms, and how many times one is the other."""
+    data = bytes(8_000_000)
+
+    def digest(_: int = 0) -> None:
+        for _ in range(4):
+            hashlib.sha256(data).digest()
+
+    def both() -> None:
+        with ThreadPoolExecutor(2) as pool:
+            list(pool.map(digest, range(2)))
+
+    rows = []
+    for name, action in {"A": both, "B": lambda: time.sleep(0.05), "C": digest}.items():
+        before = time.process_time_ns()
+        _, (wall, *_) = timed(action)
+        rows.append((name, wall.value / 1e6, (time.process_time_ns() - before) / 1e6))
+    table = pd.DataFrame(rows, columns=["action", "elapsed, ms", "CPU, ms"]).set_index("action")
+    return table.assign(ratio=table["CPU, ms"] / table["elapsed, ms"]).round(2)
+
+
+def readings(clock: Callable[[], float], count: int = 20_000) -> list[float]:
+    """Return so many readings of a clock, one straight after the other."""
+    return [clock() for _ in range(count)]
+
+
+def table(smallest_step: Callable[[list[float]], float], count: int = 20_000) -> pd.DataFrame:
+    """Return for each clock what Python says of it, the smallest step seen, and what a reading costs; all in ns."""
+    rows = {}
+    for name, clock in CLOCKS.items():
+        start = time.perf_counter_ns()
+        seen = readings(clock, count)
+        cost = (time.perf_counter_ns() - start) / count
+        about = time.get_clock_info(name.removesuffix("_ns"))  # type: ignore[arg-type]
+        step = called(smallest_step, seen)
+        rows[name] = (about.resolution * 1e9, step, cost, about.adjustable)
+    names = ["resolution claimed", "smallest step seen", "cost of a reading", "may be set"]
+    return pd.DataFrame.from_dict(rows, orient="index", columns=names).round(1)
+
+
+def draw_steps(count: int = 60) -> Figure:
+    """Draw what a fine clock and a clock of 10 ms show of the same moments."""
+    fine = np.array(readings(time.perf_counter_ns, count * 400)[::400], float)
+    fine = (fine - fine[0]) / (fine[-1] - fine[0]) * 60
+    coarse = np.floor(fine / 10) * 10
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.4, 2.8), layout="constrained")
+        axes.plot(fine, fine, color=style.BLUE, label="perf_counter_ns, stretched to 60 ms")
+        axes.step(fine, coarse, color=style.VERMILION, ls="--", where="post", label="the same through ticks of 10 ms")
+        axes.set(xlabel="time that passed, ms", ylabel="time that is shown, ms")
+        axes.legend()
+    plt.close(figure)
+    return figure
+
+
+def inside_and_outside(n: int = 2_000) -> pd.DataFrame:
+    """Return the time an object of encoding `n` persons to JSON, ns: timed one by one, and the loop as a whole."""
+    records, encode = persons.people(n, 1).records, formats.codec("orjson").encode_record
+    singly = []
+    for record in records:
+        start = time.perf_counter_ns()
+        encode(record)
+        singly.append(time.perf_counter_ns() - start)
+    start = time.perf_counter_ns()
+    for record in records:
+        encode(record)
+    whole = time.perf_counter_ns() - start
+    return pd.DataFrame(
+        {"ns an object": [np.mean(singly), np.median(singly), whole / n]},
+        index=["one by one, mean", "one by one, median", "the whole loop"],
+    ).round(0)
+
+
+@check(3)
+def check_1(minutes: Any, per_object_us: Any, mb_per_s: Any) -> Iterator[Part]:
+    """Check three conversions of published numbers."""
+    tcp, crud = paper_numbers()["printed, ms"]
+    yield close(
+        minutes,
+        tcp / 60_000,
+        "minutes",
+        "minutes: right, well over an hour. The paper prints 75.77, cut and not rounded.",
+        {60: "those are seconds.", 1000: "is the printed number in ms or in s?", 1 / 60: "that would be hours."},
+        "a minute has 60 s, a second 1,000 ms.",
+    )
+    yield close(
+        per_object_us,
+        tcp * 1000 / 1e6,
+        "per_object_us",
+        "per_object_us: right, some 4.5 ms an object.",
+        {1e-3: "those are milliseconds.", 1e3: "those are nanoseconds.", 1e6: "divide by the number of objects, too."},
+        "time over objects, then ms to µs.",
+    )
+    yield close(
+        mb_per_s,
+        1.0 / (crud / 1000),
+        "mb_per_s",
+        "mb_per_s: right. Keep the number in mind; the last question comes back to it.",
+        {
+            1e-3: "MB a millisecond, or GB a second?",
+            1e6: "those are bytes; 1 MB is 1,000,000 bytes.",
+            8: "bits or bytes?",
+        },
+        "how many bytes are 1,000 comments of 1,000 bytes, and how many seconds is the printed time?",
+        within=0.05,
+    )
+
+
+@check(3)
+def check_2(smallest_step: Any) -> Iterator[Part]:
+    """Check a function that finds the smallest step of a clock in its readings."""
+    found = number(called(smallest_step, [0, 16, 31, 47]), "smallest_step([0, 16, 31, 47])")
+    yield part(found == 15, "finds the smallest step.", f"of 0, 16, 31, 47 it returns {found:g}: list the differences.")
+    try:
+        found = number(called(smallest_step, [5, 5, 5, 15, 15, 35]), "smallest_step([5, 5, 5, 15, 15, 35])")
+        says = f"of 5, 5, 5, 15, 15, 35 it returns {found:g}: what does an unchanged reading say of the clock's step?"
+        yield part(found == 10, "readings that did not move are no steps.", says)
+    except Off as reason:
+        yield Part(False, str(reason))
+    try:
+        step = number(called(smallest_step, readings(time.perf_counter_ns, 2_000)), "smallest_step of perf_counter_ns")
+        says = f"of perf_counter_ns it returns {step:g}: can a clock that moves have such a step?"
+        yield part(step > 0, f"of perf_counter_ns here: {step:g} ns.", says)
+    except Off as reason:
+        yield Part(False, str(reason))
+
+
+@check(3)
+def check_3(which: Any) -> Iterator[Part]:
+    """Check which action is which, by its elapsed and processor time."""
+    truth = {"A": "two threads", "B": "sleeping", "C": "one thread"}
+    yield from sorted_into(which, truth, truth.values(), WHERE)
+
+
+@check(3)
+def check_4(needed: Any) -> Iterator[Part]:
+    """Check a function that returns how often an action is to be repeated under a coarse clock."""
+    wanted = {
+        (10_000_000, 6_000, 0.01): "JSON objects of 6 µs under ticks of 10 ms, to 1 %",
+        (1, 100, 0.5): "a clock finer than the action",
+        (15, 7, 0.1): "a number that does not come out even",
+    }
+    for (step, action, share), about in wanted.items():
+        truth = max(1, ceil(step / (action * share) - 1e-9))
+        found = number(called(needed, step, action, share), f"needed{step, action, share}")
+        if found != int(found):
+            says = "a loop runs a whole number of times: to which side must you round?"
+        elif found == truth - 1:
+            says = "one time too few: the error is then above the share that is allowed."
+        elif found < 1:
+            says = "at least one repetition is needed."
+        else:
+            says = "write down: one step is at most so large a share of (count times the action's time)."
+        yield part(found == truth, f"{about}: {truth:,}.", f"{about}: {found:,.6g} is not it. {says}")

@@ -1,0 +1,232 @@
+"""Lesson 8, reading a paper critically: its own numbers against its text, and a claim of one's own judged."""
+
+import re
+import tempfile
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchbook.evidence import claim_files, judged, published
+from benchbook.evidence.claims import Claim, Ratio
+from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.inputs import InputError
+from benchbook.lessons.effects import draw
+from benchbook.lessons.feedback import Off, Open, Part, Predictions, check, close, part, sorted_into
+from benchbook.lessons.reference import means
+from benchbook.plots import style
+from benchbook.studies import SLUGS
+
+predict = Predictions
+RELATIONAL: Final = ("MySQL", "PostgreSQL", "Microsoft SQL Server")
+
+FLAWS: Final = {
+    "the relational columns were measured by other people, on other machines": "confounding",
+    "one number is printed for each bar, of one run": "no uncertainty",
+    "CPU seconds of user and system are added and called execution time": "another quantity",
+    "a cause is named, and only the effect was measured": "untested cause",
+}
+"""What was found in the five papers, and what kind of flaw it is."""
+
+_KINDS: Final = tuple(FLAWS.values())
+_WHERE: Final = dict.fromkeys(FLAWS, "ask: if all else were perfect, what could still not be concluded?")
+
+EXAMPLE: Final = """\
+id: drivers.my-own
+says: Mongoose takes longer than MongoClient to find 1,000 records of 89 attributes.
+where: my own claim
+compare: ratio
+quantity: {operation: find, role: client, metric: wall_time}
+a: {driver: mongoose}
+b: {driver: mongoclient}
+at: {attributes: 89, process: together, n: 1000}
+claimed: more
+margin: 1.10
+why_margin: below a tenth nobody would choose another library for it
+lanes: [node]
+"""
+"""A claim as the files of `data/claims` hold it."""
+
+
+def table(source: str) -> pd.DataFrame:
+    """Return a table of study crud's paper, in ms: a row a system, a column a number of comments."""
+    found = published("crud").query("source == @source", local_dict={"source": source})
+    found = found.pivot(index="row", columns="column", values="value")
+    return (
+        found[sorted(found.columns, key=lambda n: int(str(n)))]
+        .rename_axis(None)
+        .rename_axis("comments", axis="columns")
+    )
+
+
+def utilisation() -> pd.DataFrame:
+    """Return Table 5 of study tcp's paper: the machine's CPU while XML was received, in percent of its time."""
+    found = published("tcp").query("source == 'Table 5' and column in ['User CPU', 'System CPU']")
+    return (
+        found.pivot(index="row", columns="column", values="value").rename_axis(None).rename_axis(None, axis="columns")
+    )
+
+
+STATEMENTS: Final[dict[str, tuple[str, str, Callable[[Any], bool]]]] = {
+    "A": (
+        "Of all six systems PostgreSQL takes the longest to update 1,000 comments (Table IV).",
+        "Table IV",
+        lambda found: found["1000"].idxmax() == "PostgreSQL",
+    ),
+    "B": (
+        "Of all six systems CouchDB takes the shortest to insert, at every size (Table II).",
+        "Table II",
+        lambda found: bool((found.idxmin() == "CouchDB").all()),
+    ),
+    "C": (
+        "Of the three relational systems SQL Server deletes fastest, at every size (Table VI).",
+        "Table VI",
+        lambda found: bool((found.loc[list(RELATIONAL)].idxmin() == "Microsoft SQL Server").all()),
+    ),
+    "D": (
+        "Couchbase and PostgreSQL update in about the same time, within a quarter, at every size (Table IV).",
+        "Table IV",
+        lambda found: all(0.8 <= float(x) <= 1.25 for x in found.loc["PostgreSQL"].div(found.loc["Couchbase"])),
+    ),
+}
+"""Statements, the table that each is about, and whether the table bears it out."""
+
+
+def draw_table(source: str) -> Figure:
+    """Draw a table of study crud's paper: lines by system, both axes logarithmic."""
+    found = table(source)
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 3), layout="constrained")
+        marks = "osD^vP"
+        for mark, (name, row) in zip(marks, found.iterrows(), strict=False):
+            axes.plot([int(n) for n in found.columns], row, f"{mark}-", mfc="none", ms=6, lw=1, label=name)
+        axes.set(xscale="log", yscale="log", xlabel="comments", ylabel="ms, as printed", title=source)
+        figure.legend(loc="outside right center")
+    plt.close(figure)
+    return figure
+
+
+def _claim(text: str) -> Claim:
+    """Return the claim that a text in YAML makes; raises `Off` with what the suite's own reader says."""
+    found = re.search(r"^id:\s*([a-z]+)\.", text, re.M)
+    if not found or found[1] not in SLUGS:
+        raise Off(f"its id should begin with a study and a point: one of {', '.join(f'{slug}.' for slug in SLUGS)}")
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"{found[1]}.yaml"
+        body = textwrap.indent(text.strip(), "    ")
+        path.write_text(f"study: {found[1]}\nclaims:\n  -\n{body}\n", encoding="utf-8")
+        try:
+            (claim,) = claim_files.read(path).claims
+        except InputError as error:
+            said = re.sub(rf"\S*{path.name}(:\d+)*:\s*", "", str(error))
+            raise Off(f"the suite's reader of claims refuses it. {said}") from error
+    return claim
+
+
+def judge_claim(text: Any) -> pd.DataFrame:
+    """Return a claim's contrasts, judged on the committed reference run as the papers' claims are.
+
+    Parameters
+    ----------
+    text
+        The claim in YAML, as in `EXAMPLE`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``contrast, implementation, ratio, low, high, blocks, verdict``; no row while there is no text.
+    """
+    columns = {"lane": "implementation"}
+    kept = ["contrast", "implementation", "ratio", "low", "high", "blocks", "verdict"]
+    if not isinstance(text, str):
+        return pd.DataFrame(columns=kept)
+    claim, every = _claim(text), means()
+    found = judged(every[every["study"] == claim.study], [claim]).rename(columns=columns)
+    return found[found["verdict"] != NOT_TESTABLE][kept].reset_index(drop=True)
+
+
+def draw_claim(text: Any) -> Figure | str:
+    """Draw the judged contrasts of a claim with its margin; a sentence where there is none."""
+    try:
+        found, margin = judge_claim(text), getattr(_claim(text), "margin", 1.1) if isinstance(text, str) else 1.1
+    except Off as reason:
+        return str(reason)
+    if found.empty:
+        return "Nothing judged yet: the text is still to be written, or nothing in the reference run fits it."
+    names = found["contrast"].where(found["contrast"] != "", "the only contrast") + ", " + found["implementation"]
+    return draw(found.assign(what=names), margin)
+
+
+@check(2)
+def check_1(trial: Any, total: Any) -> Iterator[Part]:
+    """Check which row of a table cannot be true, and what it sums to."""
+    sums = utilisation().sum(axis=1)
+    off = f"{trial!r}: a machine's time is 100 %. In which row is more than that used?"
+    yield part(trial == sums.idxmax(), f"{trial}: more than there is.", off)
+    yield close(
+        total,
+        float(sums.max()),
+        "total",
+        f"total: {sums.max():.2f} %.",
+        {},
+        "user and system of that row.",
+        within=1e-4,
+    )
+
+
+@check(4)
+def check_2(holds: Any) -> Iterator[Part]:
+    """Check which statements the paper's own tables bear out."""
+    if not isinstance(holds, dict) or set(STATEMENTS) - set(holds):
+        raise Off(f"holds should be a dictionary with {', '.join(STATEMENTS)}, each True or False.")
+    for name, (_, source, truth) in STATEMENTS.items():
+        if not isinstance(holds[name], bool):
+            raise Off(f"{name}: True or False is wanted, not {holds[name]!r}.")
+        right = holds[name] is truth(table(source))
+        yield part(right, f"{name}: right.", f"{name}: look at every column of {source} that it speaks of, once more.")
+
+
+@check(4)
+def check_3(kind: Any) -> Iterator[Part]:
+    """Check of what kind four flaws are."""
+    yield from sorted_into(kind, FLAWS, _KINDS, _WHERE)
+
+
+@check(4)
+def check_4(text: Any, expected: Any) -> Iterator[Part]:
+    """Check a claim of one's own: read, new, with a reasoned margin, and judged."""
+    if not isinstance(text, str) or not text.strip():
+        raise Open("no answer yet: replace each ... in the cell above by your claim, a text in YAML.")
+    claim = _claim(text)
+    yield Part(True, f"{claim.id} is read: {claim.says}")
+    example: Any = _claim(EXAMPLE)
+    new = isinstance(claim, Ratio) and any(
+        getattr(claim, name) != getattr(example, name) for name in ("quantity", "a", "b", "at")
+    )
+    off = "it compares what the example compares (or is no ratio): change the quantity, the sides or what they share."
+    yield part(new, "it compares something else than the example does.", off)
+    why = getattr(claim, "why_margin", "")
+    off = "why_margin is the example's, or no reason: from what would you do otherwise does the margin follow?"
+    yield part(len(why.split()) >= 5 and why != example.why_margin, "its margin has a reason.", off)
+    found = judge_claim(text)
+    if found.empty:
+        off = "nothing in the reference run fits it. lesson.levels(study) says what ran."
+        yield Part(False, off)
+        return
+    said = ", ".join(found["verdict"].unique())
+    yield Part(True, f"judged on {len(found)} contrast{'s' * (len(found) > 1)}: {said}. You expected {expected!r}.")
+
+
+def levels(study: str) -> pd.DataFrame:
+    """Return what the reference run holds of a study: a row a column of its block means, with its levels."""
+    found = means()
+    found = found[found["study"] == study]
+    columns = ("lane", "engine", "topology", "model", "driver", "format", "codec", "n", "operation", "role", "metric")
+    rows = {
+        one: ", ".join(map(str, sorted(found[one].dropna().unique()))) for one in columns if found[one].notna().any()
+    }
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["levels"])

@@ -1,0 +1,205 @@
+"""Lesson 6, JSON and XML from bytes up: what the bytes are, what each format can hold, and what libraries take."""
+
+import json
+from collections.abc import Callable, Iterator
+from datetime import date
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from lxml import etree
+from matplotlib.figure import Figure
+
+from benchbook import formats
+from benchbook.datasets import books
+from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, part, sorted_into
+from benchbook.measure import clock
+from benchbook.plots import style
+from benchbook.plots.points import each
+
+predict = Predictions
+
+JSON_CODECS: Final = ("orjson", "json")
+XML_CODECS: Final = ("lxml", "etree", "pydantic_xml")
+
+VALUES: Final[dict[str, Any]] = {
+    "the integer 2**53 + 1": 2**53 + 1,
+    "not a number (nan)": float("nan"),
+    "the date 2024-02-29": date(2024, 2, 29),
+    "a text with a null character": "a\x00b",
+}
+"""Values that not every format gives back."""
+
+FATES: Final = ("the same", "something else", "refused")
+_WHERE: Final = {
+    "json": "JSON knows text, numbers, true, false, null, lists and objects. Which of these is it, and is it equal?",
+    "xml": "between two tags stands text, and only characters that XML 1.0 allows. What comes back, without a schema?",
+}
+
+
+def book(n: int = 1) -> dict[str, str]:
+    """Return the n-th book of study bookstore's case 1 as a flat record of texts."""
+    one: Any = books.bookstore(n, 20150501, 1).books[-1]
+    return {"id": one.id, "title": one.title, "author": one.author}
+
+
+def document(n: int, format: str) -> bytes:
+    """Return the bookstore of n books as the document that is measured, by orjson or lxml."""
+    return formats.codec({"json": "orjson", "xml": "lxml"}[format]).encode_bookstore(books.bookstore(n, 1, 1))
+
+
+def parts(n: int = 1) -> pd.DataFrame:
+    """Return of what a bookstore's bytes are, for both formats: contents (texts and ids), indentation, the rest."""
+    stock: list[Any] = list(books.bookstore(n, 1, 1).books)
+    contents = sum(len(text) for one in stock for text in (one.id, one.title, one.author))
+    rows = {}
+    for format in ("json", "xml"):
+        data = document(n, format)
+        blank = sum(len(line) - len(line.lstrip(b" ")) + 1 for line in data.splitlines()) if format == "xml" else 0
+        rows[format.upper()] = (contents, blank, len(data) - contents - blank)
+    return pd.DataFrame.from_dict(rows, orient="index", columns=["contents", "blanks, line ends", "names and signs"])
+
+
+def draw_parts(n: int = 10) -> Figure:
+    """Draw `parts` as bars."""
+    found = parts(n) / n
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 1.9), layout="constrained")
+        left = np.zeros(2)
+        for name, colour in zip(found, (style.BLUE, "#d0d0d0", style.VERMILION), strict=True):
+            axes.barh(found.index, found[name], left=left, color=colour, label=name)
+            left += found[name].to_numpy()
+        axes.set(xlabel="bytes a book", ylim=(1.5, -0.5))
+        figure.legend(loc="outside lower center", ncols=3)
+    plt.close(figure)
+    return figure
+
+
+def race(n: int = 1_000, rounds: int = 7) -> pd.DataFrame:
+    """Return the time of a round trip of n books by codec, in µs: the median of rounds in which all take turns."""
+    store, names = books.bookstore(n, 1, 1), (*JSON_CODECS, *XML_CODECS)
+    times: dict[str, list[float]] = {name: [] for name in names}
+    for turn in range(rounds + 1):
+        for name in names if turn % 2 else reversed(names):
+            codec = formats.codec(name)
+            start = clock()
+            codec.decode_bookstore(codec.encode_bookstore(store), 1)
+            if turn:  # the first round warms up
+                times[name].append((clock() - start) / 1e3)
+    rows = [(name, formats.NAMES[name], float(np.median(times[name]))) for name in names]
+    return pd.DataFrame(rows, columns=["codec", "format", "us"]).set_index("codec").round(0)
+
+
+def draw_race(found: pd.DataFrame) -> Figure:
+    """Draw what `race` returned."""
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 2.2), layout="constrained")
+        colours = [style.look(format.upper()).colour for format in found["format"]]
+        axes.barh([f"{row.Index} ({row.format.upper()})" for row in each(found)], found["us"], color=colours)
+        axes.set(xlabel="round trip, µs (log scale)", xscale="log", ylim=(len(found) - 0.5, -0.5))
+    plt.close(figure)
+    return figure
+
+
+def fate(codec: str, value: Any) -> str:
+    """Return what becomes of a value on its way through a codec and back: one of `FATES`."""
+    one = formats.codec(codec)
+    try:
+        back = one.decode_record(one.encode_record({"value": value}))["value"]
+    except formats.FormatError:
+        return "refused"
+    return "the same" if type(back) is type(value) and back == value else "something else"
+
+
+_NASTY: Final = [
+    {"id": "7", "title": "Plain", "author": "A. Nobody"},
+    {"id": "7", "title": 'He said "no"', "author": "back\\slash"},
+    {"id": "7", "title": "two\nlines and a\ttab", "author": "\x07 bell"},
+    {"id": "7", "title": "naïve café, 東京", "author": "🙂"},
+]
+
+
+def _text(function: Any, record: dict[str, str]) -> str:
+    found = called(function, record)
+    if not isinstance(found, str):
+        raise Off(f"{function.__name__} should return a text (str), not {type(found).__name__}.")
+    return found
+
+
+def _reads(read: Callable[[str], dict[str, str]], text: str, record: dict[str, str]) -> str:
+    """Return why a text is not read as the record; empty when it is."""
+    try:
+        back = read(text)
+    except (ValueError, etree.XMLSyntaxError) as error:
+        return f"a real parser refuses it: {error}"
+    return "" if back == record else f"a real parser reads {back}"
+
+
+def _from_xml(text: str) -> dict[str, str]:
+    return {str(one.tag): one.text or "" for one in etree.fromstring(text.encode())}
+
+
+@check(4)
+def check_1(to_json: Any) -> Iterator[Part]:
+    """Check an encoder of flat records of texts to JSON."""
+    abouts = ("a plain book", "a quotation mark and a backslash", "a line end, a tab, a bell", "letters beyond ASCII")
+    for about, record in zip(abouts, _NASTY, strict=True):
+        why = _reads(json.loads, _text(to_json, record), record)
+        yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
+
+
+@check(4)
+def check_2(to_xml: Any) -> Iterator[Part]:
+    """Check an encoder of flat records of texts to XML, which refuses what XML cannot hold."""
+    records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, _NASTY[3]]
+    abouts = ("a plain book", "signs of markup in a text", "letters beyond ASCII")
+    for about, record in zip(abouts, records, strict=True):
+        why = _reads(_from_xml, _text(to_xml, record), record)
+        yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
+    try:
+        to_xml(_NASTY[2])
+    except ValueError:
+        yield Part(True, "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.")
+    except Exception as error:
+        yield Part(False, f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is wanted.")
+    else:
+        off = "a bell (U+0007) was let through, and every parser will refuse the document. What does XML 1.0 allow?"
+        yield Part(False, off)
+
+
+@check(3)
+def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]:
+    """Check the bytes of one more book in both formats, and XML's bytes around the books."""
+    slopes = {name: (len(document(90, name)) - len(document(50, name))) / 40 for name in ("json", "xml")}
+    off = "the difference of two documents' lengths over the difference of their books (of two digits each)."
+    hints = {len(document(1, "json")) / slopes["json"]: "that holds the bytes around the books, too."}
+    yield close(
+        json_a_book, slopes["json"], "json_a_book", f"json_a_book: {slopes['json']:g}.", hints, off, within=0.003
+    )
+    yield close(xml_a_book, slopes["xml"], "xml_a_book", f"xml_a_book: {slopes['xml']:g}.", {}, off, within=0.003)
+    fixed = len(document(1, "xml")) - (slopes["xml"] - 1)
+    well = f"xml_fixed: {fixed:g} bytes of declaration and root."
+    off = "a document of one book, without its book (whose id is a digit shorter than that of the tenth)."
+    yield close(xml_fixed, fixed, "xml_fixed", well, {}, off, within=0.015)
+
+
+@check(8)
+def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
+    """Check what becomes of four values in JSON (orjson) and in XML (lxml)."""
+    for format, codec, answer in (("json", "orjson", json_fate), ("xml", "lxml", xml_fate)):
+        truth = {name: fate(codec, value) for name, value in VALUES.items()}
+        for one in sorted_into(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
+            yield Part(one.right, f"{format.upper()}, {one.says}")
+
+
+@check(2)
+def check_5(smallest: Any, largest: Any, times: Any) -> Iterator[Part]:
+    """Check the smallest and the largest ratio of an XML codec to a JSON codec, of measured times."""
+    xml, json_us = (times.loc[times["format"] == format, "us"] for format in ("xml", "json"))
+    low, high = xml.min() / json_us.max(), xml.max() / json_us.min()
+    off = "every XML codec over every JSON codec: which pair makes it least, which most?"
+    hints = {1 / low / low: "that is JSON over XML.", high / low: "that is the largest."}
+    yield close(smallest, low, "smallest", f"smallest: XML takes {low:.1f} times JSON's time.", hints, off)
+    hints = {1 / high / high: "that is JSON over XML.", low / high: "that is the smallest."}
+    yield close(largest, high, "largest", f"largest: {high:.0f} times. 'XML against JSON' is a range.", hints, off)

@@ -1,0 +1,201 @@
+"""Lesson 3, repetitions, blocks and drift: identical arms that differ, and designs that do not let them."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+from benchbook import formats, stats
+from benchbook.datasets import books
+from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part
+from benchbook.lessons.reference import repetitions
+from benchbook.measure import clock
+from benchbook.plots import style
+from benchbook.stats.sequential import LOOKS, REACH
+
+predict = Predictions
+
+MEMORY: Final = 0.95
+"""How much of the machine's mood lasts from one measurement to the next."""
+
+
+def machine(count: int, length: int, drift: float = 0.1, noise: float = 0.05, seed: int = 1) -> NDArray[np.float64]:
+    """Return what some machines measure of one and the same work, shape (count, length), in ms around 100.
+
+    Each has a slow mood (an AR(1) of standard deviation `drift`) beside noise of its own at every measurement, both on
+    the log scale.
+    """
+    random = np.random.Generator(np.random.PCG64(seed))
+    steps = random.standard_normal((count, length)) * drift * np.sqrt(1 - MEMORY**2)
+    mood = np.empty((count, length))
+    mood[:, 0] = random.standard_normal(count) * drift
+    for index in range(1, length):
+        mood[:, index] = MEMORY * mood[:, index - 1] + steps[:, index]
+    values: NDArray[np.float64] = 100 * np.exp(mood + noise * random.standard_normal((count, length)))
+    return values
+
+
+def split(values: NDArray[np.float64], order: str) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Return what arm a and arm b measured, shapes (count, length of an arm), by an order such as ``abba``."""
+    letters = np.array(list(order))
+    return values[:, letters == "a"], values[:, letters == "b"]
+
+
+def draw_drift(order: str = "a" * 30 + "b" * 30, seed: int = 4) -> Figure:
+    """Draw one machine that measures one and the same work sixty times, and which of them count as arm a or b."""
+    values = machine(1, len(order), seed=seed)[0]
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
+        for arm, colour, marker in (("a", style.BLUE, "o"), ("b", style.VERMILION, "s")):
+            at = [index for index, letter in enumerate(order) if letter == arm]
+            axes.plot(at, values[at], marker, color=colour, ms=4, label=f"arm {arm}, mean {values[at].mean():.1f} ms")
+            axes.hlines(values[at].mean(), min(at), max(at), color=colour, lw=1, ls="--")
+        axes.set(xlabel="order of measurement", ylabel="time, ms", title="The same work, called a and b")
+        axes.legend()
+    plt.close(figure)
+    return figure
+
+
+def measured(order: str, books_each: int = 200) -> pd.DataFrame:
+    """Return the time of marshalling the same books, once a letter of the order: really measured, on this machine."""
+    shop, encode = books.bookstore(books_each, 1, 1), formats.codec("json").encode_bookstore
+    encode(shop)
+    found = []
+    for letter in order:
+        start = clock()
+        encode(shop)
+        found.append((letter, (clock() - start) / 1e3))
+    return pd.DataFrame(found, columns=["arm", "us"])
+
+
+def identical_arms() -> pd.DataFrame:
+    """Return the reference run's JSON round trips of 1,000 books in Python: ``block, repetition, us``.
+
+    Twenty fresh processes of ten repetitions each.
+    """
+    found = repetitions("bookstore", "python")
+    found = found[(found["arm"] == "b") & (found["format"] == "json") & (found["n"] == 1000)]
+    found = found.assign(us=found["value"] / 1e3)[["block", "repetition", "us"]]
+    return found.sort_values(["block", "repetition"], ignore_index=True)
+
+
+def draw_blocks() -> Figure:
+    """Draw the repetitions of `identical_arms` by block."""
+    found = identical_arms()
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
+        axes.plot(found["block"], found["us"], "o", color=style.BLUE, ms=3, alpha=0.5, label="repetition")
+        means = found.groupby("block")["us"].mean()
+        axes.plot(means.index, means, "_", color=style.INK, ms=12, mew=2, label="mean of the block")
+        axes.set(xlabel="block (a fresh process)", ylabel="round trip, µs", yscale="log")
+        axes.legend()
+    plt.close(figure)
+    return figure
+
+
+def peeks(experiments: int, most: int = 30, seed: int = 2) -> NDArray[np.float64]:
+    """Return p-values of a true difference of zero after 3, 4, … `most` blocks, shape (experiments, most - 2)."""
+    from scipy.special import stdtr
+
+    values = np.random.Generator(np.random.PCG64(seed)).standard_normal((experiments, most))
+    counts = np.arange(1, most + 1)
+    means = values.cumsum(axis=1) / counts
+    squares = (values**2).cumsum(axis=1) - counts * means**2
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = means / np.sqrt(squares / (counts - 1) / counts)
+    found: NDArray[np.float64] = 2 * stdtr(counts[2:] - 1, -np.abs(t[:, 2:]))
+    return found
+
+
+def sequential_looks(experiments: int, seed: int = 3) -> float:
+    """Return how often the five looks of this suite, with their wider intervals, err where there is no difference."""
+    values = np.random.Generator(np.random.PCG64(seed)).standard_normal((experiments, LOOKS[-1]))
+    wrong = np.zeros(experiments, bool)
+    for look, reach in zip(LOOKS, REACH, strict=True):
+        seen = values[:, :look]
+        wrong |= np.abs(seen.mean(axis=1)) > reach * seen.std(axis=1, ddof=1) / np.sqrt(look)
+    return float(wrong.mean())
+
+
+@check(4)
+def check_1(interleaved: Any) -> Iterator[Part]:
+    """Check a function that returns an order of measurement in which the arms take turns."""
+    order = called(interleaved, 4)
+    if not isinstance(order, str) or set(order) - {"a", "b"}:
+        raise Off(f"interleaved(4) should be a text of the letters a and b, and is {order!r}.")
+    yield part(len(order) == 8, "8 measurements for 4 of each arm.", f"{len(order)} measurements for 4 of each arm.")
+    yield part(order.count("a") == order.count("b") == 4, "as many a as b.", f"{order!r} is not balanced.")
+    pairs = [order[at : at + 2] for at in range(0, len(order), 2)]
+    together = all(set(pair) == {"a", "b"} for pair in pairs)
+    yield part(
+        together, "each pair has both arms.", f"the pairs of {order!r} are {', '.join(pairs)}: not all have both."
+    )
+    firsts = [pair[0] for pair in pairs]
+    fair = together and firsts.count("a") == firsts.count("b")
+    off = f"in the pairs {', '.join(pairs)} one arm goes first more often. What if going first costs something?"
+    yield part(fair, "each arm goes first as often.", off)
+
+
+@check(4)
+def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
+    """Check a function that counts false alarms: Welch's test for arms apart, the paired test for pairs."""
+    random = np.random.Generator(np.random.PCG64(5))
+    a = 100 + random.standard_normal((200, 12))
+    far = number(called(false_alarms, a, a + 50, "welch"), "the share for arms that are far apart")
+    yield part(
+        far == 1, "finds all of 200 large differences.", f"finds {far:.0%} of 200 large differences: a share is wanted."
+    )
+    noisy = a + 30 * random.standard_normal((200, 12))
+    shifted = noisy + 2 + 0.5 * random.standard_normal((200, 12))
+    paired, welch = (number(called(false_alarms, noisy, shifted, test), test) for test in ("paired", "welch"))
+    off = f"pairs 2 apart in noise of 30: found in {paired:.0%} paired, {welch:.0%} by Welch. Are both tests used?"
+    yield part(paired > 0.9 and welch < 0.2, "pairs show what Welch's test cannot see in the noise.", off)
+    values = machine(600, 60)
+    apart = number(called(false_alarms, *split(values, "a" * 30 + "b" * 30), "welch"), "the share one after the other")
+    yield part(
+        apart > 0.6, f"one after the other under drift: {apart:.0%} false alarms.", f"one after the other: {apart:.0%}."
+    )
+    order = called(interleaved, 30)
+    turns = number(called(false_alarms, *split(values, order), "paired"), "the share by turns")
+    off = f"by turns: {turns:.1%}, and near 5 % is due. Look at task 1, and at the order of the pairs."
+    yield part(0.02 < turns < 0.09, f"by turns, in pairs: {turns:.1%}, as promised.", off)
+
+
+def _half_width(values: Any) -> float:
+    found = stats.mean_interval(values)
+    return (found.high - found.low) / 2 / found.estimate
+
+
+@check(3)
+def check_3(by_repetition: Any, by_block: Any, honest: Any) -> Iterator[Part]:
+    """Check two intervals' half-widths, and which of them is honest."""
+    found = identical_arms()
+    narrow, wide = _half_width(found["us"]), _half_width(found.groupby("block")["us"].mean())
+    hints = {2.0: "that is the whole width; half of it is wanted.", 100.0: "as a share, not in percent."}
+    off = "half of (high - low) of stats.mean_interval, over the estimate."
+    yield close(by_repetition, narrow, "by_repetition", f"by_repetition: ±{narrow:.1%}, of 200 values.", hints, off)
+    hints |= {narrow / wide: "that is of the single repetitions: group them by block first."}
+    yield close(by_block, wide, "by_block", f"by_block: ±{wide:.1%}, of 20 values.", hints, off)
+    says = "blocks are what repeats independently: a new process has a new layout, a new moment, a new mood."
+    off = "look at the figure: do ten repetitions of a block tell ten times as much as one of them?"
+    yield part(honest == "by_block", says, off)
+
+
+@check(3)
+def check_4(erred: Any) -> Iterator[Part]:
+    """Check a function that says who erred by looking after every block and stopping at the first p below alpha."""
+    p = np.array([[0.5, 0.04, 0.6], [0.2, 0.3, 0.4], [0.9, 0.8, 0.01], [0.05, 0.06, 0.07]])
+    found = number(called(erred, p, 0.05), "erred(four experiments, 0.05)")
+    says = f"of four experiments it returns {found:g}. Two of them had a p below 0.05 at some look."
+    if np.isclose(found, 0.25):
+        says = "only the last look counts in your function: who stops at the first p below alpha never sees the last."
+    yield part(np.isclose(found, 0.5), "two of four experiments err.", says)
+    found = number(called(erred, p, 0.5), "erred(four experiments, 0.5)")
+    yield part(np.isclose(found, 1), "alpha is used.", f"with alpha 0.5 all four err, and it returns {found:g}.")
+    found = number(called(erred, peeks(4_000), 0.05), "erred of 28 looks")
+    off = f"with 28 looks it returns {found:.1%}: is an experiment counted once?"
+    yield part(0.2 < found < 0.35, f"28 looks: {found:.0%} err, where 5 % was meant.", off)

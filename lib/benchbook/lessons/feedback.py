@@ -1,0 +1,245 @@
+"""What a check answers: what is right, what is off and where to look; and predictions, set beside what came out."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import wraps
+from html import escape
+from math import isclose, isfinite
+from numbers import Real
+from typing import Any, Final, Protocol
+
+_GREEN, _RED, _GREY = "#2e7d32", "#c62828", "#757575"
+_MARKS: Final = {True: ("✓", _GREEN), False: ("✗", _RED), None: ("○", _GREY)}
+
+
+@dataclass(frozen=True)
+class Part:
+    """One thing that a check looks at: whether it is right (None: not answered yet), and what there is to say."""
+
+    right: bool | None
+    says: str
+
+
+class Off(Exception):  # noqa: N818
+    """An answer that has not the form that was asked for, so that nothing else of it can be looked at."""
+
+
+class Open(Exception):  # noqa: N818
+    """A task that has no answer yet."""
+
+
+class Feedback:
+    """What a check says of one task.
+
+    A notebook shows it as text. Its plain form is the number of parts that are right: nbgrader takes the number that a
+    cell returns for its points.
+    """
+
+    def __init__(self, task: str, parts: Iterable[Part], points: int) -> None:
+        self.task, self.parts, self.points = task, tuple(parts), points
+
+    @property
+    def earned(self) -> int:
+        """How many parts are right."""
+        return sum(part.right is True for part in self.parts)
+
+    @property
+    def passed(self) -> bool:
+        """Whether every part is right."""
+        return self.earned == self.points
+
+    def __repr__(self) -> str:
+        return f"{self.earned}"
+
+    def __str__(self) -> str:
+        return "\n".join([self._head, *(f"  {_MARKS[part.right][0]} {part.says}" for part in self.parts)])
+
+    @property
+    def _head(self) -> str:
+        return f"{self.task}: {self.earned} of {self.points}" + (". All right." if self.passed else "")
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f'<div style="margin:2px 0 2px 1.6em;text-indent:-1.6em"><span style="display:inline-block;width:1.6em;'
+            f'text-indent:0;color:{colour};font-weight:bold">{mark}</span>{escape(part.says)}</div>'
+            for part in self.parts
+            for mark, colour in [_MARKS[part.right]]
+        )
+        colour = _GREEN if self.passed else _RED if any(part.right is False for part in self.parts) else _GREY
+        head = f'<div style="font-weight:bold;margin-bottom:4px">{escape(self._head)}</div>'
+        return f'<div style="border-left:4px solid {colour};padding:4px 12px;max-width:46em">{head}{rows}</div>'
+
+
+class Check(Protocol):
+    """A check of a task: takes the answer, says what is right in it."""
+
+    points: int
+    """How many parts it looks at."""
+
+    def __call__(self, *answer: Any) -> Feedback:
+        """Look at an answer; never raises."""
+
+
+def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
+    """Return a decorator that makes a `Check` named ``check_3`` of what yields the parts of task 3's answer.
+
+    An answer that is still ``...`` is open; what the student's own code raises is said, not raised; parts after that
+    are not looked at.
+    """
+
+    def decorate(parts: Callable[..., Iterator[Part]]) -> Check:
+        task = f"Task {parts.__name__.rpartition('_')[2]}"
+
+        @wraps(parts)
+        def checked(*answer: Any) -> Feedback:
+            found: list[Part] = []
+            try:
+                if any(map(_open, answer)):
+                    raise Open("no answer yet: replace each ... in the cell above, run it, then this cell again.")
+                found.extend(parts(*answer))
+            except Open as reason:
+                found.append(Part(None, str(reason)))
+            except Off as reason:
+                found.append(Part(False, str(reason)))
+            except Exception as error:
+                where = f"{type(error).__name__}: {error}"
+                found.append(Part(False, f"could not be looked at to the end. It stopped with {where}"))
+            return Feedback(task, found, points)
+
+        checked.points = points  # type: ignore[attr-defined]
+        return checked  # type: ignore[return-value]
+
+    return decorate
+
+
+def _open(answer: Any) -> bool:
+    if isinstance(answer, Mapping):
+        return any(map(_open, answer.values()))
+    return answer is ... or (isinstance(answer, list | tuple) and any(map(_open, answer)))
+
+
+def part(right: Any, well: str, off: str) -> Part:
+    """Return a part that says `well` when it is right, else `off`: where to look, not what the answer is."""
+    return Part(bool(right), well if right else off)
+
+
+def called(function: Any, *arguments: Any) -> Any:
+    """Return what a student's function returns; raises `Open` for nothing or ``...``, `Off` for what it raises."""
+    if not callable(function):
+        raise Off(f"a function is wanted, and this is {type(function).__name__}: hand over its name without brackets.")
+    try:
+        found = function(*arguments)
+    except Exception as error:
+        said = ", ".join(_short(one) for one in arguments)
+        raise Off(f"{function.__name__}({said}) stopped with {type(error).__name__}: {error}") from error
+    if found is None or found is ...:
+        raise Open(f"{function.__name__} returns nothing yet: write its body, and return the result.")
+    return found
+
+
+def _short(value: Any) -> str:
+    text = repr(value).replace("\n", " ")
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def number(value: Any, name: str) -> float:
+    """Return an answer as a number; raises `Off` when it is none."""
+    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+        raise Off(f"{name} should be a number, and is {_short(value)}.")
+    return float(value)
+
+
+def close(
+    value: Any, truth: float, name: str, well: str, hints: Mapping[float, str], off: str, within: float = 0.01
+) -> Part:
+    """Return a part for a number that should be `truth` within that share of it.
+
+    Parameters
+    ----------
+    hints
+        What to say of well-known mistakes, by the factor on the truth that each comes out at (1000: a wrong unit).
+    off
+        What to say of any other number, after whether it is too large or too small.
+    """
+    found = number(value, name)
+    if isclose(found, truth, rel_tol=within):
+        return Part(True, well)
+    for factor, hint in hints.items():
+        if isclose(found, truth * factor, rel_tol=within):
+            return Part(False, f"{name}: {hint}")
+    return Part(False, f"{name} is too {'large' if found > truth else 'small'}: {off}")
+
+
+def sorted_into(
+    answer: Any, truth: Mapping[str, str], kinds: Iterable[str], where: Mapping[str, str]
+) -> Iterator[Part]:
+    """Yield a part for each name that was to be sorted into one of a few kinds; of a wrong one, where to look.
+
+    Raises `Off` when a name is missing or a kind is unknown.
+    """
+    allowed = list(kinds)
+    if not isinstance(answer, Mapping):
+        raise Off(f"a dictionary is wanted, from each of {', '.join(truth)} to one of {', '.join(allowed)}.")
+    for name, right in truth.items():
+        if name not in answer:
+            raise Off(f"{name!r} is missing from the answer.")
+        given = answer[name]
+        if given not in allowed:
+            raise Off(f"{name!r}: {given!r} is none of {', '.join(map(repr, allowed))}.")
+        yield part(given == right, f"{name}: yes, {right}.", f"{name}: not {given!r}. {where[name]}")
+
+
+class Predictions:
+    """What a student expected, written down before anything ran."""
+
+    def __init__(self, **guesses: Any) -> None:
+        self.guesses = guesses
+
+    def _repr_html_(self) -> str:
+        left = [name.replace("_", " ") for name, guess in self.guesses.items() if _open(guess)]
+        if left:
+            return (
+                "<b>Before you run on</b>, write a number in place of each <code>...</code> "
+                f"({escape(', '.join(left))}). A guess made afterwards teaches nothing; "
+                "a wrong one made before teaches most."
+            )
+        said = ", ".join(f"{name.replace('_', ' ')} {guess:g}" for name, guess in self.guesses.items())
+        return f"Written down: {escape(said)}."
+
+    def beside(self, **found: float) -> "Beside":
+        """Return the guesses beside what came out, under the same names."""
+        return Beside(self.guesses, found)
+
+
+class Beside:
+    """Predictions beside what came out."""
+
+    def __init__(self, guesses: Mapping[str, Any], found: Mapping[str, float]) -> None:
+        self.rows = [(name.replace("_", " "), guesses.get(name, ...), value) for name, value in found.items()]
+
+    def __repr__(self) -> str:
+        return "\n".join(
+            f"{name}: predicted {self._guess(guess)}, found {value:.3g}" for name, guess, value in self.rows
+        )
+
+    @staticmethod
+    def _guess(guess: Any) -> str:
+        return f"{guess:g}" if isinstance(guess, Real) else "nothing"
+
+    @staticmethod
+    def _verdict(guess: Any, value: float) -> str:
+        if not isinstance(guess, Real):
+            return "write it down first, next time"
+        if not (float(guess) > 0 and value > 0):
+            return ""
+        factor = max(float(guess) / value, value / float(guess))
+        return "very near" if factor < 1.25 else f"off by a factor of {factor:.3g}: what did you leave out?"
+
+    def _repr_html_(self) -> str:
+        rows = "".join(
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{self._guess(guess)}</td>"
+            f"<td><b>{value:.3g}</b></td>"
+            f"<td style='text-align:left'>{escape(self._verdict(guess, value))}</td></tr>"
+            for name, guess, value in self.rows
+        )
+        return f"<table><tr><th></th><th>you predicted</th><th>it came out</th><th></th></tr>{rows}</table>"

@@ -1,0 +1,24 @@
+"""The committed reference run as the lessons read it: single repetitions and block means of one quantity."""
+
+from functools import cache
+
+import pandas as pd
+
+from benchbook import paths
+from benchbook.evidence import reference
+
+
+@cache
+def repetitions(study: str, lane: str, operation: str = "round_trip", metric: str = "wall_time") -> pd.DataFrame:
+    """Return the repetitions of one quantity, ns or bytes, as in `benchbook.results.schema.OBSERVATIONS`."""
+    wanted = {"study": study, "lane": lane, "operation": operation, "metric": metric}
+    filters = [(name, "==", level) for name, level in wanted.items()]
+    found = pd.read_parquet(paths.reference() / reference.REPETITIONS, filters=filters)
+    case = found["parameters"].str.extract(r'"case": ?(\d)')[0]
+    return found.assign(case=pd.to_numeric(case))
+
+
+@cache
+def means() -> pd.DataFrame:
+    """Return the block means of all quantities, as `benchbook.evidence.reference.means` does."""
+    return reference.means()

@@ -1,0 +1,194 @@
+"""Lesson 7, drivers, mappers, replication and durability: real servers, and what an acknowledged write means."""
+
+import time
+from collections.abc import Iterator
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchbook import servers
+from benchbook.lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into
+from benchbook.lessons.reference import means
+from benchbook.plots import style
+from benchbook.studies import crud, drivers
+
+predict = Predictions
+
+SETTINGS: Final = {
+    "PostgreSQL, default: commit returns after the log is on the disk": "no",
+    "PostgreSQL, relaxed: synchronous_commit = off": "yes",
+    "MongoDB, relaxed: acknowledged from memory (w: 1, j: false)": "yes",
+    "MongoDB, strict: acknowledged after the journal is on the disk (j: true)": "no",
+}
+"""After a power failure, the node comes back: may a write be missing that the client was told is done?"""
+
+_WHERE: Final = (
+    "where is the write at the moment at which the client is told that it is done: in memory, or on the disk?"
+)
+
+
+def _or_reference(frame: pd.DataFrame | str, study: str, **at: Any) -> pd.DataFrame:
+    """Return what was measured here; where that could not be, why, and the reference run's first blocks instead."""
+    if isinstance(frame, pd.DataFrame):
+        return frame
+    print(f"Not measured here ({frame}). These are values of the committed reference run, blocks for repetitions.")
+    found = means()
+    found = found[(found["study"] == study) & (found["arm"] == "a") & found["parameters"].str.contains('"python"')]
+    for name, level in at.items():
+        found = found[found[name] == level]
+    return found.assign(repetition=found["block"])
+
+
+def mapper(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
+    """Return study drivers' rows: pymongo and mongoengine by turns in one process, on a MongoDB of our own."""
+    frame: pd.DataFrame | str = "as asked"
+    if live:
+        try:
+            frame = drivers.run(drivers.Parameters(n=records, repetitions=repetitions))
+        except servers.ServerError as error:
+            frame = str(error)
+    found = _or_reference(frame, "drivers", n=1_000, lane="python")
+    if "parameters" in found:
+        found = found[
+            found["parameters"].str.contains('"attributes": ?89') & found["parameters"].str.contains("together")
+        ]
+    columns = ["driver", "operation", "metric", "repetition", "value"]
+    kept = found[found["metric"].isin(["wall_time", "cpu_user", "cpu_system"])][columns]
+    return kept.assign(ms=kept["value"] / 1e6).drop(columns="value").reset_index(drop=True)
+
+
+def replicated(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
+    """Return study crud's times of a MongoDB with a replica: client's, catching up, and both as one interval, in ms."""
+    frame: pd.DataFrame | str = "as asked"
+    if live:
+        try:
+            frame = crud.run(crud.Parameters(n=records, repetitions=repetitions, topology="replicated"))
+        except servers.ServerError as error:
+            frame = str(error)
+    found = _or_reference(frame, "crud", n=1_000, lane="python", engine="mongodb", topology="replicated")
+    times = found[found["metric"].isin(["wall_time", "catch_up_time", "elapsed_time"])]
+    return times.assign(ms=times["value"] / 1e6)[["operation", "metric", "repetition", "ms"]].reset_index(drop=True)
+
+
+def durable(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
+    """Return the time of inserting rows into PostgreSQL one by one: ``durability, repetition, ms``."""
+    frames: list[pd.DataFrame] = []
+    frame: pd.DataFrame | str = "as asked"
+    if live:
+        try:
+            for level in ("default", "relaxed"):
+                asked = crud.Parameters(
+                    n=records, repetitions=repetitions, engine="postgresql+relational", durability=level
+                )
+                frames.append(crud.run(asked).assign(durability=level))
+            frame = pd.concat(frames)
+        except servers.ServerError as error:
+            frame = str(error)
+    found = _or_reference(frame, "crud", n=1_000, lane="python", engine="postgresql+relational", topology="single")
+    times = found[(found["metric"] == "wall_time") & (found["operation"] == "insert")]
+    return times.assign(ms=times["value"] / 1e6)[["durability", "repetition", "ms"]].reset_index(drop=True)
+
+
+def draw_mapper(found: pd.DataFrame) -> Figure:
+    """Draw the time of each operation through driver and mapper."""
+    times = found[found["metric"] == "wall_time"]
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
+        for driver, colour, marker in (("pymongo", style.BLUE, "o"), ("mongoengine", style.VERMILION, "s")):
+            one = times[times["driver"] == driver]
+            axes.plot(one["ms"], one["operation"], marker, color=colour, alpha=0.6, ms=5, label=driver)
+        axes.set(xlabel="time of the whole operation, ms (log scale)", xscale="log")
+        axes.invert_yaxis()
+        figure.legend(loc="outside lower center", ncols=2)
+    plt.close(figure)
+    return figure
+
+
+def _mean(found: pd.DataFrame, **at: Any) -> float:
+    for name, level in at.items():
+        found = found[found[name] == level]
+    return float(found["ms"].mean())
+
+
+@check(2)
+def check_1(insert: Any, find: Any, found: pd.DataFrame) -> Iterator[Part]:
+    """Check the ratios of the mapper's time to the driver's, of the rows that were measured."""
+    for name, given in (("insert", insert), ("find", find)):
+        slow, fast = (
+            _mean(found, driver=one, operation=name, metric="wall_time") for one in ("mongoengine", "pymongo")
+        )
+        hints = {(fast / slow) ** 2: "that is the driver over the mapper."}
+        off = "the mean of wall_time over repetitions, mongoengine over pymongo."
+        yield close(given, slow / fast, name, f"{name}: {slow / fast:.1f} times.", hints, off)
+
+
+@check(2)
+def check_2(share: Any, where: Any, found: pd.DataFrame) -> Iterator[Part]:
+    """Check which share of the mapper's extra time is the client's own CPU."""
+    extra = {
+        metric: _mean(found, driver="mongoengine", operation="insert", metric=metric)
+        - _mean(found, driver="pymongo", operation="insert", metric=metric)
+        for metric in ("wall_time", "cpu_user", "cpu_system")
+    }
+    truth = (extra["cpu_user"] + extra["cpu_system"]) / extra["wall_time"]
+    hints = {extra["cpu_user"] / extra["wall_time"] / truth: "system time is CPU time, too."}
+    off = "(mapper's CPU less driver's CPU) over (mapper's wall time less driver's wall time), means over repetitions."
+    yield close(share, truth, "share", f"share: {truth:.0%} of the extra time.", hints, off)
+    off = f"{where!r}: both send the same documents to the same server. Who does the rest of the work?"
+    yield part(where == "client", "the mapper works in the client: building, validating, tracking changes.", off)
+
+
+@check(3)
+def check_3(client: Any, until_replica: Any, promise: Any, found: pd.DataFrame) -> Iterator[Part]:
+    """Check the times of a replicated insert, and which one holds what replication promises."""
+    off = "the mean over repetitions of the rows with operation 'insert', in ms."
+    both = {name: _mean(found, operation="insert", metric=name) for name in ("wall_time", "elapsed_time")}
+    hints = {both["elapsed_time"] / both["wall_time"]: "that holds the catching up, too."}
+    well = f"client: {both['wall_time']:.3g} ms until the last insert was acknowledged."
+    yield close(client, both["wall_time"], "client", well, hints, off)
+    hints = {both["wall_time"] / both["elapsed_time"]: "when the client is done, the replica may not be."}
+    well = f"until_replica: {both['elapsed_time']:.3g} ms until the replica held them all."
+    yield close(until_replica, both["elapsed_time"], "until_replica", well, hints, off, within=0.003)
+    off = f"{promise!r}: if the primary is lost at that moment, is every write somewhere else?"
+    yield part(promise == "elapsed_time", "only elapsed_time covers what a replica is for.", off)
+
+
+@check(4)
+def check_4(may_be_lost: Any) -> Iterator[Part]:
+    """Check after which acknowledgements a power failure may still lose a write."""
+    yield from sorted_into(may_be_lost, SETTINGS, ("yes", "no"), dict.fromkeys(SETTINGS, _WHERE))
+
+
+def _waited(wait: Any, reached: Any, patience: float) -> tuple[float, bool]:
+    found = called(wait, reached, patience)
+    if not (isinstance(found, tuple) and len(found) == 2):
+        raise Off(f"wait should return two values, seconds and whether it was censored; it returned {found!r}.")
+    seconds, censored = found
+    if seconds is ... or censored is ...:
+        raise Open("wait returns nothing yet: write its body, and return the result.")
+    return float(seconds), bool(censored)
+
+
+@check(4)
+def check_5(wait: Any) -> Iterator[Part]:
+    """Check a wait for a replica that ends: with a time, or with a mark that it was given up."""
+    seconds, censored = _waited(wait, lambda: True, 1.0)
+    yield part(not censored, "a replica that is there at once is no censored wait.", "the replica was there at once.")
+    asked: list[float] = []
+
+    def third() -> bool:
+        asked.append(time.monotonic())
+        return len(asked) >= 3
+
+    seconds, censored = _waited(wait, third, 5.0)
+    off = f"it asked {len(asked)} times where the third answer is yes: ask again until it is, or patience ends."
+    yield part(not censored and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
+    start = time.monotonic()
+    seconds, censored = _waited(wait, lambda: False, 0.05)
+    spent = time.monotonic() - start
+    off = "a replica that never came was reported like one that did: this time would enter a mean as if it were one."
+    yield part(censored, "a wait that runs out is marked as censored.", off)
+    off = f"it says {seconds:.3g} s of a wait that took {spent:.3g} s: return how long was really waited."
+    yield part(0.04 < seconds <= spent + 0.01, "and says how long was waited.", off)

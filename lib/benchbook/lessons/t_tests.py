@@ -1,0 +1,157 @@
+"""Lesson 4, what a t-test asks: study tcp's printed samples, its five p-values, and the misprint that made one."""
+
+from collections.abc import Iterator
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchbook import evidence, stats
+from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part
+from benchbook.papers.tcp import students
+from benchbook.plots import style
+from benchbook.plots.points import each
+
+predict = Predictions
+MEASURES: Final = tuple(students.MEASURES)
+OBJECTS: Final = tuple(students.TRIALS)
+"""How many objects each of the five trials sent."""
+
+STATEMENTS: Final = {
+    "A": ("With p = 0.47, JSON and XML use the same user CPU.", False),
+    "B": (
+        "If there were no difference, a t as large as this or larger would come up in about 47 % of such tests.",
+        True,
+    ),
+    "C": ("The probability that there is no difference is 0.47.", False),
+    "D": ("A p of 0.0033 means a larger difference than one of 0.01.", False),
+    "E": ("With five values a side, a large true difference may well give p > 0.05.", True),
+}
+"""What is said of p-values, and whether it follows."""
+
+_WHERE: Final = {
+    "A": "what would p be for two values a side that differ by a factor of two? Absence of evidence is something else.",
+    "B": "read the definition of a p-value in the glossary again, word by word.",
+    "C": "is p computed by taking 'no difference' for granted, or does it say how likely that is?",
+    "D": "t has three ingredients: the difference, the spread and the number of values.",
+    "E": "look at User CPU of JSON: what does the first trial do to the spread?",
+}
+
+
+def printed(measure: str) -> pd.DataFrame:
+    """Return a measure's samples of Table 7 as they are printed: texts, a row a trial."""
+    table = evidence.published("tcp").query("source == 'Table 7' and row == @measure", local_dict={"measure": measure})
+    columns = {
+        format: [table.loc[table["column"] == f"{format} {trial}", "printed"].item() for trial in range(1, 6)]
+        for format in ("JSON", "XML")
+    }
+    return pd.DataFrame(columns, index=pd.Index(OBJECTS, name="objects"))
+
+
+def samples(measure: str) -> tuple[list[float], list[float]]:
+    """Return the JSON and the XML values of a measure as they are meant, five each."""
+    found = printed(measure)
+    json, xml = ([float(text.replace(",", ".")) for text in found[name]] for name in ("JSON", "XML"))
+    return json, xml
+
+
+def table_8() -> "pd.Series[Any]":
+    """Return the p-values that Table 8 prints, as texts."""
+    table = evidence.published("tcp").query("source == 'Table 8' and column == 'p'")
+    return table.set_index("row")["printed"].rename("p, printed")
+
+
+def draw() -> Figure:
+    """Draw the two samples of each measure of Table 7."""
+    with style.applied():
+        figure, axes = plt.subplots(1, len(MEASURES), figsize=(8.4, 2.6), layout="constrained")
+        for panel, measure in zip(axes, MEASURES, strict=True):
+            for at, (name, values) in enumerate(zip(("JSON", "XML"), samples(measure), strict=True)):
+                look = style.look(name)
+                panel.plot([at] * 5, values, look.marker, color=look.colour, ms=5, alpha=0.7)
+            panel.set(title=measure, xticks=[0, 1], xticklabels=["JSON", "XML"], xlim=(-0.5, 1.5))
+            panel.set_ylabel({"Total Time": "ms", "Average Time": "ms"}.get(measure, "%"))
+    plt.close(figure)
+    return figure
+
+
+@check(3)
+def check_1(t: Any) -> Iterator[Part]:
+    """Check a function that computes Student's t with pooled variance."""
+    for about, a, b in (
+        ("two samples of five", [5.0, 7, 6, 8, 9], [1.0, 3, 2, 5, 4]),
+        ("samples of unequal size", [10.0, 12, 11], [9.0, 14, 10, 13, 12, 11]),
+        ("System CPU as it is meant", *samples("System CPU")),
+    ):
+        truth, found = stats.student(a, b).statistic, number(called(t, a, b), "t(a, b)")
+        if np.isclose(found, -truth):
+            hint = "the sign is the other way round: positive when the first mean is larger."
+        elif np.isclose(found, stats.welch(a, b).statistic):
+            hint = "that is Welch's: it does not pool the variances."
+        else:
+            hint = "the variances divide by n - 1; pooled they are weighted by n - 1; then come 1/n of both sides."
+        yield part(np.isclose(found, truth), f"{about}: t = {truth:.3f}.", f"{about}: {found:.3f}, and {hint}")
+
+
+@check(6)
+def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
+    """Check the five p-values, and which of them is not the printed one."""
+    if not isinstance(p, dict) or set(MEASURES) - set(p):
+        raise Off(f"p should be a dictionary with {', '.join(MEASURES)}.")
+    meant = students.as_published().query("reading != @reading", local_dict={"reading": students.AS_PRINTED})
+    for row in each(meant):
+        hints = {
+            row.p_welch / row.p: "that is Welch's test; the paper made Student's.",
+            0.5: "two-sided is twice that.",
+        }
+        off = "stats.student(json, xml).p of the five values a side."
+        yield close(p[row.measure], row.p, row.measure, f"{row.measure}: p = {row.p:.2g}.", hints, off)
+    off = f"{does_not_agree!r}: round your p-values as far as the printed ones, and compare again."
+    yield part(does_not_agree == "System CPU", "one of five does not agree: System CPU.", off)
+
+
+@check(3)
+def check_3(read: Any) -> Iterator[Part]:
+    """Check a function that reads the printed texts as some program did that took commas for separators."""
+    found = list(called(read, ["1.5", "2,25", "3"]))
+    off = (
+        f"of '1.5', '2,25' and '3' it returns {found}. A comma-separated file with '2,25' holds how many values there?"
+    )
+    yield part(found == [1.5, 2.0, 25.0, 3.0], "'2,25' becomes two values.", off)
+    xml = [float(value) for value in called(read, list(printed("System CPU")["XML"]))]
+    yield part(len(xml) == 8, "XML's five trials become eight values.", f"XML's five trials become {len(xml)} values.")
+    p, wanted = stats.student(samples("System CPU")[0], xml).p, float(table_8()["System CPU"])
+    yield part(round(p, 4) == wanted, f"p = {p:.4f}: the printed one.", f"p is then {p:.2g}, and {wanted} is printed.")
+
+
+@check(4)
+def check_4(ratio: Any, low: Any, high: Any, what: Any) -> Iterator[Part]:
+    """Check XML's total time over JSON's, size by size, with its interval; and what the t-test's spread is."""
+    json, xml = samples("Total Time")
+    truth, unpaired = stats.ratio_interval(xml, json, pairs=True), stats.ratio_interval(xml, json)
+    plain = float(np.mean(xml) / np.mean(json)) / truth.estimate
+    hints: dict[float, str] = {
+        1 / truth.estimate**2: "that is JSON over XML.",
+        plain: "that is the ratio of the arithmetic means: the largest size rules it.",
+    }
+    off = "stats.ratio_interval(xml, json, pairs=True): trial by trial, for each sent the same number of objects."
+    yield close(ratio, truth.estimate, "ratio", f"ratio: {truth.estimate:.1f}.", hints, off, within=0.002)
+    for name, given, end, other in (("low", low, truth.low, unpaired.low), ("high", high, truth.high, unpaired.high)):
+        hints = {other / end: "that is of unpaired samples: what belongs together here?"}
+        yield close(given, end, name, f"{name}: {end:.1f}.", hints, off, within=0.005)
+    says = "the spread in that test is mostly the sizes that the authors chose, not an error of measurement."
+    off = f"{what!r}: print samples('Total Time') beside OBJECTS. Why do the five values of one side differ so much?"
+    yield part(what == "the sizes", says, off)
+
+
+@check(5)
+def check_5(follows: Any) -> Iterator[Part]:
+    """Check which statements on p-values follow."""
+    if not isinstance(follows, dict) or set(STATEMENTS) - set(follows):
+        raise Off(f"follows should be a dictionary with {', '.join(STATEMENTS)}, each True or False.")
+    for name, (_, truth) in STATEMENTS.items():
+        if not isinstance(follows[name], bool):
+            raise Off(f"{name}: True or False is wanted, not {follows[name]!r}.")
+        yield part(follows[name] is truth, f"{name}: right.", f"{name}: {_WHERE[name]}")

@@ -1,0 +1,168 @@
+"""Lesson 2, warm-up and cold start: what the first repetitions hold, and which question they answer."""
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.figure import Figure
+
+from benchbook import stats
+from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook.lessons.reference import repetitions
+from benchbook.plots import style
+
+predict = Predictions
+
+_FRESH: Final = """
+import json, sys, time
+from benchbook import formats
+from benchbook.datasets import books
+shop, codec, times = books.bookstore(int(sys.argv[1]), 1, 1), formats.codec(sys.argv[2]), []
+for _ in range(40):
+    start = time.perf_counter_ns()
+    codec.encode_bookstore(shop)
+    times.append(time.perf_counter_ns() - start)
+print(json.dumps(times))
+"""
+
+USERS: Final = {
+    "a command that reads one small file and ends": "cold",
+    "a service that answers the same request for weeks": "steady",
+    "a function in the cloud that is started anew for most requests": "cold",
+    "a nightly batch over ten million objects": "steady",
+}
+"""Who asks, and which time answers."""
+
+
+def java(n: int) -> pd.DataFrame:
+    """Return the reference run's round trips in the paper's Java, case 1: ``format, block, repetition, us``."""
+    found = repetitions("bookstore", "java")
+    found = found[(found["n"] == n) & (found["case"] == 1) & (found["arm"] == "a")]
+    papers = {"json_codec": "jackson", "process": "together", "keys": "paper", "binding": "once", "sink": "file"}
+    cells = [text for text in found["parameters"].unique() if papers.items() <= json.loads(text).items()]
+    found = found[found["parameters"].isin(cells[:1])]
+    found = found.assign(us=found["value"] / 1e3)[["format", "block", "repetition", "us"]]
+    return found.sort_values(["format", "block", "repetition"], ignore_index=True)
+
+
+def rows(n: int, format: str) -> list[Any]:
+    """Return the 100 repetitions of each block, an array a block, in µs."""
+    found = java(n)
+    return [block["us"].to_numpy() for _, block in found[found["format"] == format].groupby("block")]
+
+
+def draw(n: int = 1) -> Figure:
+    """Draw every block's repetitions in their order."""
+    found = java(n)
+    with style.applied():
+        figure, axes = plt.subplots(1, 2, figsize=(7.4, 3), sharey=True, layout="constrained")
+        for panel, format in zip(axes, ("json", "xml"), strict=True):
+            look = style.look(format.upper())
+            for _, block in found[found["format"] == format].groupby("block"):
+                panel.plot(block["repetition"] + 1, block["us"], color=look.colour, lw=0.8, alpha=0.7)
+            panel.set(title=f"{format.upper()}, n = {n:,}", xlabel="repetition", xscale="log", yscale="log")
+        axes[0].set_ylabel("round trip, µs")
+        figure.suptitle("Five fresh Java processes each, a line a process")
+    plt.close(figure)
+    return figure
+
+
+def fresh(processes: int = 4, books: int = 1, codec: str = "pydantic_xml") -> pd.DataFrame:
+    """Return 40 marshallings in each of some fresh Python processes of this machine: ``process, repetition, us``."""
+    found = []
+    for process in range(processes):
+        command = [sys.executable, "-c", _FRESH, str(books), codec]
+        times = json.loads(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
+        found += [(process, index, time / 1e3) for index, time in enumerate(times)]
+    return pd.DataFrame(found, columns=["process", "repetition", "us"])
+
+
+def draw_fresh(found: pd.DataFrame) -> Figure:
+    """Draw what `fresh` returned."""
+    with style.applied():
+        figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
+        for _, one in found.groupby("process"):
+            axes.plot(one["repetition"] + 1, one["us"], "o-", color=style.BLUE, ms=3, lw=0.7, alpha=0.6)
+        axes.set(xlabel="repetition in its process", ylabel="marshalling, µs", yscale="log")
+    plt.close(figure)
+    return figure
+
+
+def share_of_first(n: int) -> float:
+    """Return which share of the sum of 100 repetitions the first one is, JSON, the median of the blocks."""
+    return float(np.median([row[0] / row.sum() for row in rows(n, "json")]))
+
+
+@check(3)
+def check_1(share: Any) -> Iterator[Part]:
+    """Check a function that returns the first repetition's share of the sum of all."""
+    found = number(called(share, [6.0, 1.0, 1.0, 2.0]), "share([6, 1, 1, 2])")
+    says = f"of 6, 1, 1, 2 it returns {found:g}: the sum of all is 10."
+    if np.isclose(found, 6 / 4):
+        says = "of 6, 1, 1, 2 it returns the first over the sum of the others; all are wanted below the line."
+    yield part(np.isclose(found, 0.6), "of 6, 1, 1, 2 the first is 60 %.", says)
+    found = number(called(share, np.full(100, 3.0)), "share of 100 equal values")
+    yield part(np.isclose(found, 0.01), "of 100 equal values it is 1 %.", f"of 100 equal values it returns {found:g}.")
+    row = rows(1, "json")[0]
+    found, truth = number(called(share, row), "share of the first block"), row[0] / row.sum()
+    yield part(
+        np.isclose(found, truth),
+        f"of a real block at n = 1: {truth:.0%}, where 1 % would be its due.",
+        f"of a real block it returns {found:g}: is it still the first value over the sum, for an array?",
+    )
+
+
+def _ratio(n: int, which: slice) -> float:
+    json_us, xml_us = ([float(row[which].mean()) for row in rows(n, format)] for format in ("json", "xml"))
+    return stats.ratio_interval(xml_us, json_us, pairs=True).estimate
+
+
+@check(3)
+def check_2(ratio: Any) -> Iterator[Part]:
+    """Check the ratios of XML to JSON at one book, by which repetitions are taken."""
+    wanted = {"all": slice(None), "first": slice(0, 1), "last 50": slice(50, None)}
+    if not isinstance(ratio, dict) or set(wanted) - set(ratio):
+        raise Off(f"ratio should be a dictionary with {', '.join(wanted)}.")
+    truths = {name: _ratio(1, one) for name, one in wanted.items()}
+    for name, truth in truths.items():
+        hints = {1 / truth**2: "that is JSON over XML: the other way round."}
+        hints |= {other / truth: f"that is the ratio of {one!r}." for one, other in truths.items() if one != name}
+        off = "take each block's mean of these repetitions, then stats.ratio_interval(xml, json, pairs=True).estimate."
+        yield close(ratio[name], truth, name, f"{name}: {truth:.2f}.", hints, f"for {name!r} {off}", within=0.005)
+
+
+@check(4)
+def check_3(time: Any) -> Iterator[Part]:
+    """Check which time answers whose question."""
+    where = "How many repetitions has this process before its life ends, or its user has the answer?"
+    yield from sorted_into(time, USERS, ("cold", "steady"), dict.fromkeys(USERS, where))
+
+
+@check(4)
+def check_4(steady_mean: Any) -> Iterator[Part]:
+    """Check a function that returns the mean of the steady state, and no number where there is none."""
+    random = np.random.Generator(np.random.PCG64(7))
+    flat = 100 * np.exp(0.02 * random.standard_normal(60))
+    cold = flat * np.where(np.arange(60) < 12, 5.0, 1.0)
+    late = flat * np.where(np.arange(60) < 45, 1.0, 2.0)
+    for about, row, truth, hint in (
+        ("a row that is flat", flat, flat.mean(), "nothing has to be left out here."),
+        ("twelve slow repetitions first", cold, cold[12:].mean(), "stats.steadiness(row).start says where it settles."),
+    ):
+        found = called(steady_mean, row)
+        if not np.isfinite(found) and about:
+            yield Part(
+                False, f"{about}: there is a steady state, and no number came out. Look at .start, not at .shape."
+            )
+            continue
+        off = f"{about}: {found:.1f} is not its mean. {hint}"
+        yield part(np.isclose(found, truth, rtol=2e-3), f"{about}: {truth:.1f}.", off)
+    for about, row in (("a row that changes late", late), ("ten repetitions", flat[:10])):
+        found = called(steady_mean, row)
+        off = f"{about}: {found!r} came out. stats.steadiness finds no steady state; what is honest to return then?"
+        yield part(isinstance(found, float) and np.isnan(found), f"{about}: no number, and none is made up.", off)

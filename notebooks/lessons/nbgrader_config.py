@@ -1,0 +1,6 @@
+# Settings for nbgrader: the students' notebooks come out as `python -m benchbook.lessons.release` writes them.
+c = get_config()  # noqa: F821
+c.ClearSolutions.code_stub = {"python": "pass  # your code here"}
+c.ClearSolutions.text_stub = "*Your answer here.*"
+c.ClearSolutions.begin_solution_delimeter = "BEGIN SOLUTION"
+c.ClearSolutions.end_solution_delimeter = "END SOLUTION"

@@ -1,0 +1,110 @@
+"""Lessons run: with solutions all checks pass, without them they say what is wanted; nbgrader can assign them."""
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import nbformat
+import pytest
+from jupyter_client.manager import KernelManager, start_new_kernel
+from nbclient import NotebookClient
+
+from benchbook.lessons import release
+
+ROOT = Path(__file__).parents[1]
+TEACHERS = release.teachers()
+LESSONS = [path.stem for path in TEACHERS]
+SMALL = {
+    "readings": 2_000,
+    "objects": 200,
+    "processes": 1,
+    "runs": 300,
+    "pairs": 6,
+    "books": 50,
+    "records": 60,
+    "repetitions": 2,
+    "live": True,
+}
+"""What the lessons' parameters are in tests."""
+
+KEYS = {"cell_type", "grade", "grade_id", "locked", "points", "schema_version", "solution", "task"}
+
+
+@pytest.fixture(scope="module")
+def kernel() -> Iterator[tuple[KernelManager, Any]]:
+    """One kernel for all lessons: the imports are paid for once."""
+    manager, client = start_new_kernel(kernel_name="python3", cwd=str(ROOT / "notebooks" / "lessons"))
+    yield manager, client
+    client.stop_channels()
+    manager.shutdown_kernel(now=True)
+
+
+def executed(notebook: Any, kernel: tuple[KernelManager, Any], **other: Any) -> Any:
+    """Run a lesson from an empty namespace with small sizes; return it with its outputs."""
+    manager, client = kernel
+    sizes = SMALL | other
+    for cell in notebook.cells:
+        if "parameters" in cell.metadata.get("tags", ()):
+            names = re.findall(r"^(\w+) = ", cell.source, re.M)
+            cell.source = "\n".join(f"{name} = {sizes[name]}" for name in names)
+    notebook.cells.insert(0, nbformat.v4.new_code_cell("%reset -f"))
+    runner = NotebookClient(notebook, km=manager, timeout=60)
+    runner.kc = client
+    for index, cell in enumerate(notebook.cells):
+        runner.execute_cell(cell, index)
+    return notebook
+
+
+def checks(notebook: Any) -> dict[str, tuple[float, float, str]]:
+    """Return what each check of an executed lesson gives: points, points there are, and what it says."""
+    found = {}
+    for cell in notebook.cells:
+        if cell.cell_type == "code" and cell.metadata.get("nbgrader", {}).get("grade"):
+            (output,) = (one for one in cell.outputs if one.output_type == "execute_result")
+            points = float(output.data["text/plain"])  # as nbgrader reads them
+            found[cell.id] = (points, cell.metadata.nbgrader.points, output.data["text/html"])
+    return found
+
+
+@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+def test_all_checks_pass_with_the_solutions(teacher: Path, kernel: Any):
+    found = checks(executed(nbformat.read(teacher, 4), kernel))
+    assert len(found) >= 3
+    for points, most, says in found.values():
+        assert points == most, says
+
+
+@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+def test_without_solutions_a_lesson_runs_to_its_end_and_every_check_asks_for_an_answer(teacher: Path, kernel: Any):
+    # servers start once only, for the solutions; here lesson 7 shows the reference run's values in their place
+    found = checks(executed(nbformat.read(release.students(teacher), 4), kernel, live=False))
+    for points, _, says in found.values():
+        assert points == 0
+        assert re.search(r"no answer yet: replace each \.\.\.|returns nothing yet: write its body", says), says
+
+
+@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+def test_the_students_lesson_is_the_teachers_without_solutions_and_outputs(teacher: Path):
+    source, given = nbformat.read(teacher, 4), nbformat.read(release.students(teacher), 4)
+    assert given == release.released(source), "run python -m benchbook.lessons.release"
+    assert not any("SOLUTION" in cell.source for cell in given.cells)
+    for cell in (cell for notebook in (source, given) for cell in notebook.cells if cell.cell_type == "code"):
+        assert not cell.outputs and cell.execution_count is None
+
+
+@pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
+def test_cells_are_marked_as_nbgrader_wants_them(teacher: Path):
+    notebook = nbformat.read(teacher, 4)
+    marked = [cell for cell in notebook.cells if "nbgrader" in cell.metadata]
+    ids = [cell.metadata.nbgrader.grade_id for cell in marked]
+    assert len(ids) == len(set(ids)) and all(re.fullmatch(r"[a-zA-Z0-9_\-]+", one) for one in ids)
+    for cell in marked:
+        about = cell.metadata.nbgrader
+        assert set(about) <= KEYS and about.schema_version == 3 and about.cell_type == cell.cell_type
+        assert ("points" in about) == about.grade
+        assert about.locked != about.solution
+        assert ("BEGIN SOLUTION" in cell.source) == about.solution
+    text = "\n".join(cell.source for cell in notebook.cells)
+    for promised in ("minutes", "Afterwards you can", "predict", "## Key points", "self-assessment"):
+        assert promised in text
