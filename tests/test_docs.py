@@ -13,6 +13,7 @@ from lxml import html
 
 from benchbook import cli, processes
 from benchbook.cli import pages
+from benchbook.grid import expand
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
 
@@ -76,13 +77,16 @@ def test_a_page_that_asks_for_what_there_is_not_is_refused():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_every_command_that_a_page_shows_is_one_that_the_parser_takes(page: Path):
+def test_every_command_that_a_page_shows_is_taken_with_its_parameters(page: Path):
     parser = cli._parser()
     for line in commands(page):
         try:
-            parser.parse_args(shlex.split(line.strip(), comments=True)[1:])
+            asked = parser.parse_args(shlex.split(line.strip(), comments=True)[1:])
         except SystemExit as refused:
             assert not refused.code, f"{page.name}: {line}"
+            continue
+        if asked.command in ("plan", "run") and "dataset_file" not in line:  # that one's file is made by what is run
+            assert expand.choose(asked.study, asked.profile, asked.where, asked.set), line
     for name in re.findall(r"(?<!`)`benchbook ([a-z]+)[^`\n]*`(?!`)", page.read_text()):
         assert name in cli.COMMANDS, f"{page.name}: benchbook {name}"
 

@@ -121,35 +121,23 @@ def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environm
     assert not of_study[None] & other[None]
 
 
-def test_doctor_finds_the_engine_and_a_run_measures_with_all_of_them(environment: Environment, server: str):
+def test_doctor_finds_the_engine_and_what_their_pages_show_measures_with_them(environment: Environment, server: str):
     table = environment.ran("-I", "-c", "from benchbook.cli import capabilities; print(capabilities.matrix())").stdout
     assert "| `newstore` | no server |" in table and "the example server replicates nothing" in table
     given = {"BENCHBOOK_NEWSTORE_URL": server}
     (row,) = [row for row in environment.said("doctor", **given) if row["engine"] == "newstore"]
     assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
 
-    alike = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
-    asked = {
-        "bookstore": ["--set", "keys=paper", "--set", "json_codec=swiftjson", "--set", "xml_codec=swiftxml"],
-        "crud": [
-            "--profile",
-            "smoke",
-            "--set",
-            "engine=newstore",
-            "--set",
-            "topology=single",
-            "--where",
-            "lane=python",
-        ],
-        "packing": ["--profile", "smoke", "--where", "level=6"],
-    }
-    for study, words in asked.items():
-        command = ["-I", "-m", "benchbook.cli", "run", study, *words, *alike]
-        ran = environment.ran(*command, **given)
+    small = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
+    pages = [(one / "README.md").read_text() for one in environment.plugins]
+    asked = [line.split()[1:] for page in pages for line in page.splitlines() if line.startswith("benchbook run ")]
+    assert len(asked) == len(MADE)
+    for words in asked:
+        ran = environment.ran("-I", "-m", "benchbook.cli", *words, *small, **given)
         assert ran.returncode == 0, ran.stdout + ran.stderr
     sql = "SELECT study, codec, engine, operation FROM observations"
     rows = environment.said("results", "--sql", sql, **given)
-    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"swiftjson", "swiftxml"}
+    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"orjson", "lxml", "swiftjson", "swiftxml"}
     assert {row["engine"] for row in rows if row["study"] == "crud"} == {"newstore"}
     assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
     judged = environment.said("claims", "--profile", "smoke")

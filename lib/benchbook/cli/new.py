@@ -28,15 +28,17 @@ _FILES: Final = {
 _TARGETS: Final = {"codec": "codec:codec", "engine": "adapter:Adapter", "study": "study"}
 _TRY: Final = {
     "codec": (
-        "Then measure it beside the main one: `benchbook run bookstore --set keys=paper --set n=1000 --set"
-        " {format}_codec={main},{name}`,\nand read `benchbook results`."
+        "benchbook run bookstore --set keys=paper --set case=1 --set n=1000 --set {format}_codec={main},{name}\n"
+        "benchbook results"
     ),
     "engine": (
-        "Then start its server (`python -m {package}.example_server`), put the address that it prints into\n"
-        "`BENCHBOOK_{NAME}_URL`, and: `benchbook doctor`, `benchbook run crud --set engine={name}`."
+        "export BENCHBOOK_{NAME}_URL={name}://127.0.0.1:5999   # of: python -m {package}.example_server 5999\n"
+        "benchbook doctor\n"
+        "benchbook run crud --set engine={name} --set topology=single --set constraints=on"
     ),
-    "study": "Then: `benchbook plan {name}`, `benchbook run {name}`, `benchbook results`.",
+    "study": "benchbook plan {name}\nbenchbook run {name}\nbenchbook results",
 }
+"""What a package's page says to try first."""
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
