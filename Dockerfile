@@ -1,6 +1,7 @@
 # benchbook in a container with JupyterLab, by the conventions of Binder and repo2docker: user jovyan, port 8888.
 #   docker build -t benchbook . && docker run --rm -p 127.0.0.1:8888:8888 benchbook
-# A container shares its machine: numbers measured in one are for learning, not for comparing.
+# A container shares its machine: numbers measured in one are for learning, not for comparing. No image of it has been built
+# yet: tests hold its parts (base, user, port, packages) against what set-up asks for.
 FROM debian:12.12-slim
 
 # What setup.sh would ask root for: Python's venv, MongoDB's and MySQL's libraries, the papers' Java and Node.js
