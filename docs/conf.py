@@ -32,6 +32,9 @@ html_show_copyright = False
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
     """Fill in what a page asks for, and turn what it links to outside this folder into what the site has."""
     folder = (HERE / name).parent
+    if name == "index":  # a page that no list names is a how-to
+        unlisted = {page.stem for page in HERE.glob("*.md")} - {*source[0].split()} - {"index"}
+        source[0] = source[0].replace("\nextending\n", "\n".join(["\nextending", *sorted(unlisted), ""]))
 
     def linked(link: re.Match[str]) -> str:
         target = (folder / link[2]).resolve()
