@@ -25,6 +25,7 @@ html_theme = "furo"
 html_title = f"benchbook {release}"
 html_static_path = ["_static"]
 html_css_files = ["wide-tables.css"]
+html_js_files = [("keyboard.js", {"defer": "defer"})]
 html_copy_source = False
 html_show_copyright = False
 
