@@ -69,6 +69,20 @@ def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
         assert not errors, (cell["source"], errors)
 
 
+@pytest.mark.parametrize(("source", "says"), [("", "○ no answer yet"), ("solutions/", "Task 5: 5 of 5. All right.")])
+def test_a_lessons_checks_answer_with_and_without_the_solutions(
+    source: str, says: str, lab: tuple[str, Path], browser: Any
+):
+    address, folder = lab
+    lesson = folder / f"lesson_{'solved' if source else 'open'}.ipynb"
+    shutil.copy(folder / "lessons" / f"{source}4_t_tests.ipynb", lesson)
+    runs = (restart_and_run_all(browser, address, lesson, attempt) for attempt in range(3))
+    cells = next(filter(None, runs), [])
+    (check,) = (cell for cell in cells if cell["id"] == "check-5")
+    (output,) = check["outputs"]
+    assert says in re.sub(r"<[^>]+>", " ", "".join(output["data"]["text/html"])).replace("  ", " ")
+
+
 def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int) -> list[dict[str, Any]]:
     """Click it; return the code cells once all ran or one failed, none when the page lost a cell on the way."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})

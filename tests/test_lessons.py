@@ -1,7 +1,7 @@
 """Lessons run: with solutions all checks pass, without them they say what is wanted; nbgrader can assign them."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +10,7 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
-from benchbook.lessons import release
+from benchbook.lessons import clocks, drift, effects, feedback, release, stores, t_tests, warm_up
 
 ROOT = Path(__file__).parents[1]
 TEACHERS = release.teachers()
@@ -108,3 +108,40 @@ def test_cells_are_marked_as_nbgrader_wants_them(teacher: Path):
     text = "\n".join(cell.source for cell in notebook.cells)
     for promised in ("minutes", "Afterwards you can", "predict", "## Key points", "self-assessment"):
         assert promised in text
+
+
+def broken(times: list[float]) -> float:
+    raise RuntimeError("oh")
+
+
+WRONG = [
+    (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
+    (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 0),
+    (lambda: clocks.check_2(lambda readings: 0), "what does an unchanged reading say of the clock's step?", 0),
+    (lambda: clocks.check_3({"A": "one thread", "B": "sleeping"}), "'C' is missing from the answer", 1),
+    (lambda: warm_up.check_1(lambda times: times[0] / sum(times[1:])), "all are wanted below the line", 0),
+    (lambda: warm_up.check_1(broken), "stopped with RuntimeError: oh", 0),
+    (lambda: drift.check_1(lambda n: "ab" * n), "What if going first costs something?", 3),
+    (lambda: t_tests.check_5({**dict.fromkeys("ABCDE", False), "B": True}), "E: look at User CPU of JSON", 4),
+    (
+        lambda: effects.check_2(lambda low, high, margin: "reproduced"),
+        "0.95 to 1.05, margin 1.1: reproduced? both ends within",
+        1,
+    ),
+    (lambda: stores.check_5(lambda reached, patience: (0.0, False)), "would enter a mean as if it were one", 1),
+]
+
+
+@pytest.mark.parametrize(("answer", "says", "points"), WRONG)
+def test_a_wrong_answer_is_told_where_to_look_and_keeps_the_points_of_its_right_parts(
+    answer: Callable[[], feedback.Feedback], says: str, points: int
+):
+    found = answer()
+    assert says in str(found)
+    assert found.earned == points < found.points
+
+
+def test_a_check_that_stops_reports_it_and_a_prediction_is_asked_for():
+    assert "No answer" not in str(clocks.check_4(lambda *_: 1)) and not clocks.check_4(lambda *_: 1).passed
+    assert "Before you run on" in feedback.Predictions(time=...)._repr_html_()
+    assert "off by a factor of 2" in feedback.Predictions(time=4).beside(time=2.0)._repr_html_()
