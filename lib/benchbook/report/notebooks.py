@@ -1,0 +1,72 @@
+"""What a study's notebook says of its own run before anything else: which side took how many times as much."""
+
+from collections.abc import Mapping
+from types import ModuleType
+from typing import Any
+
+import pandas as pd
+from IPython.display import Markdown
+
+from benchbook import results
+from benchbook.evidence import Evidence
+from benchbook.papers.references import reference
+from benchbook.plots.points import each
+from benchbook.plots.ratios import METRICS, sides
+from benchbook.plots.tables import NOT_PRINTED, number
+from benchbook.results import store
+
+
+def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any], **other: Any) -> Markdown:
+    """Return a notebook's answer: every ratio of its run with its interval, beside what follows from the paper.
+
+    Parameters
+    ----------
+    study
+        The study's module, such as `benchbook.studies.crud`.
+    observations
+        The rows of its run.
+    own
+        The notebook's names (``globals()``), among them the study's parameters.
+    other
+        Parameters of a second run, made here, where one run has one side of the question alone: ``engine``.
+
+    The unit is a repetition of this one process, an interval says nothing beyond it; a batch run compares blocks.
+    """
+    slug = study.__name__.rpartition(".")[2]
+    asked = study.Parameters(**{name: own[name] for name in study.Parameters.model_fields})
+    rows = [_rows(study, slug, asked, observations)]
+    if other:
+        second = study.Parameters(**{**asked.model_dump(), **other})
+        rows.append(_rows(study, slug, second, study.run(second)))
+    table = pd.concat(rows)
+    found = Evidence.of(table.assign(block=table["repetition"])).comparisons
+    lines = [_line(row) for row in each(found[found["ratio"].notna()])]
+    if not lines:
+        return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
+    head = ["| ratio | of | here | 95 % interval | from the paper's numbers |", "|---|---|--:|--:|--:|"]
+    turns = "one side after the other" if other else "the sides in turn"
+    said = (
+        f"Intervals are over {asked.repetitions} repetitions in one process, {turns}: they say nothing of another "
+        "process or another day. A batch run (`benchbook run`) compares blocks, and the final notebook judges the "
+        f"paper's claims by them.\n\n*{reference(slug)}*"
+    )
+    return Markdown("\n".join([*head, *lines, "", said]))  # type: ignore[no-untyped-call]
+
+
+def _rows(study: ModuleType, slug: str, asked: Any, observations: pd.DataFrame) -> pd.DataFrame:
+    """Return a run's rows beside what a runner would say of its cell."""
+    named = asked.model_dump(mode="json")
+    known = {name: named[name] for name in results.CELLS.names if name in named and name != "parameters"}
+    if known.get("format") == "both":
+        del known["format"]
+    known |= {"study": slug, "cell_id": str(named.get("engine", slug)), "block": 0, "state": "done", "host": "here"}
+    known |= {"parameters": asked.model_dump_json(), "topology": study.deployment(asked)[1]}
+    values = observations[[name for name in observations if name in results.OBSERVATIONS.names]]
+    rows: pd.DataFrame = store.joined(known, values).to_pandas()
+    return rows
+
+
+def _line(row: Any) -> str:
+    what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
+    between = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else NOT_PRINTED
+    return f"| {sides(row)} | {what} | **{number(row.ratio)}** | {between} | {number(row.published_ratio)} |"
