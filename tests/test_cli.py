@@ -131,6 +131,25 @@ def test_nothing_can_run_here_ends_with_3(
     assert set(results.states("drivers").values()) == {"skipped"}
 
 
+@pytest.mark.parametrize("asked", [["report"], ["figure", "overview"], ["number", "claims.all"]])
+def test_of_a_profile_that_never_ran_nothing_is_shown_and_it_ends_with_3(
+    results_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capfd: pytest.CaptureFixture[str],
+    asked: list[str],
+):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
+    monkeypatch.chdir(tmp_path)
+    finish(grid.plan(["crud"], "smoke")[0])
+    assert cli.main([*asked, "--profile", "evening"]) == cli.NOTHING_RUNS == 3
+    printed = capfd.readouterr()
+    said = "benchbook: nothing of the profile evening ran here (the results here are of other cells, other code or"
+    assert printed.err.startswith(said) and printed.err.count("\n") == 1 and printed.out == ""
+    assert "benchbook run --profile evening, or " in printed.err
+    assert not (tmp_path / "figures").exists() and not [*tmp_path.glob("overview*")]
+
+
 def _without(monkeypatch: pytest.MonkeyPatch, *products: str) -> None:
     """Let no server of these products be found."""
     real = servers.find

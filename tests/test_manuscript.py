@@ -176,7 +176,7 @@ def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path,
         assert advice in capsys.readouterr().err
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
     for asked in (["figure", "overview"], ["number", "claims.all"]):
-        assert cli.main(asked) == cli.USAGE
+        assert cli.main(asked) == cli.NOTHING_RUNS
         assert "--reference" in capsys.readouterr().err
     assert cli.main(["number", "crud.table-ii.mongodb.1000"]) == cli.DONE, "what a paper prints needs no results"
     assert capsys.readouterr().out == "54.9 ms\n"

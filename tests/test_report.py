@@ -40,6 +40,13 @@ def measured(study: str) -> None:
         results.write(columns, studies.load(study).run(cell.parameters))
 
 
+def failed(study: str) -> None:
+    """Write of a study's first smoke cell that it failed."""
+    (cell, *_) = grid.plan([study], "smoke")
+    columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
+    results.write(columns | {"parameters": "{}", "reason": "ServerError: the cat sat on it"})
+
+
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return the page of a profile of which only `bookstore` ran and one cell of `crud` failed."""
@@ -49,9 +56,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
         patch.setenv("BENCHBOOK_HOME", str(paths.root()))
         measured("bookstore")
-        failed = grid.plan(["crud"], "smoke")[0]
-        columns = {"study": "crud", "cell_id": failed.identity, "block": 0, "state": "failed"}
-        results.write(columns | {"parameters": "{}", "reason": "ServerError: the cat sat on it"})
+        failed("crud")
         return report.build("smoke")
 
 
@@ -166,16 +171,16 @@ def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path
     assert builder.fingerprint("smoke") != unchanged
 
 
-def test_a_notebook_that_draws_nothing_is_no_report(house: Path, monkeypatch: pytest.MonkeyPatch):
-    (house / "notebooks").mkdir()
+def test_a_notebook_that_draws_nothing_is_no_report(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_FIGURES", str(tmp_path / "figures"))
     notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell('profile: str = "quick"')])
     notebook.cells[0].metadata["tags"] = ["parameters"]
     notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
-    nbformat.write(notebook, house / "notebooks" / builder.NOTEBOOK)
-    monkeypatch.setattr(paths, "notebooks", lambda: house / "notebooks")
+    nbformat.write(notebook, home / "notebooks" / builder.NOTEBOOK)
+    failed("crud")
     with pytest.raises(builder.ReportError, match=r"did not draw .*bookstore_case1"):
         report.build("smoke")
-    assert not (house / "figures" / "smoke" / builder.STAMP).exists()
+    assert not (tmp_path / "figures" / "smoke" / builder.STAMP).exists()
 
 
 FIGURES = """
@@ -208,6 +213,7 @@ def test_a_report_that_is_ended_leaves_no_process(
     notebook = nbformat.read(home / "notebooks" / builder.NOTEBOOK, 4)
     notebook.cells.insert(1, nbformat.v4.new_code_cell(does))
     nbformat.write(notebook, home / "notebooks" / builder.NOTEBOOK)
+    failed("crud")
     command = [sys.executable, "-m", "benchbook.cli", "report", "--profile", "smoke"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
         pids = house / "figures" / "pids"

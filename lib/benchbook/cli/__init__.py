@@ -47,11 +47,15 @@ class UsageError(Exception):
     """What was asked cannot be done as asked; nothing was started."""
 
 
+class NothingRanError(Exception):
+    """Of what a report or a figure is asked for, nothing ran here."""
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with these arguments (None: the process's own), and return its exit status.
 
-    0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3 nothing could run here;
-    130 and 143 when a signal stopped it.
+    0 all done; 1 a cell failed; 2 usage, parameters, grid or SQL wrong (nothing was started); 3 nothing could run here,
+    or nothing ran yet of what is to be shown; 130 and 143 when a signal stopped it.
     """
     if argv is None:
         _isolate()
@@ -66,6 +70,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         return ended
     except (UsageError, InputError, FileNotFoundError, FolderError) as error:
         return _print_error(error, USAGE)
+    except NothingRanError as error:
+        return _print_error(error, NOTHING_RUNS)
     except KeyboardInterrupt:
         print("benchbook: stopped", file=sys.stderr)
         return INTERRUPTED

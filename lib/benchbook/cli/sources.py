@@ -25,7 +25,9 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
     Raises
     ------
     benchbook.cli.UsageError
-        When there is nothing of it.
+        When there is no committed run.
+    benchbook.cli.NothingRanError
+        When nothing of the profile ran here.
     """
     from benchbook import grid  # here, for they are slow to import
     from benchbook.evidence import Evidence, reference, stored_means
@@ -39,8 +41,15 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
     cells = grid.plan(studies.SLUGS, asked.profile)
     output.report_damage()
     if (means := stored_means(grid.keys(cells))).empty:
-        raise cli.UsageError(
-            f"nothing of the profile {asked.profile} ran here: benchbook run --profile {asked.profile}, or ask for"
-            " --reference"
-        )
+        raise nothing_ran(asked.profile, "ask for --reference")
     return Evidence.of(means), asked.profile
+
+
+def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:
+    """Return the error that nothing of a profile ran here, with what to do and what there is `instead`."""
+    from benchbook import results
+
+    said = f"nothing of the profile {profile} ran here"
+    if results.whole():
+        said += " (the results here are of other cells, other code or another machine)"
+    return cli.NothingRanError(f"{said}: benchbook run --profile {profile}, or {instead}")

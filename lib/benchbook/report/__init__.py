@@ -1,5 +1,5 @@
 """The final notebook, the figures and `report.html`; what the final notebook calls."""
 
-from benchbook.report.builder import ReportError, build
+from benchbook.report.builder import PAGE, NothingRanError, ReportError, build
 
-__all__ = ["ReportError", "build"]
+__all__ = ["PAGE", "NothingRanError", "ReportError", "build"]

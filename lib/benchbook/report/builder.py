@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import benchbook
-from benchbook import paths, results
+from benchbook import grid, paths, results, studies
 
 if TYPE_CHECKING:  # an unchanged report is not to wait for imports
     from lxml.html import HtmlElement
@@ -23,6 +23,10 @@ LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
 
 class ReportError(RuntimeError):
     """The final notebook failed, or ran and the report is not complete."""
+
+
+class NothingRanError(ReportError):
+    """No cell of the profile ran: there is nothing to report."""
 
 
 def build(profile: str = "quick") -> Path:
@@ -40,6 +44,8 @@ def build(profile: str = "quick") -> Path:
 
     Raises
     ------
+    NothingRanError
+        When no cell of the profile is done, nor failed.
     ReportError
         When the notebook fails, or did not draw everything.
     """
@@ -48,6 +54,8 @@ def build(profile: str = "quick") -> Path:
     inputs = fingerprint(profile)
     if _stamped(stamp) == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
         return page
+    if not any(cell.state in ("done", "failed") for cell in grid.plan(studies.SLUGS, profile)):
+        raise NothingRanError(f"no cell of the profile {profile} ran")
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     _replace(page, html(_execute(profile, folder), f"benchbook: {profile}"))
