@@ -1,6 +1,7 @@
 """Every table and figure draws from whatever was measured, says what is missing, and gives the same bytes again."""
 
 import json
+import re
 from functools import cache
 from pathlib import Path
 
@@ -11,7 +12,7 @@ import pytest
 import constructed
 from benchbook.evidence import Evidence
 from benchbook.papers import exhibits
-from benchbook.plots import points, tables
+from benchbook.plots import points, style, tables
 from benchbook.plots.exhibit import save
 from benchbook.plots.sheet import log_ticks, plain
 
@@ -104,15 +105,55 @@ def test_the_same_data_gives_the_same_bytes_in_any_order(observed, drawn, tmp_pa
         assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
 
 
-def test_drawn_values_are_the_blocks_means_with_student_intervals(observed, evidence):
+def test_drawn_values_are_the_blocks_means_with_student_intervals_on_the_log_scale(observed, evidence):
     frame = exhibits.FIGURES["crud_fig2_insert_single"](evidence).frame
     row = frame[(frame["source"] == "here") & (frame["level"] == "MongoDB")].iloc[0]
     mine = observed.query("study == 'crud' and engine == 'mongodb' and topology == 'single' and operation == 'insert'")
     means = mine[mine["metric"] == "wall_time"].groupby("block")["value"].mean() / 1e6
     reach = 2.7764451051977987 * means.std(ddof=1) / np.sqrt(5)  # t of 4 degrees of freedom, 97.5 %
     assert row["value"] == pytest.approx(means.mean())
-    assert (row["low"], row["high"]) == pytest.approx((means.mean() - reach, means.mean() + reach))
+    factor = np.exp(reach / means.mean())
+    assert (row["low"], row["high"]) == pytest.approx((means.mean() / factor, means.mean() * factor))
     assert row["blocks"] == 5
+
+
+@pytest.fixture(scope="module")
+def wild() -> Evidence:
+    """Return evidence of three blocks that differ by orders of magnitude, and of shares that nearly fill a machine."""
+    rows = constructed.observations(blocks=3)
+    nearly_full = {"cpu_user": (1.5, 0.9, 1.53), "memory_used": (2.6, 2.0, 2.66)}
+    as_it_is = ("cpu_system", "cpu_capacity", "memory_total")
+    factors = {
+        metric: nearly_full.get(metric, (1, 1, 1) if metric in as_it_is else (0.02, 1, 9))
+        for metric in set(rows["metric"])
+    }
+    by_row = [factors[metric][block] for metric, block in zip(rows["metric"], rows["block"], strict=True)]
+    return Evidence.of(rows.assign(value=rows["value"] * by_row))
+
+
+def test_no_interval_of_a_positive_quantity_is_negative_and_none_of_a_share_above_100_percent(wild: Evidence):
+    seen = {"%": 0, "wide": 0}
+    for name in EXHIBITS:
+        with style.laid_out(style.Layout(drawn=False)):
+            frame = EXHIBITS[name](wild).frame
+        if name in exhibits.TABLES:
+            text = frame.to_csv()
+            ends = [
+                float(end.replace(",", ""))
+                for pair in re.findall(r"\[(-?[\d.,]+), (-?[\d.,]+)\]", text)
+                for end in pair
+            ]
+            assert all(end >= 0 for end in ends), name
+            continue
+        if name == "drivers_fig4_memory":  # a change, which may be negative
+            continue
+        here = frame[(frame["source"] == "here") & frame["low"].notna()]
+        assert (here["low"] >= 0).all() and (here["low"] <= here["value"]).all(), name
+        shares = here[here["unit"] == "%"]
+        assert (shares["high"] <= 100).all(), name
+        seen["%"] += int((shares["high"] > 99.5).sum())
+        seen["wide"] += int((here["high"] > 2 * here["value"]).sum())
+    assert seen["%"] > 10 and seen["wide"] > 50, "linear intervals would have gone beyond"
 
 
 def test_published_values_are_drawn_as_printed(evidence):

@@ -87,6 +87,42 @@ def test_mean_interval_is_student_s():
     assert np.isnan(stats.mean_interval([]).estimate)
 
 
+def test_an_interval_on_the_log_scale_is_never_negative_and_one_on_the_logit_never_above_the_whole():
+    times = stats.mean_interval([1.0, 9.0, 2.0], scale="log")
+    assert times.estimate == 4.0 and 0 < times.low < 4.0 < times.high
+    assert times.low * times.high == pytest.approx(16.0), "symmetrical on the logarithms"
+    assert stats.mean_interval([1.0, 9.0, 2.0]).low < 0, "as the linear one is not"
+    shares = stats.mean_interval([99.0, 99.9, 92.0], scale="logit", whole=100.0)
+    assert 0 < shares.low < shares.estimate < shares.high < 100 < stats.mean_interval([99.0, 99.9, 92.0]).high
+    logits = [np.log(one / (100 - one)) for one in (shares.low, shares.estimate, shares.high)]
+    assert logits[1] - logits[0] == pytest.approx(logits[2] - logits[1])
+    near = 1000 + 0.1 * np.array(SLEEP_2)  # of what varies little all scales say the same
+    plain = stats.mean_interval(near)
+    for one in (stats.mean_interval(near, scale="log"), stats.mean_interval(near, scale="logit", whole=1e9)):
+        assert (one.low, one.high) == pytest.approx((plain.low, plain.high), abs=1e-4)
+
+
+@pytest.mark.parametrize(("scale", "values"), [("log", [-1.0, 0.5]), ("logit", [101.0, 100.5]), ("log", [0.0, 9.0])])
+def test_a_mean_outside_its_scale_has_no_interval_and_an_extreme_one_a_finite_one(scale, values):
+    found = stats.mean_interval(values, scale=scale, whole=100.0)
+    if found.reason:
+        assert "not between 0 and" in found.reason and np.isnan([found.low, found.high]).all()
+    else:
+        assert 0 < found.low < found.estimate < found.high < np.inf
+    assert stats.mean_interval([0.0, 0.0], scale="log") == stats.Interval(0, 0, 0), "no time at all, each time"
+
+
+@pytest.mark.parametrize("blocks", [2, 3, 5, 12])
+def test_on_the_log_scale_more_intervals_hold_the_mean_of_skewed_values_than_on_the_linear_one(blocks):
+    values = np.exp(np.random.default_rng(20150501).normal(0, 0.5, (2000, blocks)))
+    truth = np.exp(0.5**2 / 2)
+    held = {
+        scale: np.mean([one.low <= truth <= one.high for one in (stats.mean_interval(v, scale=scale) for v in values)])
+        for scale in ("linear", "log")
+    }
+    assert held["log"] >= held["linear"] and held["log"] > 0.92
+
+
 def test_the_intervals_of_a_difference_and_of_a_ratio_are_those_of_scipy_s_tests():
     a, b = np.array(SLEEP_1), np.array(SLEEP_2)
     welch = scipy_stats.ttest_ind(a, b, equal_var=False).confidence_interval()

@@ -241,6 +241,9 @@ DERIVED: Final = (
 )
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
 
+CHANGES: Final = frozenset({"memory_change", "memory_change_kb", "heap_change"})
+"""The metrics that may be negative; all others are positive, those in % shares of a whole."""
+
 _SCALED: Final = tuple(one for one in DERIVED if len(one.of) == 1 and one.per is None)
 _SUMMED: Final = {one.metric for one in DERIVED if one.unless}
 SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)} - _SUMMED)

@@ -11,10 +11,9 @@ from numpy.typing import NDArray
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, settle, sheet, width, wrapped
+from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, settle, sheet, width, wrapped
 
 _ROW_INCHES = 0.23
-_REACH = 10.0  # times a mark: an interval that goes further leaves the panel, and so shows no end
 _TICK_INCHES = 0.37  # that a tick's name needs
 _PANEL_INCHES = 0.7  # below which a panel is set under the others, as it is when its title does not fit
 
@@ -162,8 +161,8 @@ def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
     """
     marks = np.append(_above_zero(points[["value"]]), reference or [])
     every = np.append(_above_zero(points[["low", "high"]]), marks)
-    low = max(every.min(), marks.min() / _REACH)
-    high = min(every.max(), marks.max() * _REACH)
+    low = max(every.min(), marks.min() / REACH)
+    high = min(every.max(), marks.max() * REACH)
     margin = max((high / low) ** 0.06, 1.08)
     return low / margin, high * margin
 

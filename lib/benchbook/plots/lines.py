@@ -9,7 +9,7 @@ from matplotlib.axes import Axes
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import legend, log_ticks, name_ticks, not_run, plain, settle, sheet
+from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, plain, settle, sheet
 
 _PANEL_INCHES = 2.25
 _COLUMNS = 2
@@ -135,11 +135,15 @@ def _along(axes: Axes, names: tuple[str, str], ticks: Sequence[float], log: bool
 
 
 def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, float] | None) -> None:
-    """Scale y to hold every mark, interval and bound."""
-    values = points[["value", "low", "high"]].to_numpy(dtype=float).ravel()
-    values = values[np.isfinite(values) & ((values > 0) | (not log))]
+    """Scale y to hold every mark and bound; and intervals, on a logarithmic scale up to their reach."""
+    ends = points[["low", "high"]].to_numpy(dtype=float).ravel()
+    marks = np.append(points["value"].to_numpy(dtype=float), points.loc[points["value"].isna(), ["low", "high"]])
+    marks, ends = (some[np.isfinite(some) & ((some > 0) | (not log))] for some in (marks, ends))
+    values = np.append(marks, ends)
     low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
     if log:
+        if len(marks):
+            low, high = max(low, marks.min() / REACH), min(high, marks.max() * REACH)
         room = (high / low) ** 0.06 * 1.3
         axes.set_yscale("log")
         axes.set_ylim(low / room, high * room)

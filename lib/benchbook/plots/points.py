@@ -10,6 +10,7 @@ import pandas as pd
 from benchbook import results, stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import first_arms
+from benchbook.evidence.means import CHANGES
 from benchbook.plots.names import STACKS, caveats, stood_in
 
 COLUMNS: Final = (
@@ -107,6 +108,9 @@ def here(
 ) -> pd.DataFrame:
     """Return the points of this machine: mean of the blocks' means and its 95 % t interval.
 
+    The interval is taken on the logarithms, of shares on the logits: none ends below 0, or above 100 %. Of `CHANGES`,
+    which may be negative, it is taken on the values.
+
     Parameters
     ----------
     table
@@ -124,14 +128,15 @@ def here(
         return joined()
     marked = table.assign(source="here", drawn=table[metric] * scale, **{name: places.get(name, "") for name in _PLACE})
     groups = marked.dropna(subset=["drawn", "level"]).groupby(_PLACE, sort=False)
-    rows = [dict(zip(_PLACE, key, strict=True)) | _point(group, unit, over) for key, group in groups]
+    rows = [dict(zip(_PLACE, key, strict=True)) | _point(group, metric, unit, over) for key, group in groups]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
-def _point(group: pd.DataFrame, unit: str, over: str | None) -> dict[str, Any]:
+def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, Any]:
     levels = group.pivot_table(index="block", columns=over or "source", values="drawn")
     means = levels.dropna().mean(axis=1).to_numpy(dtype=float)
-    interval = stats.mean_interval(means)
+    scale: stats.Scale = "linear" if metric in CHANGES else "logit" if unit == "%" else "log"
+    interval = stats.mean_interval(means, scale=scale, whole=100.0)
     return {
         "source": "here",
         "value": interval.estimate,

@@ -20,6 +20,9 @@ from matplotlib.transforms import Bbox
 
 from benchbook.plots import style
 
+REACH = 10.0
+"""Times a mark: an interval that goes further leaves its panel, and so shows no end."""
+
 _TOP_INCHES = 0.06
 _SIDE_INCHES = 0.07
 _LINES = 1.3  # how far a line of text is from the next, times its size

@@ -4,6 +4,7 @@ from benchbook.stats import campaigns
 from benchbook.stats.hosts import over_hosts, spread
 from benchbook.stats.inference import (
     Interval,
+    Scale,
     Test,
     detectable_ratio,
     hedges_g,
@@ -19,6 +20,7 @@ from benchbook.stats.steadiness import Steadiness, steadiness
 
 __all__ = [
     "Interval",
+    "Scale",
     "Steadiness",
     "Test",
     "campaigns",

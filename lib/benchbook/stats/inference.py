@@ -2,12 +2,19 @@
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from typing import Final
+from math import exp, inf
+from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 NAN: Final = float("nan")
+
+Scale: TypeAlias = Literal["linear", "log", "logit"]
+"""On which an interval is symmetrical: of what may be negative, of what is positive, of a share."""
+
+
+_FARTHEST: Final = 300.0  # of an interval's end, as a logarithm: what a float can still hold
 
 
 @dataclass(frozen=True)
@@ -20,10 +27,25 @@ class Interval:
     reason: str = ""
 
 
-def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
+def mean_interval(
+    values: ArrayLike, confidence: float = 0.95, *, scale: Scale = "linear", whole: float = 1.0
+) -> Interval:
     """Return the mean of values, shape (n,), and its interval, in their unit; they are independent, as blocks' means.
 
     One value has a mean but no interval; values that do not vary have an interval of no width.
+
+    Parameters
+    ----------
+    scale
+        ``log`` of a positive quantity, whose interval has no negative end; ``logit`` of a share of `whole`, whose
+        interval lies between 0 and that. The mean is that of the values themselves on every scale, and Student's t has
+        its standard error as the delta method carries it over: an interval from m exp(-t se / m) to m exp(t se / m),
+        and as much around the logit. It holds the mean of skewed values more often than the linear one, and that of
+        others as often; a value of 0, which has no logarithm, does no harm. A mean outside its scale has no interval.
+
+    References
+    ----------
+    Oehlert, A Note on the Delta Method, The American Statistician 46 (1992) 27-29.
     """
     array = sample(values)
     if array.size == 0:
@@ -32,7 +54,24 @@ def mean_interval(values: ArrayLike, confidence: float = 0.95) -> Interval:
     if array.size == 1:
         return Interval(mean, reason="no interval: one value")
     error = float(array.std(ddof=1)) / np.sqrt(array.size)
-    return _around(mean, error, array.size - 1, confidence)
+    if scale == "linear":
+        return _around(mean, error, array.size - 1, confidence)
+    if no_spread(array):
+        return Interval(mean, mean, mean)
+    return _between(mean, quantile(array.size - 1, 0.5 + confidence / 2) * error, whole if scale == "logit" else inf)
+
+
+def _between(mean: float, reach: float, whole: float) -> Interval:
+    """Return a mean with an interval between 0 and a whole, which may be infinite: symmetrical of log(m / (whole - m)).
+
+    `reach` is what Student's t allows on either side of the mean itself.
+    """
+    if not 0 < mean < whole:
+        return Interval(mean, reason=f"no interval: the mean is not between 0 and {whole:g}")
+    factor = exp(min(reach / mean / (1 - mean / whole), _FARTHEST))
+    odds = mean / (1 - mean / whole)  # in the mean's unit
+    low, high = odds / factor, odds * factor
+    return Interval(mean, low / (1 + low / whole), high / (1 + high / whole))
 
 
 def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidence: float = 0.95) -> Interval:
