@@ -26,6 +26,11 @@ def rows() -> pd.DataFrame:
     return constructed.observations()
 
 
+def beside(*loads: float) -> pd.DataFrame:
+    """Return how many processors others used beside each cell; more than a tenth of one disturbs."""
+    return pd.DataFrame({"load": loads, "disturbed": [load > 0.1 for load in loads]}, columns=["load", "disturbed"])
+
+
 def with_second_arm(rows: pd.DataFrame, study: str, factor: float) -> pd.DataFrame:
     """Return the rows and an identical second arm of the study's, which takes `factor` times as long."""
     own = rows[rows["study"] == study]
@@ -99,7 +104,23 @@ def test_before_the_first_look_nothing_is_said_of_identical_arms(rows: pd.DataFr
     found = evidence.controls(few)
     assert set(found["state"]) == {TOO_FEW}
     assert evidence.untrusted(found) == frozenset()
-    assert "nothing vouches" in words.trust(found)
+    assert "nothing vouches" in words.trust(found, beside())
+
+
+@pytest.mark.parametrize("loads", [(), (0.0, 0.05), (0.0, 0.9, 1.5)])
+@pytest.mark.parametrize("noise", [0.0, 0.2])
+def test_no_word_vouches_for_more_than_identical_arms_show(
+    rows: pd.DataFrame, noise: float, loads: tuple[float, ...]
+) -> None:
+    both = with_second_arm(rows, "bookstore", 1.0)
+    moods = np.random.default_rng(7).normal(0, noise, 5)
+    of_b = both["arm"].eq("b")
+    found = evidence.controls(both.assign(value=both["value"] * np.where(of_b, np.exp(moods[both["block"]]), 1.0)))
+    said = words.trust(found, beside(*loads))
+    assert "rusted" not in said and not found["untrusted"].any()
+    assert ("**All are alike**" in said) == (noise == 0)
+    assert ("**Whether they differ is open** in bookstore: a factor of up to " in said) == (noise > 0)
+    assert ("**2 of 3 cells ran while other processes used the machine** (1.50 processors" in said) == (len(loads) == 3)
 
 
 def test_arms_are_corrected_over_the_whole_run_not_over_each_study(rows: pd.DataFrame) -> None:

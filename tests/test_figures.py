@@ -15,6 +15,7 @@ from benchbook.papers import exhibits
 from benchbook.plots import points, style, tables
 from benchbook.plots.exhibit import save
 from benchbook.plots.sheet import log_ticks, plain
+from benchbook.suite import suite as suite_now
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
 STUDIES = ("bookstore", "tcp", "drivers", "crud", "replication")
@@ -115,6 +116,28 @@ def test_drawn_values_are_the_blocks_means_with_student_intervals_on_the_log_sca
     factor = np.exp(reach / means.mean())
     assert (row["low"], row["high"]) == pytest.approx((means.mean() / factor, means.mean() * factor))
     assert row["blocks"] == 5
+
+
+def test_the_set_up_tables_name_what_ran_each_stack_and_the_suite_that_measured():
+    rows = constructed.on_two_stacks()
+    suite = "benchbook 9.9.9 (1a2b3c4d5e)"
+    rows["environment"] = json.dumps(constructed.MACHINE | {"suite": suite})
+    rows["runtime"] = rows["lane"].map({"java": "OpenJDK 64-Bit Server VM 21.0.2+13", "node": "Node.js 20.1.2"})
+    rows["heap_limit"] = rows["lane"].map({"java": 4_000_000_000, "node": 2_100_000_000})
+    set_ups = {name.partition("_")[0]: name for name in exhibits.TABLES if name.endswith("_setup") and "2" not in name}
+    assert set(set_ups) == set(STUDIES)
+    for study, name in set_ups.items():
+        here = exhibits.TABLES[name](Evidence.of(rows)).frame.set_index("Item")["This machine"]
+        assert (here["suite"], here["Python"]) == (suite, constructed.MACHINE["python"]), name
+        lane = constructed.STACKS.get(study, ("",))[0]
+        assert here.get("JVM", "–") == ("OpenJDK 64-Bit Server VM 21.0.2+13" if lane == "java" else "–"), name
+        assert here.get("Node.js", "–") == ("20.1.2" if lane == "node" else "–"), name
+        largest = {"java": "JVM maximum: 4.0 GB", "node": "Node.js maximum: 2.1 GB"}
+        assert here.get("heap", "–") == largest.get(lane, "–"), name
+    older = rows.assign(environment=json.dumps(constructed.MACHINE), runtime=None)
+    here = exhibits.TABLES["tcp_setup"](Evidence.of(older)).frame.set_index("Item")["This machine"]
+    assert here["JVM"] == "not recorded"
+    assert here["suite"] == f"not recorded; this table is by {suite_now()}"
 
 
 @pytest.fixture(scope="module")

@@ -277,9 +277,10 @@ def test_trust_names_the_study_whose_arms_differ():
     parameters = first["parameters"].str.replace('"arm": "a"', '"arm": "b"')
     twin = first.assign(arm="b", cell_id=first["cell_id"] + "b", parameters=parameters)
     slow = twin.assign(value=twin["value"].where(twin["metric"] != "wall_time", twin["value"] * 1.5))
-    assert "Untrusted: bookstore" in words.trust(evidence.controls(pd.concat([first, slow])))
-    assert "**None differ.**" in words.trust(evidence.controls(pd.concat([first, twin])))
-    assert "No A/A pair ran" in words.trust(evidence.controls(first))
+    quiet = pd.DataFrame({"load": [0.0], "disturbed": [False]})
+    assert "Untrusted: bookstore" in words.trust(evidence.controls(pd.concat([first, slow])), quiet)
+    assert "**All are alike**" in words.trust(evidence.controls(pd.concat([first, twin])), quiet)
+    assert "No A/A pair ran" in words.trust(evidence.controls(first), quiet)
 
 
 def test_text_in_tables_is_escaped():

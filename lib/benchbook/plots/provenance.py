@@ -16,6 +16,10 @@ from benchbook.suite import suite
 
 Environments = list[dict[str, Any]]
 
+RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
+"""What runs the programs of other stacks, by lane."""
+
+NOT_TOLD: Final = "not recorded"
 _DERIVED: Final = frozenset(one.metric for one in DERIVED)
 _FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
@@ -39,6 +43,29 @@ def distinct(cells: Environments, key: str) -> str:
 def memory(cells: Environments) -> str:
     """Return how much memory the machines have."""
     return ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in cells if one.get("memory")}))
+
+
+def software(means: pd.DataFrame) -> dict[str, str]:
+    """Return what ran the cells, by its name in print: Python, the JVM and Node.js with their largest heaps, the suite.
+
+    The suite is the one that measured; of results that do not tell it, the one at hand, and that it is.
+    """
+    cells = environments(means)
+    found = {"Python": distinct(cells, "python")}
+    for lane, name in RUNTIMES.items():
+        mine = where(means, lane=lane)
+        known = sorted({str(text).removeprefix(f"{name} ") for text in mine["runtime"].dropna()})
+        found[name] = ", ".join(known) if known or mine.empty else NOT_TOLD
+    found["heap"] = _heaps(means)
+    if cells:
+        found["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
+    return {name: text for name, text in found.items() if text}
+
+
+def _heaps(means: pd.DataFrame) -> str:
+    limited = where(means, lane=list(RUNTIMES)).dropna(subset=["heap_limit"])[["lane", "heap_limit"]].drop_duplicates()
+    limits = [(RUNTIMES[lane], limit) for lane, limit in limited.itertuples(index=False)]
+    return ", ".join(f"{name} maximum: {limit / 1e9:.1f} GB" for name, limit in sorted(limits))
 
 
 def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
@@ -77,7 +104,6 @@ HERE: Final[dict[str, Callable[[Environments], str]]] = {
     "operating system": lambda cells: distinct(cells, "kernel"),
     "operating system, Ubuntu": lambda cells: distinct(cells, "kernel"),
     "Python": lambda cells: distinct(cells, "python"),
-    "JVM": lambda cells: f"none: {distinct(cells, 'python')}" if cells else "",
     "word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else "",
     "disk": lambda cells: distinct(cells, "file_system"),
     "workstations": lambda cells: "1 (client and server on one machine)" if cells else "",
@@ -102,12 +128,13 @@ def setup(evidence: Evidence, *, study: str, source: str, about: str, rows: Sequ
     machine, servers = environments(mine), {names.engine(key): text for key, text in versions(mine).items()}
     marked = theirs.assign(marked=theirs["printed"].where(theirs["note"] == "", theirs["printed"] + " *"))
     frame = _nodes(marked) if source.startswith("Table") else _list(marked)
-    here = {row: HERE[row](machine) if row in HERE else servers.get(row, "") for row in frame["Item"]}
+    named = servers | software(mine)
+    here = {row: HERE[row](machine) if row in HERE else named.get(row, "") for row in frame["Item"]}
     frame["This machine"] = frame["Item"].map(here).replace("", NOT_PRINTED)
     said = list(names.caveats(mine).values())
-    if source == "Table II":  # which names no server
-        servers, said = {}, []
-    if extra := [{"Item": name, "This machine": text} for name, text in servers.items() if name not in here]:
+    if source == "Table II":  # which names no software
+        named, said = {}, []
+    if extra := [{"Item": name, "This machine": text} for name, text in named.items() if name not in here]:
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
     notes = said if machine else ["not run in this profile"]
     return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(theirs)))

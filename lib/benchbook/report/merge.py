@@ -13,7 +13,7 @@ from benchbook import grid, paths, results, studies
 from benchbook.evidence import Evidence, reference, stored_means
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
-from benchbook.plots.provenance import distinct, environments, memory, span
+from benchbook.plots.provenance import distinct, environments, memory, software, span
 from benchbook.report import ahead
 
 COUNTS: Final = ("repetitions", "blocks")
@@ -202,6 +202,7 @@ def machine(merged: Merged) -> pd.DataFrame:
     rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
     facts = {name: distinct(where, key) for key, name in FACTS.items()}
     facts["Memory"] = memory(where)
+    facts |= {name[0].upper() + name[1:]: text for name, text in software(merged.means).items()}
     facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
     libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}
     facts["Libraries"] = ", ".join(sorted(libraries))
@@ -218,6 +219,5 @@ FACTS: Final = {
     "kernel": "System",
     "clock": "Clock source",
     "file_system": "Data on",
-    "python": "Python",
 }
 """Keys of a cell's environment, in print."""

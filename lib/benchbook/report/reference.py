@@ -71,8 +71,8 @@ def page(
 
 def _trusted(merged: Merged) -> list[str]:
     """Return what the machine did beside the work, and what came of each study's identical arms."""
-    found = merged.evidence.controls
-    said = [words.trust(found), words.disturbances(merge.disturbed(merged))]
+    found, disturbed = merged.evidence.controls, merge.disturbed(merged)
+    said = [words.trust(found, disturbed), words.disturbances(disturbed)]
     return [*said, *(f"{row.study}: {row.words}" for row in each(found))]
 
 

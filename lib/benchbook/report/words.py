@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.compliance import untested
-from benchbook.evidence.controls import ALIKE, DIFFER, OPEN
+from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
@@ -134,8 +134,26 @@ def _against_paper(table: pd.DataFrame) -> str:
     )
 
 
-def trust(controls: pd.DataFrame) -> str:
-    """Return whether identical arms came out alike."""
+def trust(controls: pd.DataFrame, disturbed: pd.DataFrame) -> str:
+    """Return whether identical arms came out alike, and of how many cells that says little.
+
+    Parameters
+    ----------
+    controls
+        As `benchbook.evidence.controls` returns them.
+    disturbed
+        As `benchbook.report.merge.disturbed` returns it: what others used of the machine slows both arms alike.
+    """
+    said = _identical_arms(controls)
+    if not (marked := int(disturbed["disturbed"].sum())):
+        return said
+    return (
+        f"{said} **{marked} of {len(disturbed)} cells ran while other processes used the machine** "
+        f"({disturbed['load'].max():.2f} processors at most): that slows both arms alike, so no pair of arms shows it."
+    )
+
+
+def _identical_arms(controls: pd.DataFrame) -> str:
     if controls.empty:
         return "No A/A pair ran in this profile: nothing vouches for the machine's steadiness."
     counts = controls["state"].value_counts()
@@ -143,13 +161,18 @@ def trust(controls: pd.DataFrame) -> str:
     if not any(tested.values()):
         few = f"in {controls['blocks'].max()} blocks, and the first look takes {LOOKS[0]}"
         return f"Identical arms ran {few}: nothing vouches for the machine's steadiness yet."
+    tested |= {f"with {TOO_FEW}": count} if (count := int(counts.get(TOO_FEW, 0))) else {}
     listed = ", ".join(f"{count} {name}" for name, count in tested.items())
     said = f"Identical arms were compared as if they differed, by study and kind of quantity: {listed}. "
     bad = controls[controls["untrusted"]]
-    if bad.empty:
-        return f"{said}**None differ.** What they could hide is the bias that each would have found."
-    names = ", ".join(sorted(set(bad["study"])))
-    return f"{said}**Untrusted: {names}**, where they differ and nothing should; doubt the differences found there."
+    if len(bad):
+        names = ", ".join(sorted(set(bad["study"])))
+        return f"{said}**Untrusted: {names}**, where they differ and nothing should; doubt the differences found there."
+    if (rest := controls[controls["state"] != ALIKE]).empty:
+        return f"{said}**All are alike** within the smallest margin of their study's claims."
+    said += f"**Whether they differ is open** in {', '.join(sorted(set(rest['study'])))}"
+    hidden = rest["detectable"].max()
+    return said + (f": a factor of up to {number(hidden)} could have gone unseen there." if hidden == hidden else ".")
 
 
 def disturbances(disturbed: pd.DataFrame) -> str:
@@ -162,7 +185,7 @@ def disturbances(disturbed: pd.DataFrame) -> str:
     said += f"{known['load'].max():.2f} at most. "
     if not marked:
         return said + f"None of {len(known)} cells was disturbed."
-    return said + f"**{marked} of {len(known)} cells were disturbed**: no block mean holds them once they ran again."
+    return said + f"**{marked} of {len(known)} cells were disturbed**, and their values count all the same."
 
 
 def durability(merged: Merged) -> str:
