@@ -21,6 +21,7 @@ COMMANDS: Final = {
     "power": "how blocks and repetitions vary, the best number of repetitions, what an hour would decide",
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
+    "explore": "a page to look at any contrast, claim one's own, measure cells and one's own documents",
     "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
     "number": "one number with its interval and provenance, or all of them as LaTeX macros",
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
@@ -139,7 +140,7 @@ def _parser() -> argparse.ArgumentParser:
     parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("figure", "number", "new"):
+    for name in ("explore", "figure", "number", "new"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

@@ -74,7 +74,7 @@ def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(ended(means))
     ran = ((one, measured[one.study]) for one in every if one.study in measured)
-    rows = [_row(pair) for one, found in ran for pair in pairs(one, found)]
+    rows = [tested(pair) for one, found in ran for pair in pairs(one, found)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
     families = table.groupby("study")["p"]
     table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
@@ -117,8 +117,8 @@ def pairs(comparison: Comparison, measured: Measured) -> Iterator[Pair]:
                 yield Pair(comparison, quantity, host, common, {"a": a, "b": b}, both)
 
 
-def _row(pair: Pair) -> dict[str, Any]:
-    """Return one comparison, not yet corrected."""
+def tested(pair: Pair) -> dict[str, Any]:
+    """Return one comparison as a row of `comparisons`, not yet corrected nor in words."""
     one, sides = pair.comparison, pair.sides
     paper = _published(pair)
     return {
@@ -259,7 +259,8 @@ def _compared(row: Mapping[str, Any]) -> str:
     times = figures(row["ratio"])
     if row["low"] == row["low"]:
         times += f" ({figures(row['low'])} to {figures(row['high'])})"
-    return f"{row['a']} {_PHRASES[row['metric']].format(times)} {row['b']}"
+    phrase = _PHRASES.get(row["metric"], f"had {{}} times the {row['metric'].replace('_', ' ')} of")
+    return f"{row['a']} {phrase.format(times)} {row['b']}"
 
 
 def _power(row: Mapping[str, Any]) -> str:

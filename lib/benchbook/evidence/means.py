@@ -287,8 +287,8 @@ def measures(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([means, derive(means)], ignore_index=True)
 
 
-def derive(means: pd.DataFrame) -> pd.DataFrame:
-    """Return the quantities of `DERIVED` whose raw ones are among those block means; the same columns.
+def derive(means: pd.DataFrame, every: Iterable[Derived] = DERIVED) -> pd.DataFrame:
+    """Return the derived quantities whose raw ones are among those block means; the same columns.
 
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
     is known of ``at_least``. The ``resolution`` is what its parts' may add up to, in the derived unit.
@@ -302,7 +302,7 @@ def derive(means: pd.DataFrame) -> pd.DataFrame:
     found = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(
         pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]])
     )
-    rows = pd.concat([_derive(one, known, found) for one in DERIVED])
+    rows = pd.concat([_derive(one, known, found) for one in every])
     carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
 

@@ -33,7 +33,18 @@ FREE: Final = ("lane", "arm", "seed", "repetitions")
 TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
-_READ: Final = ("block", "campaign", "at_least", "geometric", "deviation", "censored", "stand_in", "resolution", "unit")
+_READ: Final = (
+    "block",
+    "campaign",
+    "cell_id",
+    "at_least",
+    "geometric",
+    "deviation",
+    "censored",
+    "stand_in",
+    "resolution",
+    "unit",
+)
 _MEANS: Final = ["at_least", "geometric"]
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
@@ -48,6 +59,7 @@ class Side:
     settings: Mapping[str, Any]  # what it ran with: parameters and columns
     blocks: NDArray[np.int64]  # the blocks' numbers, ascending
     campaigns: NDArray[np.object_]  # each block's
+    cells: NDArray[np.object_]  # which cell each was measured in; the first, of several
     values: NDArray[np.float64]  # in `unit`; of a censored mean what it exceeds, NaN when nothing is known
     censored: NDArray[np.bool_]  # where a wait ran out
     stand_in: bool  # whether a stand-in ran in any block
@@ -65,7 +77,14 @@ class Side:
 
 _NONE: Final = np.array([], float)
 ABSENT: Final = Side(
-    {}, _NONE.astype(int), _NONE.astype(object), _NONE, _NONE.astype(bool), stand_in=False, resolution=0.0, unit=""
+    {},
+    _NONE.astype(int),
+    *(_NONE.astype(object),) * 2,
+    _NONE,
+    _NONE.astype(bool),
+    stand_in=False,
+    resolution=0.0,
+    unit="",
 )
 """A side that did not run."""
 
@@ -140,6 +159,16 @@ class Measured:
     def places(self) -> list[Place]:
         """The hosts and lanes that ran, in the order of the rows."""
         return list(self._ran)
+
+    @property
+    def settings(self) -> list[Mapping[str, Any]]:
+        """What each configuration ran with: parameters and columns."""
+        return list(self._settings.values())
+
+    @property
+    def quantities(self) -> list[tuple[str, str, str]]:
+        """Every operation, role and metric that ran, in the order of their names."""
+        return sorted({(str(operation), str(role), str(metric)) for _, operation, role, metric in self._slices})
 
     def sides(
         self, place: Place, wanted: Mapping[str, Settings], statistic: Statistic = "mean", over: Factor | None = None
@@ -251,7 +280,7 @@ class Measured:
         Or their spread, in the blocks that have one: of two repetitions at least.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, campaign, value, geometric, deviation, censored, stand_in, resolution, unit = (
+        block, campaign, cell, value, geometric, deviation, censored, stand_in, resolution, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
@@ -261,17 +290,17 @@ class Measured:
             value = geometric
         if len(parts) > 1:
             block, first, which = np.unique(block, return_index=True, return_inverse=True)
-            campaign = campaign[first]
+            campaign, cell = campaign[first], cell[first]
             value = np.bincount(which, value) / np.bincount(which)
             censored = np.bincount(which, censored) > 0
         if statistic != "mean":
             with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
                 value = deviation if statistic == "deviation" else deviation / np.abs(value)
             has = np.isfinite(value)
-            block, campaign, value, censored = block[has], campaign[has], value[has], censored[has]
+            block, campaign, cell, value, censored = block[has], campaign[has], cell[has], value[has], censored[has]
             resolution = np.zeros(1)
         about = bool(stand_in.any()), float(resolution.max()), str(unit[0])
-        return Side(self._settings[numbers[0]], block, campaign, value, censored, *about)
+        return Side(self._settings[numbers[0]], block, campaign, cell, value, censored, *about)
 
     @cached_property
     def _ran(self) -> dict[Place, dict[int, Configuration]]:
@@ -316,6 +345,7 @@ def pooled(parts: Sequence[Side]) -> Side:
         {name: value for name, value in settings if all(one.settings.get(name) == value for one in parts)},
         blocks,
         parts[0].campaigns[at[0]],
+        parts[0].cells[at[0]],
         np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
         np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
         stand_in=any(part.stand_in for part in parts),
@@ -366,6 +396,7 @@ def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
         deviation=rows.get("deviation", np.nan),
         campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
+        cell_id=rows["cell_id"].astype(object) if "cell_id" in rows else "",
         geometric=rows.get("geometric", np.nan),
         resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )

@@ -1,0 +1,227 @@
+"""What can be asked of a study's measurements, and the answer: a ratio with its interval and all that stands behind."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import studies
+from benchbook.evidence import claim_files
+from benchbook.evidence.claims import Comparison
+from benchbook.evidence.comparisons import Pair, sentence, tested
+from benchbook.evidence.effects import Effect, effect
+from benchbook.evidence.published import text
+from benchbook.evidence.sides import FREE, Measured, shared
+from benchbook.plots import names
+from benchbook.registry import title
+
+A_OVER_B: Final = ((1, "a"), (-1, "b"))
+_NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
+_FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
+
+
+@dataclass(frozen=True)
+class Asked:
+    """One question, and what else could have been asked in its place.
+
+    Parameters
+    ----------
+    comparison
+        What is set against what, such as formats or engines.
+    quantity
+        Operation, role and metric.
+    a, b
+        The levels compared: a over b.
+    factors
+        The level of each factor in which the measurements differ beside; ``host`` among them where there are several.
+    options
+        The values that each control can take, in order: ``operation``, ``measure`` (role and metric), ``a``, ``b``, and
+        the factors.
+    pair
+        The two sides.
+    """
+
+    comparison: Comparison
+    quantity: tuple[str, str, str]
+    a: str
+    b: str
+    factors: Mapping[str, Any]
+    options: Mapping[str, list[Any]]
+    pair: Pair
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What was found.
+
+    Parameters
+    ----------
+    effect
+        The ratio with its 95 % interval.
+    row
+        The comparison with its test, as a row of `benchbook.evidence.comparisons`.
+    words
+        The same in a sentence.
+    points
+        The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``.
+    """
+
+    effect: Effect
+    row: Mapping[str, Any]
+    words: str
+    points: pd.DataFrame
+
+
+@lru_cache(8)
+def comparisons(measured: Measured) -> dict[str, Comparison]:
+    """Return by name what can be compared in a study: what its paper compares, then every other factor that varies."""
+    every = {one.name: one for one in claim_files.comparisons(measured.study)}
+    papers = {one.by for one in every.values()}
+    levels: dict[str, set[Any]] = {}
+    for settings in measured.settings:
+        for name, value in settings.items():
+            if _is_factor(name):
+                levels.setdefault(name, set()).add(value)
+    for name, some in sorted(levels.items()):
+        if len(some) > 1 and name not in papers:
+            called = f"by {called_factor(name)}"
+            every[called] = Comparison.model_construct(
+                name=called,
+                by=name,
+                pairs=(),
+                quantities=(),
+                shown=(),
+                study=measured.study,
+                labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in some},
+            )
+    return {name: one for name, one in every.items() if _quantities(measured, one)}
+
+
+def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -> Asked:
+    """Return the question nearest to what is wanted: each control keeps its value where that can be asked.
+
+    Parameters
+    ----------
+    wanted
+        Values of the controls of `Asked.options`; those that cannot be had, or are not named, stand at their first.
+    """
+    quantities = _quantities(measured, comparison)
+    operation = _kept(wanted.get("operation"), operations := list(dict.fromkeys(one[0] for one in quantities)))
+    measure = _kept(wanted.get("measure"), of_it := [one[1:] for one in quantities if one[0] == operation])
+    quantity = (operation, *measure)
+    rows = [
+        ({**common, "host": host}, sides)
+        for _, host, common, sides in measured.every(comparison.by, comparison.loose, [quantity])
+        if len(sides) > 1
+    ]
+    pairs = _pairs(comparison, rows)
+    a = _kept(wanted.get("a"), firsts := list(dict.fromkeys(one for one, _ in pairs)))
+    b = _kept(wanted.get("b"), seconds := [other for one, other in pairs if one == a])
+    options: dict[str, list[Any]] = {"operation": operations, "measure": of_it, "a": firsts, "b": seconds}
+    rows = [(common, sides) for common, sides in rows if a in sides and b in sides]
+    factors: dict[str, Any] = {}
+    for name in [name for name in _ordered(comparison, rows) if len({str(common.get(name)) for common, _ in rows}) > 1]:
+        levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
+        if len(levels) > 1:
+            options[name] = levels
+            factors[name] = _kept(wanted.get(name), levels, _default(measured.study, name))
+            rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
+    common, sides = rows[0]
+    common = dict(common)
+    pair = Pair(comparison, quantity, common.pop("host"), common, {"a": a, "b": b}, {"a": sides[a], "b": sides[b]})
+    return Asked(comparison, quantity, a, b, factors, options, pair)
+
+
+def answer(pair: Pair) -> Answer:
+    """Return what a pair of sides says."""
+    row = tested(pair)
+    blocks = shared(pair.sides.values())
+    a, b = pair.sides["a"], pair.sides["b"]
+    at = {name: side.blocks.searchsorted(blocks) for name, side in pair.sides.items()}
+    points = pd.DataFrame(
+        {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[at["a"]], "cell_b": b.cells[at["b"]],
+         "a": a.of(blocks), "b": b.of(blocks)}
+    )  # fmt: skip
+    points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
+    words = sentence({**row, "p_holm": row["p"], "tests": 1})
+    return Answer(effect(A_OVER_B, pair.sides), row, words[0].upper() + words[1:], points)
+
+
+def called_factor(name: str) -> str:
+    """Return what a factor is called where people read it."""
+    return {"lane": "implementation"}.get(name, name.replace("_", " "))
+
+
+def called_level(name: str, value: Any) -> str:
+    """Return what a level of a factor is called where people read it."""
+    known: dict[str, Mapping[str, str]] = {
+        "lane": names.STACKS, "format": names.FORMATS, "model": names.MODELS, "codec": names.CODECS,
+        "topology": {"single": "one node", "replicated": "two nodes, replicated"},
+    }  # fmt: skip
+    if value is None:
+        return "none"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int | float):
+        return f"{value:,}"
+    said = str(value)
+    return title(said) if name == "engine" else known.get(name, {}).get(said, said)
+
+
+def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:
+    """Return what both sides of some pair were measured in, what the paper compares first."""
+    ran = dict.fromkeys(measured.quantities)
+    every = [*dict.fromkeys([*(one for one in _listed(comparison) if one in ran), *ran])]
+    found = measured.every(comparison.by, comparison.loose, every)
+    able = {quantity for quantity, _, _, sides in found if _pairs(comparison, [({}, sides)])}
+    listed = [one for one in every if one in able]
+    return sorted(listed, key=lambda one: (one not in _listed(comparison), one[2] not in _FIRST, listed.index(one)))
+
+
+def _listed(comparison: Comparison) -> list[tuple[str, str, str]]:
+    return comparison.every_quantity() if comparison.quantities else []
+
+
+def _pairs(comparison: Comparison, rows: Iterable[tuple[Any, Mapping[str, Any]]]) -> list[tuple[str, str]]:
+    """Return the pairs of levels that were measured alike, in the paper's order and then the other way round."""
+    ran = [sides for _, sides in rows]
+    levels = sorted({level for sides in ran for level in sides}, key=_rank)
+    every = comparison.every_pair() if comparison.pairs else [(a, b) for b in levels for a in levels if a != b]
+    every = [*every, *((b, a) for a, b in every)]
+    return [(a, b) for a, b in dict.fromkeys(every) if any(a in sides and b in sides for sides in ran)]
+
+
+def _rank(level: str) -> tuple[float, str]:
+    try:
+        return float(level), ""
+    except ValueError:
+        return float("inf"), level
+
+
+def _ordered(comparison: Comparison, rows: Iterable[tuple[Mapping[str, Any], Any]]) -> list[str]:
+    """Return the factors that may differ, those that the paper shows first."""
+    present = list(dict.fromkeys(name for common, _ in rows for name in common if _is_factor(name)))
+    shown = [name for name in ("host", *comparison.shown) if name in present]
+    return list(dict.fromkeys([*shown, *sorted(present)]))
+
+
+def _is_factor(name: str) -> bool:
+    return name not in _NO_FACTOR and not name.endswith(" in turn")
+
+
+def _levels(values: Iterable[Any]) -> list[Any]:
+    """Return the levels once each, numbers in their order."""
+    every = list({text(value): value for value in values}.values())
+    return sorted(every, key=lambda value: _rank(text(value)))
+
+
+def _default(study: str, name: str) -> Any:
+    field = studies.load(study).Parameters.model_fields.get(name)
+    return None if field is None else field.default
+
+
+def _kept(wanted: Any, options: list[Any], otherwise: Any = None) -> Any:
+    """Return what is wanted if it is among the options, else what stands otherwise, else the first."""
+    return next((one for one in (wanted, otherwise) if one in options), options[0])

@@ -1,0 +1,189 @@
+"""One's own documents measured by questions: which format, which store, driver or mapper, replicated or not."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite, nan
+from pathlib import Path
+from typing import Final
+
+import pandas as pd
+
+from benchbook import grid
+from benchbook.datasets import own_records
+from benchbook.evidence import measures, stored_means
+from benchbook.evidence.comparisons import figures, first_arms
+from benchbook.evidence.effects import effect
+from benchbook.evidence.means import ended
+from benchbook.evidence.sides import Measured, Side
+from benchbook.explorer.contrasts import A_OVER_B, called_level
+from benchbook.explorer.running import Request
+from benchbook.plots.tables import number
+
+RECORDS: Final = 200
+"""Records that are measured at most, unless more are asked for: a first look of a minute or two."""
+
+BLOCKS: Final = 3
+_STORES: Final = "mongodb,couchdb,postgresql+jsonb,mysql+json,postgresql+relational,mysql+relational"
+_PAIRS: Final = "mongodb,postgresql+relational,mysql+relational"
+
+
+@dataclass(frozen=True)
+class Question:
+    """What a person asks of documents, and how a study answers it.
+
+    Parameters
+    ----------
+    text
+        The question.
+    settings
+        Parameters of its cells, as `benchbook.explorer.running.Request` takes them.
+    by
+        The column whose levels are the possible answers.
+    loose
+        What may differ beside it.
+    row
+        The column whose levels are asked one by one; empty where there is one.
+    metric, role
+        What is compared.
+    operations
+        Each with what it is called in the answer.
+    """
+
+    text: str
+    study: str
+    settings: Mapping[str, object]
+    by: str
+    loose: tuple[str, ...]
+    row: str
+    metric: str
+    operations: Mapping[str, str]
+
+
+_STORED: Final = {"insert": "to insert", "select": "to read", "update": "to update", "delete": "to delete"}
+QUESTIONS: Final[dict[str, Question]] = {
+    "format": Question(
+        "JSON or XML?", "bookstore",
+        {"lane": "python", "case": 1, "keys": "paper", "process": "together", "json_codec": "orjson",
+         "xml_codec": "lxml", "repetitions": 10},
+        "format", ("codec",), "", "wall_time",
+        {"marshal": "to write", "unmarshal": "to read", "round_trip": "to write and read back"},
+    ),
+    "store": Question(
+        "Which store?", "crud",
+        {"lane": "python", "engine": _STORES, "topology": "single", "constraints": "on", "repetitions": 2},
+        "engine", ("model", "driver"), "", "elapsed_time", _STORED,
+    ),
+    "mapper": Question(
+        "Driver or object mapper?", "drivers",
+        {"lane": "python", "driver": "pymongo+mongoengine", "process": "together", "attributes": 89,
+         "repetitions": 3},
+        "driver", ("engine",), "", "wall_time",
+        {"insert": "to insert", "find": "to find", "update": "to update", "delete": "to delete"},
+    ),
+    "replicated": Question(
+        "What does a replica cost?", "crud",
+        {"lane": "python", "engine": _PAIRS, "topology": "single,replicated", "constraints": "on", "repetitions": 2},
+        "topology", (), "engine", "elapsed_time",
+        {name: words for name, words in _STORED.items() if name != "select"},
+    ),
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Told:
+    """An answer to a question.
+
+    Parameters
+    ----------
+    question
+        What was asked.
+    sentences
+        What came out, each beside an operation's name.
+    table
+        ``what`` (where several were asked one by one), ``operation``, ``level``, ``ms``, and against the fastest
+        ``ratio, low, high``.
+    untried
+        What could not be tried, and why.
+    """
+
+    question: Question
+    sentences: tuple[str, ...]
+    table: pd.DataFrame
+    untried: tuple[str, ...]
+
+
+def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = BLOCKS) -> list[Request]:
+    """Return what is to be measured to answer some questions of a file.
+
+    Parameters
+    ----------
+    file
+        CSV with a head or JSON Lines.
+    chosen
+        Names in `QUESTIONS`.
+    n
+        How many records; None: all, at most `RECORDS`.
+
+    Raises
+    ------
+    benchbook.inputs.InputError
+        When the file cannot be taken: with its line and the reason.
+    """
+    path = Path(file).expanduser().resolve()
+    there = len(own_records.read(path).records)
+    n = min(there, RECORDS) if n is None else n
+    own = {"dataset_file": str(path), "n": n}
+    return [Request(QUESTIONS[name].study, {**QUESTIONS[name].settings, **own}, blocks) for name in chosen]
+
+
+def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Told]:
+    """Return the answers that the finished cells of those requests give; a question without any says what it lacks."""
+    return [_told(QUESTIONS[name], one.cells()) for name, one in zip(chosen, asked, strict=True)]
+
+
+def _told(question: Question, cells: Sequence[grid.Cell]) -> Told:
+    found = first_arms(measures(stored_means(grid.keys(cells))))
+    rows: list[dict[str, object]] = []
+    sentences = []
+    quantities = [(operation, "client", question.metric) for operation in question.operations]
+    study = Measured(question.study, ended(found)).every(question.by, question.loose, quantities) if len(found) else ()
+    for (operation, _, _), _, common, sides in study:
+        what = called_level(question.row, common.get(question.row)) if question.row else ""
+        ranked = sorted(sides.items(), key=lambda one: float(one[1].values.mean()))
+        some = [_row(question, level, side, ranked[0][1]) for level, side in ranked]
+        rows += [{"what": what, "operation": operation, **row} for row in some]
+        if len(some) > 1:
+            sentences.append(_sentence(what, question.operations[operation], some[0], some[1], len(some)))
+    missing: dict[str, list[str]] = {}
+    for cell in cells:
+        if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
+            level = called_level("engine", getattr(cell.parameters, "engine", question.study))
+            if level not in missing.setdefault(why, []):
+                missing[why].append(level)
+    untried = tuple(f"{', '.join(some)}: {why}" for why, some in missing.items())
+    return Told(question, tuple(sentences), pd.DataFrame(rows), untried)
+
+
+_STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines above say why"}
+
+
+def _row(question: Question, level: str, side: Side, fastest: Side) -> dict[str, object]:
+    found = effect(A_OVER_B, {"a": side, "b": fastest})
+    known = side is not fastest and isfinite(found.high)
+    ratio = {"ratio": 1.0 if side is fastest else found.ratio, "low": found.low if known else nan}
+    mean = float(side.values.mean()) / 1e6
+    return {"level": called_level(question.by, level), "ms": mean, **ratio, "high": found.high if known else nan}
+
+
+def _sentence(what: str, operation: str, first: Mapping[str, object], second: Mapping[str, object], of: int) -> str:
+    """Return who was fastest, by how much and how surely; the interval is that of the second over the first."""
+    ratio, low, high = (float(str(second[name])) for name in ("ratio", "low", "high"))
+    before, one, other = f"{what}: " if what else "", first["level"], second["level"]
+    if low != low:
+        return f"{before}{one} was faster than {other} {operation}, in one block: nothing says how surely."
+    times = f"{figures(ratio)} times ({number(low)} to {number(high)})"
+    if low <= 1:
+        return f"{before}{one} and {other} cannot be told apart {operation} in so few blocks: {times} as long."
+    if of == 2:
+        return f"{before}{other} took {times} as long {operation} as {one}."
+    return f"{before}{one} was the fastest {operation}; the next, {other}, took {times} as long."

@@ -1,0 +1,157 @@
+"""The explorer's figure: the ratio of every block, how the blocks lie on each side, and repetitions in time."""
+
+from math import isfinite
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+
+from benchbook.evidence.comparisons import MARGIN
+from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level
+from benchbook.plots import style
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.sheet import log_ticks, name_ticks, wrapped
+
+_SIDES: Final = (("a", style.VERMILION, "s"), ("b", style.BLUE, "o"))
+_MOST: Final = 600
+"""Repetitions that are drawn of a side: more are thinned evenly, which the note says."""
+
+_SCALES: Final = {"ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")), "B": ((1e6, "MB"), (1e3, "kB"))}
+
+
+def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, seed: int = 1) -> Exhibit:
+    """Draw an answer.
+
+    Parameters
+    ----------
+    repetitions
+        By side, ``a`` and ``b``, as `benchbook.explorer.sources.Source.repetitions` returns them; a side may lack them.
+    seed
+        Of the marks' places across a side's blocks, which say nothing.
+
+    Returns
+    -------
+    benchbook.plots.exhibit.Exhibit
+        With the blocks' values as its data, to be saved like any other figure.
+    """
+    words = {name: asked.pair.words(name) for name in ("a", "b")}
+    divisor, unit = _scale(found, str(found.row["unit"]))
+    notes, thinned = [], {}
+    for name, rows in repetitions.items():
+        step = -(-len(rows) // _MOST) if len(rows) else 1
+        thinned[name] = rows.iloc[::step]
+        notes += [f"{words[name]}: every {step}th repetition is drawn"] if step > 1 else []
+    with style.applied():
+        figure = plt.figure(figsize=(style.layout().width, 4.6), layout="constrained")
+        grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.75), width_ratios=(1, 2.1))
+        _ratios(figure.add_subplot(grid[0, :]), found)
+        left = figure.add_subplot(grid[1, 0])
+        right = figure.add_subplot(grid[1, 1], sharey=left)
+        right.tick_params(labelleft=False)
+        _blocks(left, found, words, divisor, np.random.default_rng(seed))
+        left.set_ylabel(f"{_measure(asked)} ({unit})" if unit else _measure(asked))
+        _in_time(right, thinned, divisor)
+        _scaled(left, [found.points["a"], found.points["b"], *(rows["value"] for rows in thinned.values())], divisor)
+        if engine := figure.get_layout_engine():
+            engine.execute(figure)
+        figure.set_layout_engine(None)  # once is enough: it would be laid out twice more while it is written
+        plt.close(figure)
+    factors = "; ".join(f"{called_factor(name)} {called_level(name, level)}" for name, level in asked.factors.items())
+    title = f"{asked.comparison.study}: {words['a']} over {words['b']}, {asked.quantity[0]}, {_measure(asked)}"
+    frame = found.points.assign(a_is=words["a"], b_is=words["b"], unit=found.row["unit"])
+    return Exhibit(title, frame, tuple(filter(None, (factors, *notes))), figure)
+
+
+def _measure(asked: Asked) -> str:
+    _, role, metric = asked.quantity
+    return f"{metric.replace('_', ' ')}, {role}"
+
+
+def _scale(found: Answer, unit: str) -> tuple[float, str]:
+    """Return what values are divided by, and the unit that they then have."""
+    middle = float(found.points[["a", "b"]].abs().to_numpy().max()) if len(found.points) else 0.0
+    return next(((by, name) for by, name in _SCALES.get(unit, ()) if middle >= by), (1.0, unit))
+
+
+def _ratios(axes: Axes, found: Answer) -> None:
+    """Draw each block's ratio, their mean with its interval, the margin around 1 and the paper's own."""
+    points, here = found.points, found.effect
+    axes.set_yticks([])
+    axes.spines["left"].set_visible(False)
+    axes.set_ylim(-1.1, 1.1)
+    if here.ratio != here.ratio:
+        axes.text(0.5, 0.5, here.reason, transform=axes.transAxes, ha="center", color=style.FAINT)
+        axes.set_xticks([])
+        return
+    published = float(found.row["published_ratio"])
+    values = points["ratio"][points["ratio"] > 0].to_numpy()
+    ends = [end for end in (here.low, here.high) if 0 < end < float("inf")]
+    every = [*values, here.ratio, 1.0, *ends, *([published] if published == published else [])]
+    axes.set_xscale("log")
+    span = max(max(every) / min(every), 1.25) ** 0.05
+    axes.set_xlim(min(every) / span, max(every) * span)
+    name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=8))
+    axes.axvspan(1 / MARGIN, MARGIN, color="#f1f1f1", zorder=0)
+    axes.axvline(1, color=style.INK, linewidth=0.9)
+    campaigns = list(dict.fromkeys(points["campaign"]))
+    heights = [-0.75 + 0.5 * (campaigns.index(one) / max(1, len(campaigns) - 1)) for one in points["campaign"]]
+    axes.plot(points["ratio"], heights, "o", color=style.FAINT, markersize=4, alpha=0.75, label="a block")
+    bar: dict[str, Any] = {"color": style.INK, "linewidth": 2}
+    if isfinite(here.low):
+        axes.plot([max(here.low, axes.get_xlim()[0]), min(here.high, axes.get_xlim()[1])], [0.35, 0.35], **bar)
+    axes.plot(here.ratio, 0.35, "D", color=style.INK, markersize=7, label="this ratio, 95 % interval")
+    if published == published:
+        axes.plot(published, 0.35, "o", mec=style.VERMILION, mfc="none", mew=1.6, ms=10, label="the paper's")
+    axes.set_title("Ratio, all blocks and each" if len(points) > 1 else "Ratio")
+    axes.legend(loc="upper right", bbox_to_anchor=(1, 1.32), ncols=3, handletextpad=0.3, columnspacing=1.2)
+
+
+def _blocks(axes: Axes, found: Answer, words: dict[str, str], divisor: float, random: np.random.Generator) -> None:
+    """Draw each side's block means, and their middle half."""
+    for place, (name, colour, marker) in enumerate(_SIDES):
+        values = found.points[name].to_numpy(dtype=float) / divisor
+        spread = random.uniform(-0.16, 0.16, len(values))
+        axes.plot(place + spread, values, marker, color=colour, markersize=4, alpha=0.7)
+        if len(values) > 1:
+            low, middle, high = np.quantile(values, (0.25, 0.5, 0.75))
+            axes.plot([place + 0.3, place + 0.3], [low, high], color=colour, linewidth=3, solid_capstyle="butt")
+            axes.plot(place + 0.3, middle, "_", color=colour, markersize=11, markeredgewidth=2)
+    labels = ["\n".join(wrapped(words[name], 0.95, 8.5)) for name, _, _ in _SIDES]
+    axes.set_xticks([0, 1], labels)
+    axes.set_xlim(-0.5, 1.6)
+    axes.set_title("Block means")
+
+
+def _scaled(axes: Axes, values: list["pd.Series[float]"], divisor: float) -> None:
+    """Scale what both panels share: logarithmically where values differ by several times."""
+    every = np.concatenate([one.to_numpy(dtype=float) for one in values])
+    if every.size and every.min() > 0 and every.max() / every.min() > 3:
+        axes.set_yscale("log")
+        axes.set_ylim(every.min() / divisor / 1.15, every.max() / divisor * 1.15)
+        name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
+
+
+def _in_time(axes: Axes, repetitions: dict[str, pd.DataFrame], divisor: float) -> None:
+    """Draw the repetitions in the order of their time; pauses between blocks are taken out."""
+    axes.set_title("Repetitions, in the order of time")
+    every = pd.concat([rows.assign(side=name) for name, rows in repetitions.items()], ignore_index=True)
+    if every.empty:
+        axes.text(0.5, 0.5, "none kept", transform=axes.transAxes, ha="center", color=style.FAINT)
+        axes.set_xticks([])
+        return
+    blocks = every.groupby("block")["started_at"].min().sort_values().index
+    rank = every["block"].map({block: place for place, block in enumerate(blocks)})
+    inside = every.groupby("block")["started_at"].rank(method="first", pct=True)
+    every["x"] = rank + 0.06 + 0.88 * inside
+    for name, colour, marker in _SIDES:
+        mine = every[every["side"] == name]
+        axes.plot(mine["x"], mine["value"] / divisor, marker, color=colour, markersize=2.5, alpha=0.55, mew=0)
+    edges = range(1, len(blocks))
+    axes.vlines(edges, 0, 1, transform=axes.get_xaxis_transform(), color="#e4e4e4", linewidth=0.6, zorder=0)
+    step = -(-len(blocks) // 10)
+    shown = range(0, len(blocks), step)
+    axes.set_xticks([place + 0.5 for place in shown], [str(int(blocks[place]) + 1) for place in shown])
+    axes.set_xlabel("block")
+    axes.grid(visible=False, axis="x")

@@ -1,0 +1,170 @@
+"""What the explorer says, as HTML: every text is escaped here."""
+
+import base64
+import io
+import json
+from collections.abc import Iterable, Mapping
+from html import escape
+from math import inf, isfinite
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook.evidence.comparisons import figures
+from benchbook.explorer import documents, own_claims, running
+from benchbook.explorer.contrasts import Answer
+from benchbook.explorer.sources import HERE, Source
+from benchbook.plots import style
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.points import each
+from benchbook.plots.tables import number
+from benchbook.report.drawings import inline
+
+SMALL: Final = 0.001
+"""The smallest p-value that is written out."""
+
+
+def refused(why: str) -> str:
+    """Return why something is not done."""
+    return f'<div class="bb bb-refused" role="alert">{escape(why)}</div>'
+
+
+def terminal(request: running.Request) -> str:
+    """Return the command that does the same."""
+    return f'<div class="bb bb-terminal">The same in a terminal: <code>{escape(request.command)}</code></div>'
+
+
+def answer(found: Answer) -> str:
+    """Return the ratio large, its interval, and the finding in a sentence."""
+    here, row = found.effect, found.row
+    if here.ratio != here.ratio:
+        return f'<div class="bb bb-answer"><p>{escape(found.words)}</p></div>'
+    ends = _ends(here.low, here.high)
+    between = f"95 % interval {ends}" if ends else f"no interval, of {len(found.points)} block"
+    head = f'<p class="bb-ratio"><b>{figures(here.ratio)} ×</b> <span>{between}</span></p>'
+    p = "" if row["p"] != row["p"] else ", p < 0.001" if row["p"] < SMALL else f", p = {row['p']:.3f}"
+    test = f"{row['test']}{p}"
+    return f'<div class="bb bb-answer">{head}<p>{escape(found.words)}</p><p class="bb-small">{escape(test)}</p></div>'
+
+
+def figure(drawn: Exhibit, found: Answer) -> str:
+    """Return the drawing, with its values for who does not see it."""
+    assert drawn.figure is not None
+    file = io.StringIO()
+    with style.applied():
+        drawn.figure.savefig(file, format="svg", metadata={"Date": None})
+    blocks = "; ".join(f"block {int(one.block) + 1}: {number(one.ratio)}" for one in each(found.points))
+    said = escape(f"{drawn.title}. {found.words} Ratio of each block: {blocks}.", quote=True)
+    notes = escape(". ".join(drawn.notes))
+    body = inline(file.getvalue(), "explorer")
+    image = f'<div role="img" aria-label="{said}">{body}</div>'
+    drawing = f'<div class="bb-scroll" tabindex="0" role="region" aria-label="The figure">{image}</div>'
+    return f'<figure class="bb bb-figure">{drawing}<figcaption>{notes}</figcaption></figure>'
+
+
+def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> str:
+    """Return a table of cells that are HTML already; texts that begin with a number stand to the right."""
+    names = list(head)
+    heads = "".join(f'<th scope="col">{one}</th>' for one in names)
+    lines = (zip(names, row, strict=True) for row in rows)
+    body = "".join(
+        "<tr>" + "".join(f'<td data-head="{name}">{cell}</td>' for name, cell in line) + "</tr>" for line in lines
+    )
+    table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
+    return f'<div class="bb bb-scroll" tabindex="0" role="region" aria-label="{caption}">{table}</div>'
+
+
+def _between(ratio: Any, low: Any, high: Any) -> str:
+    if ratio is None or ratio != ratio:
+        return "–"
+    ends = _ends(low, high)
+    return f"{figures(float(ratio))} ({ends})" if ends else figures(float(ratio))
+
+
+def _ends(low: Any, high: Any) -> str:
+    """Return an interval in words; empty where there is none. A wait that ran out leaves an end open."""
+    if low is None or not isfinite(low) or (low == 0 and high == inf):
+        return ""
+    return f"{number(low)} to {'any more' if high == inf else number(high)}"
+
+
+def claims(found: pd.DataFrame) -> str:
+    """Return the verdicts of the paper's claims."""
+    if found.empty:
+        return '<p class="bb bb-small">No claim of the paper is about this contrast.</p>'
+    rows = [(f"{escape(one.says)}<br><small>{escape(one.id)}{', ' * bool(one.contrast)}{escape(one.contrast)}</small>",
+             f"<b>{escape(one.verdict)}</b>", _between(one.ratio, one.low, one.high), escape(one.why))
+            for one in each(found)]  # fmt: skip
+    return _table(("claim", "verdict", "ratio", "why"), rows, "The paper's claims about it, judged on this contrast")
+
+
+def provenance(head: str, about: Mapping[str, Any]) -> str:
+    """Return where a value comes from."""
+    machine = json.loads(about.get("environment") or "{}")
+    told = {name: value for name, value in about.items() if name != "environment"}
+    told |= {name: machine[name] for name in ("cpu", "kernel", "python") if name in machine}
+    parts = "".join(
+        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
+        for name, value in told.items()
+        if value is not None and value == value
+    )
+    return f"<section><h3>{escape(head)}</h3><dl>{parts}</dl></section>"
+
+
+def own(sources: Mapping[str, Source], entries: list[dict[str, Any]]) -> str:
+    """Return the registered claims with their verdicts, the newest first."""
+    if not entries:
+        return '<p class="bb bb-small">Nothing registered yet.</p>'
+    rows = []
+    for entry in reversed(entries):
+        own = own_claims.read(entry)
+        when = pd.Timestamp(entry["registered"])
+        source = sources.get(entry["source"])
+        here = sources.get(HERE)
+        first = own_claims.judge(source, own) if source else None
+        since = own_claims.judge(here, own, when.to_pydatetime()) if here else None
+        rows.append((
+            f"{escape(own.says)}<br><small>margin {own.margin:g}: {escape(own.why_margin)}</small>",
+            f"{when:%Y-%m-%d %H:%M}<br><small>{entry['seen']} blocks were known</small>",
+            _judged(first), _judged(since),
+        ))  # fmt: skip
+    heads = ("claim", "registered (UTC)", "on what was known: explores", "on blocks measured since: tests")
+    return _table(heads, rows, "Claims of your own")
+
+
+def _judged(row: Mapping[str, Any] | None) -> str:
+    if row is None:
+        return "–"
+    return f"<b>{escape(str(row['verdict']))}</b><br><small>{escape(str(row['why']))}</small>"
+
+
+def told(told: documents.Told) -> str:
+    """Return an answer as a part of the page: sentences, then the table, then what could not be tried."""
+    head = f"<h3>{escape(told.question.text)}</h3>"
+    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in told.sentences)
+    untried = "".join(f"<li>{escape(one)}</li>" for one in told.untried)
+    absent = f'<p class="bb-small">Could not be tried:</p><ul class="bb-small">{untried}</ul>' if untried else ""
+    if told.table.empty:
+        return f'<section class="bb bb-told">{head}<p>No answer: nothing ran.</p>{absent}</section>'
+    rows = []
+    of = [name for name in ("what", "level") if told.table[name].ne("").any()]
+    for key, group in told.table.groupby(of, sort=False):
+        cells = {one.operation: f"{number(one.ms)} ms<br><small>{_times(one)}</small>" for one in each(group)}
+        names = [escape(str(one)) for one in (key if isinstance(key, tuple) else (key,))]
+        rows.append((*names, *(cells.get(name, "–") for name in told.question.operations)))
+    heads = (*("" for _ in of), *told.question.operations.values())
+    table = _table(heads, rows, f"{escape(told.question.text)} Time, and times the fastest with its 95 % interval")
+    return f'<section class="bb bb-told">{head}<ul>{said}</ul>{table}{absent}</section>'
+
+
+def _times(one: Any) -> str:
+    return "the fastest" if one.ratio == 1 and one.low != one.low else f"× {_between(one.ratio, one.low, one.high)}"
+
+
+def link(path: Path) -> str:
+    """Return a link that saves a file."""
+    kinds = {".svg": "image/svg+xml", ".pdf": "application/pdf", ".csv": "text/csv", ".json": "application/json"}
+    data = base64.b64encode(path.read_bytes()).decode()
+    words = {".json": "provenance"}.get(path.suffix, path.suffix[1:].upper())
+    return f'<a download="{path.name}" href="data:{kinds[path.suffix]};base64,{data}">{words}</a>'

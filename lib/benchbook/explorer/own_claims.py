@@ -1,0 +1,161 @@
+"""The papers' claims that a contrast bears on, and claims of one's own: registered with a margin, then judged."""
+
+import json
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+
+import pandas as pd
+
+from benchbook import paths
+from benchbook.evidence import claims, judged
+from benchbook.evidence.claims import Ratio, Tested, Untestable, label
+from benchbook.evidence.contrasts import NOT_RUN
+from benchbook.evidence.contrasts import asked as of_contrast
+from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.evidence.sides import FREE, OF_QUANTITY, Side
+from benchbook.explorer.contrasts import Answer, Asked
+from benchbook.explorer.sources import Source
+
+FILE: Final = "own_claims.json"
+"""Where they are kept, in the results' folder."""
+
+_SHOWN: Final = ["id", "contrast", "claimed", "ratio", "low", "high", "blocks", "verdict", "why"]
+
+
+def bearing(source: Source, asked: Asked) -> pd.DataFrame:
+    """Return the contrasts of the paper's claims of which both sides are those asked for, judged on all its blocks.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``id, says, contrast, claimed, ratio, low, high, blocks, verdict, why``; a row a contrast.
+    """
+    lane = _lane(asked)
+    every = {one.id: one for one in claims(asked.comparison.study) if not isinstance(one, Untestable)}
+    meant = {(name, of_it) for name, one in every.items() for of_it in _meant(one, asked, lane)}
+    if not meant:
+        return pd.DataFrame(columns=["says", *_SHOWN])
+    table = judged(_means(source, asked), [every[name] for name in dict(meant)])
+    table = table[(table["lane"] == lane) & (table["host"] == asked.pair.host)]
+    table = table[[key in meant for key in zip(table["id"], table["contrast"], strict=True)]]
+    return table.assign(says=[every[name].says for name in table["id"]])[["says", *_SHOWN]].reset_index(drop=True)
+
+
+def _meant(claim: Tested, asked: Asked, lane: str) -> list[str]:
+    """Return the labels of a claim's contrasts that set the same two sides against each other."""
+    found = []
+    for levels in claim.contrasts(lane):
+        wanted = of_contrast(claim, levels).values()
+        a, b = (
+            {place for place, one in enumerate(wanted) if _is(side, asked, one)} for side in asked.pair.sides.values()
+        )
+        found += [label(levels)] if any(one != other for one in a for other in b) else []
+    return found
+
+
+def _lane(asked: Asked) -> str:
+    return str(asked.pair.sides["a"].settings.get("lane", "python"))
+
+
+def _is(side: Side, asked: Asked, wanted: Mapping[str, Any]) -> bool:
+    """Return whether a side is one that a contrast asks for."""
+    own = {**side.settings, **dict(zip(OF_QUANTITY, asked.quantity, strict=True))}
+    return all(own.get(name) in (level if isinstance(level, tuple) else (level,)) for name, level in wanted.items())
+
+
+def _means(source: Source, asked: Asked) -> pd.DataFrame:
+    return source.means[source.means["study"] == asked.comparison.study]
+
+
+def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) -> Ratio:
+    """Return a contrast as a claim, in the form of those of ``data/claims``.
+
+    Parameters
+    ----------
+    claimed
+        ``more``, ``less`` or ``equal``: of the first side against the second.
+    margin
+        The ratio above 1 up to which a difference does not matter.
+    why
+        Why so much: for whoever reads the verdict.
+
+    Raises
+    ------
+    pydantic.ValidationError
+        When one of these is none.
+    """
+    by, common = asked.comparison.by, asked.pair.common
+    names = {name for name in common if name not in FREE and not name.endswith(" in turn") and common[name] is not None}
+    sides = {name: {by: side.settings[by], **{other: side.settings[other] for other in asked.comparison.loose
+             if isinstance(side.settings.get(other), str)}} for name, side in asked.pair.sides.items()}  # fmt: skip
+    words = {"more": "more than", "less": "less than", "equal": "as much as"}.get(claimed, claimed)
+    operation, role, metric = asked.quantity
+    return Ratio.model_validate(
+        {
+            "id": f"{asked.comparison.study}.own.{number}",
+            "says": f"{asked.pair.words('a')} takes {words} {asked.pair.words('b')}: "
+            f"{operation}, {metric.replace('_', ' ')} of the {role}.",
+            "where": "my own claim",
+            "compare": "ratio",
+            "quantity": {"operation": operation, "role": role, "metric": metric},
+            **sides,
+            "at": {name: common[name] for name in sorted(names - set(sides["a"]))},
+            "claimed": claimed,
+            "margin": margin,
+            "why_margin": why,
+            "lanes": (_lane(asked),),
+        }
+    )
+
+
+def judge(source: Source, own: Ratio, since: datetime | None = None) -> dict[str, Any]:
+    """Return a claim's contrast judged on this source as the papers' claims are: a row of `bearing`.
+
+    Parameters
+    ----------
+    since
+        Only the blocks that began later; None for all.
+    """
+    means = source.means[source.means["study"] == own.study]
+    if since is not None:
+        means = means[means["started_at"] > since]
+    table = judged(means, [own])
+    row: dict[Any, Any] = dict.fromkeys(_SHOWN) if table.empty else table.iloc[0].to_dict()
+    verdict = row["verdict"] or NOT_TESTABLE
+    return {**{name: row[name] for name in _SHOWN}, "says": own.says, "verdict": verdict, "why": row["why"] or NOT_RUN}
+
+
+def register(own: Ratio, found: Answer, source: Source, file: Path | None = None) -> dict[str, Any]:
+    """Keep a claim with the moment and how many blocks had been measured by then; return what is kept.
+
+    Who claims after having looked explores: the blocks that come later are the test.
+    """
+    file = file or paths.results() / FILE
+    kept = registered(file)
+    entry = {"claim": own.model_dump(mode="json", exclude_defaults=True), "source": source.name,
+             "registered": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "seen": len(found.points)}  # fmt: skip
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.new")
+    beside.write_text(json.dumps([*kept, entry], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(file)
+    return entry
+
+
+def registered(file: Path | None = None) -> list[dict[str, Any]]:
+    """Return what `register` kept, the oldest first."""
+    file = file or paths.results() / FILE
+    return list(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
+
+
+def read(entry: Mapping[str, Any]) -> Ratio:
+    """Return a registered claim."""
+    return Ratio.model_validate(_tuples(entry["claim"]))
+
+
+def _tuples(value: Any) -> Any:
+    """Return what JSON holds as the strict form of a claim takes it."""
+    if isinstance(value, dict):
+        return {name: _tuples(one) for name, one in value.items()}
+    return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -1,0 +1,353 @@
+"""The explorer's widgets: what they say is made elsewhere in this package, here it is put on the page."""
+
+import json
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from html import escape
+from pathlib import Path
+from typing import Any, Final
+
+import ipywidgets as widgets
+from pydantic import ValidationError
+
+from benchbook import paths
+from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
+from benchbook.explorer.contrasts import Asked, called_factor, called_level
+from benchbook.explorer.sources import HERE, REFERENCE, Source
+from benchbook.inputs import InputError
+from benchbook.plots import exhibit
+from benchbook.plots.points import each
+from benchbook.plots.provenance import provenance
+from benchbook.plots.tables import number
+
+STYLE: Final = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
+_WIDE: Final = widgets.Layout(width="auto")
+
+
+class Page:
+    """What a reader chose, and the parts of the page that show it: `look`, `claim`, `measure`, `documents`.
+
+    Parameters
+    ----------
+    sources
+        Where numbers come from, by their names; the first is shown first. None: what ran here, if anything did, and
+        the reference run.
+    """
+
+    def __init__(self, sources: Mapping[str, Source] | None = None) -> None:
+        self.sources = dict(sources) if sources is not None else _found()
+        self._quiet = False
+        self._controls: dict[str, widgets.Dropdown] = {}
+        self._source = self._control("source", "Numbers of", [(name, name) for name in self.sources])
+        self._study = self._control("study", "Study", [])
+        self._comparison = self._control("comparison", "Compare", [])
+        self._factors = widgets.Box()
+        self._factors.add_class("bb-controls")
+        self._answer, self._figure, self._files, self._claims, self._provenance = (_html() for _ in range(5))
+        self._point = widgets.Dropdown(description="Block", layout=_WIDE)
+        self._point.observe(lambda _: self._show_point(), "value")
+        self._registered = _html()
+        self.update()
+        if ready := os.environ.get("BENCHBOOK_EXPLORER_READY"):  # `benchbook explore` waits for it
+            Path(ready).touch()
+
+    @property
+    def look(self) -> widgets.Widget:
+        """The contrast: what is compared, the answer, its figure and all that stands behind it."""
+        export = _button("Make files of this figure", self._export, "SVG, PDF and the data as CSV")
+        first = widgets.Box([self._source, self._study, self._comparison])
+        first.add_class("bb-controls")
+        points = widgets.VBox([self._point, self._provenance])
+        behind = widgets.Accordion([points], titles=["Where each block comes from"])
+        return _part(_html(f"<style>{STYLE}</style>"), first, self._factors, self._answer, self._figure,
+                     widgets.HBox([export, self._files]), self._claims, behind)  # fmt: skip
+
+    @property
+    def claim(self) -> widgets.Widget:
+        """A claim of one's own about the contrast shown: registered with its margin, then judged."""
+        claimed = widgets.Dropdown(options=["more", "less", "equal"], description="The first takes", layout=_WIDE)
+        margin = widgets.BoundedFloatText(1.1, min=1.001, max=10, step=0.01, description="Margin", layout=_WIDE)
+        why = widgets.Text(description="Why so much", placeholder="below that I would decide the same", layout=_WIDE)
+        said = _html()
+
+        def register() -> None:
+            if not why.value.strip():
+                said.value = markup.refused("Say why the margin is what it is: what would you do otherwise beyond it?")
+                return
+            source, asked = self._now
+            entries = own_claims.registered()
+            try:
+                own = own_claims.claim(asked, claimed.value, margin.value, why.value.strip(), len(entries) + 1)
+                own_claims.register(own, self._found, source)
+            except (ValidationError, OSError) as error:
+                said.value = markup.refused(str(error))
+                return
+            said.value = ""
+            self._show_registered()
+
+        self._show_registered()
+        chosen = widgets.Box([claimed, margin, why])
+        chosen.add_class("bb-controls")
+        return _part(chosen, widgets.HBox([_button("Register and judge", register)]), said, self._registered)
+
+    @property
+    def measure(self) -> widgets.Widget:
+        """The cells of a study with other parameters, measured from here."""
+        box, head = widgets.Box(), _html()
+        box.add_class("bb-controls")
+        blocks = widgets.BoundedIntText(5, min=1, max=30, description="blocks", layout=_WIDE)
+        fields: dict[str, Any] = {}
+
+        def request() -> running.Request:
+            study = self._study.value
+            settings = {name: field.value for name, field in fields.items()}
+            return running.Request(study, settings, blocks.value, runner.noisy.value)
+
+        def shown(*_: object) -> None:
+            head.value = markup.terminal(request())
+
+        def fill() -> None:
+            fields.clear()
+            for one in running.controls(self._study.value, self._parameters()):
+                fields[one.name] = _field(one)
+                fields[one.name].observe(shown, "value")
+            box.children = [*fields.values(), blocks]
+            shown()
+
+        runner = _Runner(lambda: [request()], self._measured_here)
+        for one in (blocks, runner.noisy):
+            one.observe(shown, "value")
+        fill()
+        take = _button("Take the contrast above", fill, "its first side's parameters")
+        return _part(widgets.HBox([take]), box, head, runner.widget)
+
+    @property
+    def documents(self) -> widgets.Widget:
+        """One's own documents: a file, some questions, the answers."""
+        upload = widgets.FileUpload(accept=".csv,.json,.jsonl,.ndjson", description="Choose a file")
+        path = widgets.Text(description="or its path", placeholder="records.csv", layout=_WIDE)
+        ticks = {name: widgets.Checkbox(True, description=one.text, indent=False)
+                 for name, one in documents.QUESTIONS.items()}  # fmt: skip
+        count = widgets.BoundedIntText(documents.RECORDS, min=1, max=100_000, description="records", layout=_WIDE)
+        blocks = widgets.BoundedIntText(documents.BLOCKS, min=2, max=30, description="blocks", layout=_WIDE)
+        told = _html()
+        asked: list[running.Request] = []
+
+        def uploaded(_: object) -> None:
+            if upload.value:
+                folder = paths.results() / ".own"
+                folder.mkdir(parents=True, exist_ok=True)
+                file = folder / Path(upload.value[0]["name"]).name
+                file.write_bytes(bytes(upload.value[0]["content"]))
+                path.value = str(file)
+
+        def chosen() -> list[str]:
+            return [name for name, tick in ticks.items() if tick.value]
+
+        def requests() -> list[running.Request]:
+            if not path.value.strip():
+                raise InputError("no file", "choose one, or write its path: CSV with a head, or JSON Lines")
+            told.value = ""
+            asked[:] = documents.requests(path.value.strip(), chosen(), count.value, blocks.value)
+            return asked
+
+        def answered() -> None:
+            told.value = "".join(map(markup.told, documents.answers(chosen(), asked)))
+            self._measured_here(move=False)
+
+        upload.observe(uploaded, "value")
+        first, second = widgets.Box([upload, path, count, blocks]), widgets.Box([*ticks.values()])
+        for one in (first, second):
+            one.add_class("bb-controls")
+        return _part(first, second, _Runner(requests, answered, "Measure and answer").widget, told)
+
+    def update(self, _: object = None) -> None:
+        """Show what is chosen; what cannot be had with it is set to the nearest that can."""
+        if self._quiet:
+            return
+        self._quiet = True
+        try:
+            self._choose()
+        finally:
+            self._quiet = False
+        self._show()
+
+    def _choose(self) -> None:
+        source = self.sources[self._source.value]
+        _offer(self._study, [(study, study) for study in source.studies])
+        measured = source.measured(self._study.value)
+        every = contrasts.comparisons(measured)
+        _offer(self._comparison, [(name, name) for name in every])
+        wanted = {name: control.value for name, control in self._controls.items()}
+        asked = contrasts.ask(measured, every[self._comparison.value], wanted)
+        by = asked.comparison.by
+        of = {"operation": asked.quantity[0], "measure": asked.quantity[1:], "a": asked.a, "b": asked.b}
+        shown = []
+        for name, options in asked.options.items():
+            words = {"a": "This", "b": "over that", "measure": "What"}.get(name) or _named(name)
+            said = [(_option(name, by, option, asked), option) for option in options]
+            control = self._controls.get(name) or self._control(name, words, said)
+            _offer(control, said, {**asked.factors, **of}[name])
+            shown.append(control)
+        self._factors.children = shown
+        self._now = source, asked
+
+    def _show(self) -> None:
+        source, asked = self._now
+        self._found = found = contrasts.answer(asked.pair)
+        self._answer.value = markup.answer(found)
+        repetitions = {name: source.repetitions(side, asked.quantity) for name, side in asked.pair.sides.items()}
+        self._drawn = drawn = drawing.draw(asked, found, repetitions)
+        self._figure.value = markup.figure(drawn, found)
+        self._files.value = ""
+        points = [(f"{int(one.block) + 1}, of {one.campaign or 'an undated campaign'}", int(one.block))
+                  for one in each(found.points)]  # fmt: skip
+        self._quiet = True
+        _offer(self._point, points)
+        self._quiet = False
+        self._show_point()
+        self._claims.value = markup.claims(own_claims.bearing(source, asked))
+
+    def _show_point(self) -> None:
+        if self._quiet or self._point.value is None:
+            return
+        source, asked = self._now
+        point = self._found.points.set_index("block").loc[self._point.value]
+        parts = []
+        for name in ("a", "b"):
+            head = f"{asked.pair.words(name)}: {number(point[name])} {self._found.row['unit']}"
+            parts.append(markup.provenance(head, source.provenance(str(point[f"cell_{name}"]), int(self._point.value))))
+        self._provenance.value = f'<div class="bb bb-two">{"".join(parts)}</div>'
+
+    def _show_registered(self) -> None:
+        self._registered.value = markup.own(self.sources, own_claims.registered())
+
+    def _export(self) -> None:
+        source, asked = self._now
+        rows = source.means[
+            source.means["cell_id"].isin({*self._found.points["cell_a"], *self._found.points["cell_b"]})
+        ]
+        about = provenance(rows, source.name)
+        links = []
+        with tempfile.TemporaryDirectory() as folder:
+            stem = Path(folder) / f"{asked.comparison.study}-{asked.quantity[0]}-{asked.quantity[2]}"
+            links = [markup.link(path) for path in exhibit.save(self._drawn, stem, about, ["svg", "pdf", "csv"])]
+        self._files.value = f'<span class="bb bb-links">{" ".join(links)}</span>'
+
+    def _parameters(self) -> dict[str, Any]:
+        """Return the parameters of the first side's cells, as they were given."""
+        source, asked = self._now
+        rows = source.means[source.means["cell_id"] == asked.pair.sides["a"].cells[-1]]
+        return dict(json.loads(rows["parameters"].iloc[0]))
+
+    def _measured_here(self, *, move: bool = True) -> None:
+        """Take in what has just been measured, and show it."""
+        self.sources[HERE] = Source.of_here()
+        self._quiet = True
+        chosen = HERE if move and self.sources[HERE].studies else self._source.value
+        _offer(self._source, [(name, name) for name in self.sources if self.sources[name].studies], chosen)
+        self._quiet = False
+        self.update()
+        self._show_registered()
+
+    def _control(self, name: str, words: str, options: list[tuple[str, Any]]) -> widgets.Dropdown:
+        control = widgets.Dropdown(options=options, description=words, layout=_WIDE)
+        control.observe(self.update, "value")
+        self._controls[name] = control
+        return control
+
+
+class _Runner:
+    """A button that measures, how far it is, and what it said."""
+
+    def __init__(self, requests: Callable[[], list[running.Request]], then: Callable[[], None], words: str = "Measure"):
+        self._requests, self._then = requests, then
+        self._run: running.Run | None = None
+        self._go = _button(words, self._start)
+        self._stop = _button("Stop", self._end, "what is finished is kept")
+        self.noisy = widgets.Checkbox(False, description="do not wait for a quiet machine", indent=False)
+        self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="12rem", visibility="hidden"))
+        self._said = _html()
+        self._stop.disabled = True
+        self.widget = widgets.VBox([widgets.HBox([self._go, self._stop, self.noisy, self._bar]), self._said])
+
+    def _start(self) -> None:
+        try:
+            asked = [replace(one, noisy=self.noisy.value) for one in self._requests()]
+            self._run = running.Run(asked, self._tell).start()
+        except InputError as error:
+            self._said.value = markup.refused(str(error))
+            return
+        self._go.disabled, self._stop.disabled = True, False
+        self._bar.layout.visibility = "visible"
+
+    def _end(self) -> None:
+        if self._run:
+            self._run.stop()
+
+    def _tell(self, run: running.Run) -> None:
+        self._bar.max, self._bar.value = max(run.total, 1), run.done
+        last = next((line for line in reversed(run.lines) if line), "starting")
+        lines = escape("\n".join(run.lines))
+        told = f"<details><summary>all that was said</summary><pre>{lines}</pre></details>"
+        self._said.value = f'<div class="bb" role="status">{run.done} of {run.total} cells. {escape(last)}{told}</div>'
+        if run.status is not None:
+            self._go.disabled, self._stop.disabled = False, True
+            self._then()
+
+
+def _found() -> dict[str, Source]:
+    """Return what ran here, if anything did, and the reference run."""
+    here = Source.of_here()
+    return {**({HERE: here} if here.studies else {}), REFERENCE: Source.of_reference()}
+
+
+def _offer(control: widgets.Dropdown, options: list[tuple[str, Any]], value: Any = None) -> None:
+    """Give a control its options; it keeps its value where that is among them."""
+    values = [one for _, one in options]
+    kept = value if value in values else control.value if control.value in values else next(iter(values), None)
+    if list(control.options) != options:
+        control.options = options
+    if control.value != kept:
+        control.value = kept
+
+
+def _option(name: str, by: str, option: Any, asked: Asked) -> str:
+    if name == "operation":
+        return str(option).replace("_", " ")
+    if name == "measure":
+        return f"{option[1].replace('_', ' ')} of the {option[0]}"
+    if name in ("a", "b"):
+        return asked.comparison.words(option) if asked.comparison.pairs else called_level(by, option)
+    return called_level(name, option)
+
+
+def _named(factor: str) -> str:
+    words = called_factor(factor)
+    return words if len(words) == 1 else words[0].upper() + words[1:]
+
+
+def _field(one: running.Control) -> Any:
+    if one.options:
+        options = [(called_level(one.name, option), option) for option in one.options]
+        value = one.value if one.value in one.options else one.options[0]
+        return widgets.Dropdown(options=options, value=value, description=_named(one.name), layout=_WIDE)
+    return widgets.IntText(one.value, description=_named(one.name), layout=_WIDE)
+
+
+def _button(words: str, act: Callable[[], Any], tooltip: str = "") -> widgets.Button:
+    button = widgets.Button(description=words, tooltip=tooltip, layout=widgets.Layout(width="auto"))
+    button.on_click(lambda _: act())
+    return button
+
+
+def _html(text: str = "") -> widgets.HTML:
+    return widgets.HTML(text)
+
+
+def _part(*children: widgets.Widget) -> widgets.VBox:
+    part = widgets.VBox(children)
+    part.add_class("bb-part")
+    return part

@@ -1,0 +1,189 @@
+"""Cells measured from a page: the same command as in a terminal, in a process of its own, and how far it is."""
+
+import asyncio
+import os
+import queue
+import shlex
+import signal
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import Any, Final, get_args
+
+from pydantic import BaseModel
+
+from benchbook import grid, processes, studies
+
+PROFILE: Final = "quick"
+_EVERY_S: Final = 0.5
+_NOT_ASKED: Final = ("arm", "dataset_file", "timeout_s", "seed")
+
+
+@dataclass(frozen=True)
+class Request:
+    """Some cells of a study.
+
+    Parameters
+    ----------
+    study
+        Its slug.
+    settings
+        Values of parameters, several of one separated by commas; others are as in the grid's profile `PROFILE`.
+    blocks
+        How often each cell is measured, at different times.
+    noisy
+        Do not wait until the machine is quiet.
+    """
+
+    study: str
+    settings: Mapping[str, Any]
+    blocks: int = 5
+    noisy: bool = False
+
+    @property
+    def changes(self) -> list[str]:
+        """The settings as ``--set`` takes them."""
+        named = {
+            name: str(value).lower() if isinstance(value, bool) else value for name, value in self.settings.items()
+        }
+        return [f"{name}={value}" for name, value in {**named, "blocks": self.blocks}.items()]
+
+    @property
+    def arguments(self) -> list[str]:
+        """What the command line is asked."""
+        sets = [part for change in self.changes for part in ("--set", change)]
+        noisy = ["--noisy"] if self.noisy else []
+        return ["run", self.study, "--profile", PROFILE, "--where", "arm=a", *sets, *noisy]
+
+    @property
+    def command(self) -> str:
+        """The same in a terminal."""
+        return shlex.join(["benchbook", *self.arguments])
+
+    def cells(self) -> list[grid.Cell]:
+        """Return its cells, done or not.
+
+        Raises
+        ------
+        benchbook.inputs.InputError
+            When a value is wrong; it names the nearest right one.
+        """
+        return grid.plan([self.study], PROFILE, ["arm=a"], self.changes)
+
+
+@dataclass(frozen=True)
+class Control:
+    """One parameter that a page asks for, and its values; no values where it is any whole number."""
+
+    name: str
+    value: Any
+    options: tuple[Any, ...]
+
+
+def controls(study: str, given: Mapping[str, Any]) -> list[Control]:
+    """Return the parameters of a study that can be changed, at the values given or their defaults."""
+    found = []
+    model: type[BaseModel] = studies.load(study).Parameters
+    for name, about in model.model_fields.items():
+        options = (False, True) if about.annotation is bool else get_args(about.annotation)
+        if name in _NOT_ASKED or len(options) == 1 or (not options and about.annotation is not int):
+            continue
+        found.append(Control(name, given.get(name, about.default), tuple(options)))
+    return found
+
+
+class Run:
+    """Requests that are measured one after the other; what fails leaves the others alone.
+
+    Parameters
+    ----------
+    requests
+        What to measure.
+    tell
+        Called with this object whenever something changed, from another thread, and once when all have ended.
+    """
+
+    def __init__(self, requests: Sequence[Request], tell: Callable[["Run"], None]) -> None:
+        self.requests = requests
+        self.lines: list[str] = []
+        self.status: int | None = None
+        """The worst exit status, once nothing runs any more."""
+        self._tell = tell
+        self._statuses: list[int] = []
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._due: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+
+    def start(self) -> "Run":
+        """Start measuring; from the main thread, for what runs dies with the thread that started it.
+
+        Raises
+        ------
+        benchbook.inputs.InputError
+            As `Request.cells`; nothing was started.
+        """
+        self._cells = [cell for one in self.requests for cell in one.cells() if not cell.missing]
+        with suppress(RuntimeError):  # no loop runs: `wait` does what is due
+            self._loop = asyncio.get_running_loop()
+        self._left = [*self.requests]
+        self._next()
+        threading.Thread(target=self._watch, daemon=True).start()
+        return self
+
+    @property
+    def total(self) -> int:
+        """How many cells there are."""
+        return len(self._cells)
+
+    @property
+    def done(self) -> int:
+        """How many of them are finished."""
+        return sum(cell.path.is_file() for cell in self._cells)
+
+    def stop(self) -> None:
+        """Stop as Ctrl-C does: what is finished is kept, and the same requests go on from there."""
+        self._left = []
+        if self.status is None:
+            os.killpg(self._process.pid, signal.SIGINT)
+
+    def wait(self) -> int:
+        """Return the exit status when all has ended; only where no event loop runs."""
+        while (due := self._due.get()) is not None:
+            due()
+        return self.status or 0
+
+    def _schedule(self, due: Callable[[], None]) -> None:
+        if self._loop is None:
+            self._due.put(due)
+        else:
+            self._loop.call_soon_threadsafe(due)
+
+    def _next(self) -> None:
+        if not self._left:
+            self.status = max(self._statuses, default=0)
+            self._tell(self)
+            self._due.put(None)
+            return
+        command = [*processes.PYTHON, "-m", "benchbook.cli", *self._left.pop(0).arguments]
+        self._process = processes.spawn(
+            command, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, death_signal=signal.SIGTERM
+        )
+        threading.Thread(target=self._read, args=[self._process], daemon=True).start()
+
+    def _read(self, process: "subprocess.Popen[bytes]") -> None:
+        assert process.stdout
+        for line in process.stdout:
+            self.lines.append(line.decode(errors="replace").rstrip())
+            self._tell(self)
+        self._statuses.append(process.wait())
+        self._schedule(self._next)
+
+    def _watch(self) -> None:
+        before = -1
+        while self.status is None:
+            if (done := self.done) != before:
+                before = done
+                self._tell(self)
+            time.sleep(_EVERY_S)

@@ -1,0 +1,185 @@
+"""The explorer: what it answers is what the suite's own tables say, and its page works in a real browser."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from benchbook.evidence import Evidence, judged
+from benchbook.evidence.claim_files import claims
+from benchbook.explorer import contrasts, own_claims
+from benchbook.explorer.sources import Source
+from browsers import Watched, needs_browser, started
+
+ROOT = Path(__file__).parents[1]
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return Source.of_reference()
+
+
+def asked(source: Source, study: str, comparison: str, **wanted: Any) -> contrasts.Asked:
+    measured = source.measured(study)
+    return contrasts.ask(measured, contrasts.comparisons(measured)[comparison], wanted)
+
+
+def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
+    one = asked(source, "crud", "replicated against single", operation="insert", engine="mongodb", n=1000)
+    found = contrasts.answer(one.pair)
+    table = Evidence(source.means[source.means["study"] == "crud"]).comparisons
+    table = table[(table["comparison"] == "replicated against single") & (table["operation"] == "insert")]
+    (row,) = [row for row in table.to_dict("records")
+              if row["settings"] == one.pair.common and row["metric"] == one.quantity[2]]  # fmt: skip
+    for name in ("ratio", "low", "high", "p", "published_ratio"):
+        assert found.row[name] == pytest.approx(row[name])
+    assert found.effect.ratio == pytest.approx(row["ratio"])
+    assert found.effect.low < float(np.exp(np.log(found.points["ratio"]).mean())) < found.effect.high
+
+
+@pytest.mark.parametrize("measure", [("client", "wall_time"), ("client", "cpu_time")])
+def test_every_repetition_behind_a_block_is_found(source: Source, measure: tuple[str, str]):
+    one = asked(source, "drivers", "mapper against driver", operation="insert", measure=measure)
+    found = contrasts.answer(one.pair)
+    for name, side in one.pair.sides.items():
+        means = (
+            source.repetitions(side, one.quantity).groupby("block")["value"].apply(lambda x: np.exp(np.log(x).mean()))
+        )
+        assert means.loc[found.points["block"]].to_numpy() == pytest.approx(found.points[name].to_numpy(), rel=0.2)
+        assert len(means) >= len(found.points)
+
+
+def test_what_cannot_be_asked_is_set_to_the_nearest_that_can(source: Source):
+    one = asked(source, "bookstore", "XML against JSON", case=3, n=10, operation="no such")
+    assert one.factors["n"] == 10
+    assert one.factors["case"] == 1
+    assert one.quantity[0] in one.options["operation"]
+
+
+def test_a_paper_s_claim_made_once_more_has_the_same_verdict(source: Source):
+    one = asked(source, "bookstore", "XML against JSON", operation="round_trip", case=2, n=1000, lane="python")
+    bearing = own_claims.bearing(source, one).set_index("id")
+    theirs = next(claim for claim in claims("bookstore") if claim.id == "bookstore.round-trip.xml-slower")
+    rows = judged(source.means[source.means["study"] == "bookstore"], [theirs])
+    (same,) = rows[(rows["contrast"] == "case=2, n=1000") & (rows["lane"] == "python")].to_dict("records")
+    assert bearing.loc[theirs.id, "verdict"] == same["verdict"]
+    own = own_claims.claim(one, "more", 1.1, "a codec's next version moves it by as much")
+    assert own_claims.judge(source, own)["verdict"] == "reproduced"
+    assert own_claims.judge(source, own_claims.claim(one, "less", 1.1, "as above"))["verdict"] == "contradicted"
+    assert own_claims.judge(source, own, datetime.now(UTC))["verdict"] == "not testable here"
+
+
+def test_a_registered_claim_is_read_back(source: Source, tmp_path: Path):
+    one = asked(source, "tcp", "XML against JSON")
+    own = own_claims.claim(one, "equal", 1.25, "we would switch beyond a quarter")
+    entry = own_claims.register(own, contrasts.answer(one.pair), source, tmp_path / "own.json")
+    (kept,) = own_claims.registered(tmp_path / "own.json")
+    assert kept == entry
+    assert own_claims.read(kept) == own
+    assert kept["seen"] == len(contrasts.answer(one.pair).points)
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
+    """Serve the explorer by its command and open it; the command must end on Ctrl-C and leave nothing behind."""
+    folder = tmp_path_factory.mktemp("explorer")
+    (folder / "tmp").mkdir()
+    environment = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results"), "TMPDIR": str(folder / "tmp")}
+    command = [sys.executable, "-m", "benchbook.cli", "explore", "--no-browser"]
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True, cwd=ROOT) as server:
+        assert server.stdout
+        address = server.stdout.readline().strip()
+        try:
+            with started() as browser:
+                watched = Watched(browser, re.match(r"http://127\.0\.0\.1:\d+/", address)[0], "data:", "blob:", "ws:")
+                watched.page.set_default_timeout(60_000)
+                watched.page.goto(address)
+                watched.page.wait_for_selector(".bb-figure svg")
+                yield watched
+        finally:
+            server.send_signal(signal.SIGINT)
+            assert server.wait(30) == 0
+    assert not list((folder / "tmp").iterdir())
+
+
+def choose(page: Any, label: str, option: str) -> None:
+    page.get_by_label(label, exact=True).select_option(label=option)
+
+
+@needs_browser
+def test_widgets_change_the_answer_and_its_figure(page: Any):
+    answer, figure = page.page.locator(".bb-answer"), page.page.locator(".bb-figure [role=img]")
+    before, drawn = answer.inner_text(), figure.get_attribute("aria-label")
+    assert re.search(r"[\d.]+ ×\s+95 % interval [\d.]+ to [\d.]+", before)
+    choose(page.page, "Study", "drivers")
+    page.page.wait_for_function("was => document.querySelector('.bb-answer').innerText != was", arg=before)
+    page.page.wait_for_function("was => document.querySelector('.bb-figure [role=img]').ariaLabel != was", arg=drawn)
+    assert "Mongoengine" in answer.inner_text()
+    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
+    page.page.get_by_role("button", name="Make files of this figure").click()
+    links = page.page.locator(".bb-links a")
+    links.first.wait_for()
+    assert [link.get_attribute("download").rpartition(".")[2] for link in links.all()] == ["svg", "pdf", "csv", "json"]
+
+
+@needs_browser
+def test_a_contrast_of_one_s_own_is_registered_and_judged(page: Any):
+    page.page.get_by_role("button", name="Register and judge").click()
+    page.page.get_by_role("alert").get_by_text("Say why the margin is what it is").wait_for()
+    page.page.get_by_label("Why so much", exact=True).fill("we would not change the library for less")
+    page.page.keyboard.press("Tab")
+    page.page.get_by_role("button", name="Register and judge").click()
+    table = page.page.get_by_role("region", name="Claims of your own")
+    table.wait_for()
+    assert "reproduced" in table.inner_text()
+    assert "blocks were known" in table.inner_text()
+
+
+@needs_browser
+def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_path: Path):
+    choose(page.page, "Study", "bookstore")
+    page.page.get_by_role("button", name="Take the contrast above").click()
+    page.page.locator("code", has_text="benchbook run bookstore").wait_for()
+    page.page.get_by_label("blocks", exact=True).first.fill("1")
+    page.page.get_by_label("n", exact=True).last.fill("10")
+    page.page.get_by_label("n", exact=True).last.press("Tab")
+    page.page.locator("code", has_text="n=10 ").wait_for()
+    for one in page.page.get_by_label("do not wait for a quiet machine").all():
+        one.check()
+    page.page.locator("code", has_text="--noisy").wait_for()
+    page.page.get_by_role("button", name="Measure", exact=True).click()
+    page.page.get_by_text("1 of 1 cells").wait_for()
+    page.page.wait_for_function(
+        "() => document.querySelector('.bb-ratio').innerText.includes('no interval, of 1 block')"
+    )
+    file = tmp_path / "people.csv"
+    file.write_text("name,age\n" + "".join(f"person {n},{20 + n % 50}\n" for n in range(50)))
+    page.page.get_by_label("or its path").fill(str(tmp_path / "missing.csv"))
+    for question in ("Which store?", "Driver or object mapper?", "What does a replica cost?"):
+        page.page.get_by_label(question).uncheck()
+    page.page.get_by_role("button", name="Measure and answer").click()
+    page.page.get_by_role("alert").get_by_text("missing.csv").wait_for()
+    page.page.get_by_label("or its path").fill(str(file))
+    page.page.get_by_label("or its path").press("Tab")
+    page.page.get_by_role("button", name="Measure and answer").click()
+    told = page.page.locator(".bb-told")
+    told.wait_for()
+    assert re.search(r"XML took [\d.]+ times \([\d.]+ to [\d.]+\) as long to read as JSON", told.inner_text())
+
+
+@needs_browser
+def test_it_reads_well_on_a_phone_and_asks_nothing_of_others(page: Any):
+    assert page.faults() == []
+    page.page.set_viewport_size({"width": 390, "height": 800})
+    wide = page.page.evaluate("() => document.documentElement.scrollWidth")
+    assert wide <= 390
+    assert page.faults() == []
+    assert page.complaints == []
