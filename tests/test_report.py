@@ -15,8 +15,9 @@ import pandas as pd
 import pytest
 
 import constructed
-from benchbook import evidence, grid, paths, report, results, studies
-from benchbook.papers import exhibits, recomputed
+from benchbook import cli, evidence, grid, paths, report, results, studies
+from benchbook.evidence import Counts, claims
+from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.report import builder, merge, show, words
 from browsers import Watched, needs_browser, started
 from waiting import comes_true, gone
@@ -58,6 +59,21 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         measured("bookstore")
         failed("crud")
         return report.build("smoke")
+
+
+def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, monkeypatch, capsys):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(built.parents[2] / "results"))
+    assert cli.main(["claims", "--profile", "smoke"]) == cli.DONE
+    line = capsys.readouterr().out.strip().splitlines()[-1]
+    assert re.fullmatch(r"\d+ claims, \d+ decided by what ran here: .*\d+ not testable here", line)
+    assert line in built.read_text(encoding="utf-8")
+    found = merge.merge("smoke").evidence
+    counts = Counts.of(found.outcomes["verdict"])
+    assert str(counts) == line
+    assert numbers.number(found, "claims.decided").value == counts.decided
+    assert numbers.number(found, "bookstore.claims.all").value == len(claims("bookstore"))
+    tally = pd.read_csv(built.parent / "verdicts.csv")
+    assert tally["value"].sum() == counts.claims
 
 
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):

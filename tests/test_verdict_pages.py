@@ -209,7 +209,7 @@ def test_ends_far_out_are_not_printed_in_digits(low, high, said):
 def test_nothing_judged_is_said_and_not_left_blank():
     rows = outcomes({"verdict": verdicts.NOT_TESTABLE, "why": "nothing of crud ran here"})
     assert "None of this paper's claims could be judged" in show.claims(rows, rows).data
-    assert words.study_verdicts(rows) == "**1 claims**: 1 not testable here."
+    assert words.study_verdicts(rows) == "**1 claim**: 1 not testable here."
 
 
 def test_without_any_result_every_page_stands_and_says_so():

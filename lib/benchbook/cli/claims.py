@@ -3,7 +3,6 @@
 import argparse
 import shutil
 import textwrap
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -68,10 +67,10 @@ def _plain(value: Any) -> Any:
 
 def _text(rows: list[dict[str, Any]]) -> str:
     """Return each claim with its result and why, nothing cut, then how many have which verdict."""
+    from benchbook.evidence import Counts
+
     wide = max(shutil.get_terminal_size().columns, NARROW)
-    counts = Counter(row["verdict"] for row in rows)
-    summary = ", ".join(f"{count} {verdict}" for verdict, count in counts.most_common())
-    return "\n\n".join([*(_entry(row, wide) for row in rows), f"claims: {len(rows)}, {summary}"])
+    return "\n\n".join([*(_entry(row, wide) for row in rows), str(Counts.of(row["verdict"] for row in rows))])
 
 
 def _entry(row: dict[str, Any], wide: int) -> str:

@@ -12,13 +12,14 @@ from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
-from benchbook.evidence.outcomes import outcomes
+from benchbook.evidence.outcomes import Counts, outcomes
 from benchbook.evidence.published import number, published
 from benchbook.evidence.verdicts import verdicts
 
 __all__ = [
     "DERIVED",
     "Claim",
+    "Counts",
     "Derived",
     "Evidence",
     "Sentence",

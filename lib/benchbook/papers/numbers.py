@@ -17,8 +17,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
-from benchbook.evidence import Evidence, published
-from benchbook.evidence.judge import DECIDED, NOT_TESTABLE, VERDICTS
+from benchbook.evidence import Counts, Evidence, published
 from benchbook.papers import exhibits
 from benchbook.plots import latex, style
 from benchbook.plots.points import each
@@ -142,11 +141,9 @@ def _counts(evidence: Evidence) -> Iterator[Number]:
     outcomes = evidence.outcomes
     for study in (None, *SLUGS):
         mine = outcomes if study is None else outcomes[outcomes["study"] == study]
-        verdicts = mine["verdict"]
-        testable = verdicts[verdicts != NOT_TESTABLE]
-        counts = {"all": len(mine), "testable": len(testable), "decided": int(testable.isin(DECIDED).sum())}
-        counts |= {"open": counts["testable"] - counts["decided"]}
-        counts |= {verdict: int((verdicts == verdict).sum()) for verdict in VERDICTS}
+        found = Counts.of(mine["verdict"])
+        counts = {"all": found.claims, "testable": found.testable, "decided": found.decided}
+        counts |= {"open": found.testable - found.decided, **found.by_verdict}
         for name, count in counts.items():
             key = ".".join(filter(None, (study, "claims", part(name))))
             says = f"claims{f' of {study}' if study else ''}: {name}"

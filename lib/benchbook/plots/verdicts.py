@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import blended_transform_factory
 
-from benchbook.evidence import Evidence, claims
+from benchbook.evidence import Counts, Evidence, claims
 from benchbook.evidence.comparisons import figures as digits
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
@@ -309,15 +309,13 @@ def counts(evidence: Evidence) -> Exhibit:
 
 def decided_of(outcomes: pd.DataFrame) -> str:
     """Return how many of some claims were decided here, and how many are open."""
-    decided = int(outcomes["verdict"].isin(DECIDED).sum())
-    still = int((~outcomes["verdict"].isin([*DECIDED, NOT_TESTABLE])).sum())
-    return f"{decided} of {len(outcomes)} claims decided here, {still} open"
+    counts = Counts.of(outcomes["verdict"])
+    return f"{counts.decided} of {counts.claims} claims decided here, {counts.testable - counts.decided} open"
 
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:
     """Return how many claims of each study have each verdict: a row a study, a column a verdict."""
-    found = pd.crosstab(table["study"], table["verdict"])
-    return found.reindex(index=list(SLUGS), columns=[*LOOKS, NOT_TESTABLE], fill_value=0)
+    return pd.DataFrame({study: Counts.of(where(table, study=study)["verdict"]).by_verdict for study in SLUGS}).T
 
 
 def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:

@@ -10,8 +10,9 @@ import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.compliance import untested
+from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
-from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE
+from benchbook.evidence.judge import ALPHA
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
 from benchbook.papers.references import Reference, reference
@@ -201,24 +202,18 @@ def durability(merged: Merged) -> str:
 
 def counts(table: pd.DataFrame) -> str:
     """Return how many claims there are, and what came of them, in a line; of `benchbook.evidence.outcomes`."""
-    decided = int(table["verdict"].isin(DECIDED).sum())
-    return f"{len(table)} claims, {decided} decided by what ran here: {_counted(table)}."
-
-
-def _counted(table: pd.DataFrame) -> str:
-    counts = table["verdict"].value_counts()
-    return ", ".join(f"{counts[name]} {name}" for name in (*MEANINGS, NOT_TESTABLE) if name in counts)
+    return f"{Counts.of(table['verdict'])}."
 
 
 def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
-    counts = table["verdict"].value_counts()
-    decided = int(table["verdict"].isin(DECIDED).sum())
-    said = f"The five papers make **{len(table)} claims** that compare; **{decided} were decided** by what ran here."
-    if set(counts.index) - {NOT_TESTABLE}:
-        listed = [f"**{counts[name]} {name}** ({meaning})" for name, meaning in MEANINGS.items() if name in counts]
-        said += f" Of these: {', '.join(listed)}."
-    if rest := int(counts.get(NOT_TESTABLE, 0)):
+    counts = Counts.of(table["verdict"])
+    said = f"The five papers make **{counts.claims} claims** that compare; **{counts.decided} were decided** by what"
+    said += " ran here."
+    if counts.testable:
+        named = [(name, counts.by_verdict[name], meaning) for name, meaning in MEANINGS.items()]
+        said += f" Judged were: {', '.join(f'**{count} {name}** ({what})' for name, count, what in named if count)}."
+    if rest := counts.claims - counts.testable:
         said += f" {rest} are not testable here; each study's table says why."
     if doubted := sorted(set(table.loc[table["untrusted"].astype(bool), "study"])):
         said += f" **Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †."
@@ -237,7 +232,8 @@ def result(row: Any) -> str:
 
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
-    return f"**{len(table)} claims**: {_counted(table)}."
+    counts = Counts.of(table["verdict"])
+    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:
