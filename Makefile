@@ -28,7 +28,7 @@ test: setup
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 lab: setup
-	@$(BIN)/jupyter lab --ServerApp.ip=127.0.0.1 $(if $(filter 0,$(shell id -u)),--allow-root) notebooks
+	@$(BIN)/python -m benchbook.lab
 
 docs: setup
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs site

@@ -82,6 +82,21 @@ def test_parameters_are_strict(wrong: dict[str, Any]):
         cell.CellParameters(**wrong)
 
 
+@pytest.mark.parametrize(
+    ("slug", "lane", "arms"),
+    [
+        ("bookstore", "java", [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}]),
+        ("tcp", "java", [{"format": "xml", "codec": "jaxb"}, {"format": "json", "codec": "jackson"}]),
+        ("drivers", "node", [{"driver": "mongoclient"}, {"driver": "mongoose"}]),
+    ],
+)
+def test_another_lane_alone_picks_what_it_has(slug: str, lane: str, arms: list[dict[str, str]]):
+    model = studies.load(slug).Parameters
+    unnamed = dict.fromkeys(model.of_lane[lane])
+    assert model(lane=lane).arms() == model(lane=lane, **unnamed).arms() == arms
+    assert model(**unnamed) == model()
+
+
 def test_there_is_no_sixth_study():
     with pytest.raises(KeyError, match="no study 'cruds'"):
         studies.load("cruds")

@@ -1,7 +1,6 @@
 """Every notebook passes "Restart Kernel and Run All Cells" in JupyterLab, clicked in a real browser."""
 
 import json
-import os
 import re
 import shutil
 import subprocess
@@ -12,8 +11,10 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 
+import benchbook.lab
 from browsers import needs_browser, started
 from waiting import comes_true
 
@@ -30,16 +31,24 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
     home = tmp_path_factory.mktemp("lab")
     folder = home / "notebooks"
     shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
-    environment = os.environ | {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"),
-                                "JUPYTER_CONFIG_DIR": str(home), "JUPYTER_RUNTIME_DIR": str(home)}  # fmt: skip
-    command = [sys.executable, "-m", "jupyterlab", "--no-browser", "--allow-root", "--ServerApp.ip=127.0.0.1",
-               "--ServerApp.port=0", "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
-               str(folder)]  # fmt: skip
+    own = {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"), "HOME": str(wild(home))}
+    environment = benchbook.lab.environment(home / "jupyter") | own
+    command = [*benchbook.lab.command(folder, "00_start_here.ipynb"), "--no-browser", "--ServerApp.port=0"]
     with (home / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as server:
         try:
             yield wait_for_address(server, home / "log"), folder
         finally:
             server.terminate()
+
+
+def wild(home: Path) -> Path:
+    """Return a home whose settings of Jupyter and IPython break whatever reads them."""
+    breaks = "raise SystemExit('the user's own settings were read')"
+    for name in (".jupyter/jupyter_server_config.py", ".jupyter/jupyter_lab_config.py",
+                 ".ipython/profile_default/ipython_config.py", ".ipython/profile_default/startup/00.py"):  # fmt: skip
+        (home / "user" / name).parent.mkdir(parents=True, exist_ok=True)
+        (home / "user" / name).write_text(breaks)
+    return home / "user"
 
 
 def wait_for_address(server: "subprocess.Popen[bytes]", log: Path) -> str:
@@ -86,16 +95,69 @@ def test_a_lessons_checks_answer_with_and_without_the_solutions(
     assert says in re.sub(r"<[^>]+>", " ", "".join(output["data"]["text/html"])).replace("  ", " ")
 
 
-def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int) -> list[dict[str, Any]]:
-    """Click it; return the code cells once all ran or one failed, none when the page lost a cell on the way."""
+def test_a_refused_value_is_a_line_and_commands_are_on_the_path(lab: tuple[str, Path], browser: Any):
+    address, folder = lab
+    cells = ["import shutil\n\nprint(shutil.which('benchbook'))",
+             "from benchbook.studies import bookstore\n\nbookstore.Parameters(xml_codec='lxm')"]  # fmt: skip
+    written(folder / "refused.ipynb", cells)
+    found, refused = restart_and_run_all(browser, address, folder / "refused.ipynb", 0)
+    assert "".join(found["outputs"][0]["text"]).strip() == str(Path(sys.executable).with_name("benchbook"))
+    (error,) = refused["outputs"]
+    (line,) = error["traceback"]
+    assert re.fullmatch(r"Refused: xml_codec should be .*, not 'lxm' \(did you mean 'lxml'\?\)", line)
+    assert error["ename"] == "ValidationError"
+
+
+def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, Path], browser: Any):
+    address, folder = lab
+    kept = folder / "in_git"
+    kept.mkdir()
+    shutil.copy(ROOT / "notebooks" / "99_merged_metrics.ipynb", kept)
+    written(kept / "small.ipynb", ["print('it' + ' ran')"])
+    git = ["git", "-C", str(kept)]
+    for command in (["init", "-q"], ["add", "."]):
+        subprocess.run([*git, *command], check=True)
+    for name in ("99_merged_metrics", "small"):
+        file = kept / f"{name}.ipynb"
+        before = file.stat().st_mtime_ns
+        page = opened(browser, address, f"in_git/{file.name}", name)
+        if name == "small":
+            run_all(page)
+            page.get_by_text("it ran", exact=True).wait_for()
+        page.keyboard.press("Control+s")
+        assert comes_true(lambda file=file, before=before: file.stat().st_mtime_ns > before), name
+        page.close()
+    assert not subprocess.run([*git, "diff"], capture_output=True, check=True, text=True).stdout
+
+
+def written(file: Path, cells: list[str]) -> None:
+    """Write a notebook of some cells."""
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+    notebook.metadata.kernelspec = {"display_name": "Python 3", "language": "python", "name": "python3"}
+    nbformat.write(notebook, file)
+
+
+def opened(browser: Any, address: str, path: str, workspace: str) -> Any:
+    """Return a page with the notebook in it, its kernel idle."""
     page = browser.new_page(viewport={"width": 1400, "height": 1000})
     page.set_default_timeout(60_000)
-    page.goto(address.replace("/lab?", f"/lab/workspaces/{notebook.stem}-{attempt}/tree/{notebook.name}?"))
+    page.goto(re.sub(r"/lab\b[^?]*", f"/lab/workspaces/{workspace}/tree/{path}", address))
     page.locator(".jp-Notebook .jp-Cell").first.wait_for()
     page.locator(IDLE).wait_for()
+    return page
+
+
+def run_all(page: Any) -> None:
+    """Click "Restart Kernel and Run All Cells"."""
     page.get_by_role("menuitem", name="Run", exact=True).click()
     page.locator(".lm-Menu-item[data-command='runmenu:restart-and-run-all']").click()
     page.locator(".jp-Dialog .jp-mod-accept").click()
+
+
+def restart_and_run_all(browser: Any, address: str, notebook: Path, attempt: int) -> list[dict[str, Any]]:
+    """Click it; return the code cells once all ran or one failed, none when the page lost a cell on the way."""
+    page = opened(browser, address, notebook.name, f"{notebook.stem}-{attempt}")
+    run_all(page)
     cells = when_all_ran(page, notebook)
     page.close()
     return cells

@@ -355,7 +355,7 @@ def test_the_node_lane_of_crud_has_mongodb_alone() -> None:
 @pytest.mark.parametrize(
     "wrong",
     [
-        {"lane": "java"},
+        {"lane": "java", "json_codec": "orjson"},
         {"json_codec": "jackson"},
         {"lane": "java", "json_codec": "jackson", "xml_codec": "lxml"},
         {"binding": "each"},

@@ -118,7 +118,7 @@ def test_bytes_that_do_not_parse_fail_the_cell(monkeypatch):
         {"process": "apart"},
         {"json_codec": "lxml"},
         {"xml_codec": "jaxb"},
-        {"lane": "java"},
+        {"lane": "java", "xml_codec": "lxml"},
         {"fields": 3},
         {"transport": "udp"},
         {"connections": 0},

@@ -6,19 +6,21 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from math import nan
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import pandas as pd
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator
+from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
 
-from benchbook import lanes
+from benchbook import lanes, refusals
 from benchbook.datasets import Dataset, own_records
 from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
+
+refusals.said_in_a_line()
 
 T = TypeVar("T")
 
@@ -55,6 +57,18 @@ class CellParameters(BaseModel):
     lane: Literal["python", "java", "node"] = "python"
     arm: Literal["a", "b"] = "a"
     dataset_file: str | None = None
+
+    of_lane: ClassVar[Mapping[str, Mapping[str, str]]] = {}
+    """What stands for a parameter that is not named, or None, by lane; on the others its default."""
+
+    @model_validator(mode="before")
+    @classmethod
+    def _is_the_lanes_own(cls, given: Any) -> Any:
+        if not isinstance(given, dict):
+            return given
+        names = {name for own in cls.of_lane.values() for name in own}
+        named = {name: value for name, value in given.items() if value is not None or name not in names}
+        return {**cls.of_lane.get(str(given.get("lane")), {}), **named}
 
     @field_validator("*", mode="before")
     @classmethod
@@ -98,6 +112,8 @@ class CellParameters(BaseModel):
 
 class FormatParameters(CellParameters):
     """The parameters of cells whose arms are formats, each with a codec of its own."""
+
+    of_lane: ClassVar = {"java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 
     format: Literal["both", "json", "xml"] = "both"
     json_codec: str

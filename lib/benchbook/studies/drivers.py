@@ -20,7 +20,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Literal, Self
+from typing import Any, ClassVar, Final, Literal, Self
 
 import pandas as pd
 from pydantic import model_validator
@@ -59,6 +59,8 @@ EVERY: Final = {
 
 class Parameters(CellParameters):
     """One cell: a driver or a pair, and how it shares a process; a record set, its size, and how it is handed over."""
+
+    of_lane: ClassVar = {"node": {"driver": "mongoclient+mongoose"}}
 
     lane: Literal["python", "node"] = "python"
     process: Literal["together", "apart", "operation"] = "together"
