@@ -328,3 +328,18 @@ def test_servers_stay_up_until_they_are_stopped():
     assert found and process.returncode == 0
     with pytest.raises(ProcessLookupError):
         os.kill(int(found[2]), 0)
+
+
+def test_cells_that_own_records_cannot_take_are_left_out_with_a_word(tmp_path, capsys):
+    file = tmp_path / "people.csv"
+    file.write_text("id,name\n1,ann\n2,bob\n")
+    own = ["--set", f"dataset_file={file}", "--set", "n=2"]
+    assert cli.main(["plan", "bookstore", "--profile", "quick", *own]) == cli.DONE
+    said = capsys.readouterr().out
+    assert "left out: 1 cell a block (bookstore): case: 2 is not for own records" in said
+    assert "keys: short is for lane: python and case: 1, not for own records" in said
+    assert cli.main(["plan", "drivers", "--profile", "quick", *own]) == cli.DONE
+    assert "have a field id, a name of mongoengine's own: rename it" in capsys.readouterr().out
+    only = ["--where", "driver=pymongo+mongoengine"]
+    assert cli.main(["plan", "drivers", "--profile", "quick", *only, *own]) == cli.USAGE
+    assert "have a field id" in capsys.readouterr().err

@@ -213,7 +213,6 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
         ("a.jsonl", '{"a": 1}\n{"a": }\n', r"a\.jsonl:2: not a JSON object"),
         ("a.jsonl", "[1]\n", r"a\.jsonl:1: a JSON object is expected"),
         ("a.jsonl", '{"a": 1}\n{"b": 1}\n', r"a\.jsonl:2: fields differ"),
-        ("a.jsonl", '{"a": {"b": 1}}\n', r"a\.jsonl:1: a: a string, number"),
         ("a.jsonl", '{"a": null}\n', r"a\.jsonl:1: a: a string, number"),
         ("a.jsonl", '{"a": NaN}\n', r"a\.jsonl:1: a: a string, number"),
         ("a.jsonl", '{"_id": 1}\n{"_id": "1"}\n', r"a\.jsonl:2: _id '1' comes twice"),
@@ -226,11 +225,29 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
         ("a.jsonl", "[" * 100_000, r"a\.jsonl:1: not a JSON object"),
         ("a.jsonl", f'{{"a": {"1" * 5000}}}', r"a\.jsonl:1: not a JSON object"),
         ("a.csv", 'a,b\n"1,2\n', r"a\.csv:\d: not CSV: unexpected end of data"),
+        ("a.csv", "a;b\n1;2\n", r"a\.csv:1: is separated by ';'"),
+        (
+            "a.json",
+            '[{"a": 1}]\n',
+            r"a\.json:1: a JSON object is expected, not list; an array's objects stand on a line",
+        ),
+        ("a.jsonl", '{"a": {"b": [1]}}\n', r"a\.jsonl:1: a_b: a list is no value"),
+        ("a.jsonl", '{"a": {"b": 1}, "a_b": 2}\n', r"a\.jsonl:1: 'a_b' comes twice"),
     ],
 )
 def test_own_data_errors_name_file_and_line(tmp_path, name, text, where):
     with pytest.raises(InputError, match=where):
         own_records.read(write(tmp_path, name, text))
+
+
+def test_objects_inside_own_records_are_fields_of_their_own(tmp_path):
+    text = '{"name": "x", "address": {"city": "y", "at": {"floor": 3}}}\n'
+    (record,) = own_records.read(write(tmp_path, "a.jsonl", text)).records
+    assert {name: value for name, value in record.items() if name != "_id"} == {
+        "name": "x",
+        "address_city": "y",
+        "address_at_floor": 3,
+    }
 
 
 @pytest.mark.parametrize(

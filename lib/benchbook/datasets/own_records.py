@@ -34,9 +34,10 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     ``false``), date or datetime (ISO 8601; a datetime states its zone and is cut to UTC milliseconds), else string.
     A JSON string is never a number. ``_id`` is taken as text, and made up where there is none.
 
-    The file is UTF-8 text; its records are flat and all have the same fields, none of them null. The first `n` are
-    taken, which beyond the file's length repeat with new ids; None: all, once. Raises `InputError`, with file and line,
-    when they cannot be read as such, or `sha256` is given and is not the `digest` of the file's bytes.
+    The file is UTF-8 text; its records all have the same fields, none of them a list or null. Objects inside become
+    fields of their own, ``address_city`` for the city of ``address``, in every store: what is compared is the same. The
+    first `n` are taken, which beyond the file's length repeat with new ids; None: all, once. Raises `InputError`, with
+    file and line, when they cannot be read as such, or `sha256` is given and is not the `digest` of the file's bytes.
     """
     file = Path(path)
     data = contents(file, LIMIT)
@@ -45,6 +46,15 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     schema, records = _typed(file, [record for _, record in _rows(file, data)])
     records = _repeated(records, len(records) if n is None else n)
     return Dataset(f"own-{file.stem}", schema, records, fingerprint(records))
+
+
+def names(path: str | Path) -> list[str]:
+    """Return the fields of a file's first record; none when it cannot be read, which `checked` says."""
+    try:
+        file = Path(path)
+        return next((list(record) for _, record in _rows(file, contents(file, LIMIT))), [])
+    except InputError:
+        return []
 
 
 def digest(path: str | Path) -> str:
@@ -93,6 +103,8 @@ def _csv(file: Path, lines: Iterable[str]) -> Rows:
     reader = csv.reader(lines, strict=True)
     try:
         header = next(reader, [])
+        if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), None)):
+            raise InputError(f"{file}:1", f"is separated by {other!r}: CSV here is separated by commas")
         if len(set(header)) < len(header) or "" in header:
             raise InputError(f"{file}:1", f"the header's names must be distinct and not empty: {header}")
         for row in filter(None, reader):
@@ -115,8 +127,22 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}:{number}", f"not a JSON object on one line: {error}") from error
         if not isinstance(record, dict):
-            raise InputError(f"{file}:{number}", f"a JSON object is expected, not {type(record).__name__}")
-        yield number, record
+            array = "; an array's objects stand on a line each: jq -c '.[]' FILE" if isinstance(record, list) else ""
+            raise InputError(f"{file}:{number}", f"a JSON object is expected, not {type(record).__name__}{array}")
+        yield number, _flat(f"{file}:{number}", record)
+
+
+def _flat(where: str, record: Record, prefix: str = "") -> Record:
+    """Return a record whose objects inside are fields of its own: ``address_city`` for the city of ``address``."""
+    found: dict[str, Any] = {}
+    for name, value in record.items():
+        parts = _flat(where, value, f"{prefix}{name}_") if isinstance(value, dict) else {f"{prefix}{name}": value}
+        if isinstance(value, list):
+            raise InputError(where, f"{prefix}{name}: a list is no value of a table's column, and every study has one")
+        if twice := found.keys() & parts.keys():
+            raise InputError(where, f"{min(twice)!r} comes twice once objects inside are fields of their own")
+        found |= parts
+    return found
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> Record:

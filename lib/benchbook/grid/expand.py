@@ -30,12 +30,16 @@ Point = dict[str, Located]
 
 @dataclass(frozen=True)
 class Choice:
-    """A point that was asked for; an optional one is left out where its server is not found."""
+    """A point that was asked for; an optional one is left out where its server is not found.
+
+    So is one of the grid's that a file of one's own records makes no sense with: `refused` says why.
+    """
 
     grid: Grid
     point: Point
     parameters: BaseModel
     optional: bool
+    refused: str | None = None
 
     @property
     def blocks(self) -> int:
@@ -66,7 +70,11 @@ def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Se
     chosen = [one for grid in grids for one in _points(_changed(grid, settings), as_written=not changes)]
     for name, value in conditions:
         chosen = _filtered(chosen, name, value)
-    return [Choice(grid, point, _validated(grid, point), optional) for grid, point, optional in chosen]
+    own = any(name == "dataset_file" for name, _ in settings)
+    found = [_choice(grid, point, optional, own) for grid, point, optional in chosen]
+    if found and all(one.refused for one in found):
+        _validated(found[0].grid, found[0].point)  # which raises, with the place that says so
+    return found
 
 
 def _setting(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Located]:
@@ -194,6 +202,17 @@ def _with_whole_path(name: str, value: Located) -> Located:
         return Located(str((start / value.value).resolve()), value.where)
     except (OSError, RuntimeError, ValueError) as error:  # RuntimeError: a loop of symbolic links
         raise InputError(value.where, f"dataset_file: {value.value!r} is no path of a file: {error}") from error
+
+
+def _choice(grid: Grid, point: Point, optional: bool, own: bool) -> Choice:
+    """Return a point with its parameters; where records of one's own were set, it may be one that cannot take them."""
+    try:
+        return Choice(grid, point, _validated(grid, point), optional)
+    except InputError as error:
+        generated = {name: value for name, value in point.items() if name != "dataset_file"}
+        if not own or "dataset_file" not in error.message or Path(point["dataset_file"].value).name in error.message:
+            raise
+        return Choice(grid, point, _validated(grid, generated), optional, error.message)
 
 
 def _validated(grid: Grid, point: Point) -> BaseModel:

@@ -61,7 +61,11 @@ class Cell:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A product, or a lane as ``lane java``, that the profile has only where it is found: it is not, and why."""
+    """What a plan leaves out, and why.
+
+    A product, or a lane as ``lane java``, that the profile has only where it is found; or cells that records of one's
+    own make no sense with.
+    """
 
     product: str
     studies: tuple[str, ...]
@@ -141,10 +145,13 @@ def elsewhere(cells: Iterable[Cell], own: str | None = None) -> list[Elsewhere]:
 def left_out(
     slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> list[LeftOut]:
-    """Return the products that `plan`, asked the same, leaves out because no server of theirs is here."""
+    """Return what `plan`, asked the same, leaves out: products that are not here, cells that take no own records."""
     found: dict[str, list[Choice]] = {}
+    refused: dict[str, list[Choice]] = {}
     for one in choose(slugs, profile, where, changes):
-        if _left_out(one):
+        if one.refused:
+            refused.setdefault(one.refused, []).append(one)
+        elif _left_out(one):
             product, topology = _deployment(one.grid.study, one.parameters)
             lacking = product if _server(product, topology).missing else f"lane {_lane(one.parameters)}"
             found.setdefault(lacking, []).append(one)
@@ -155,6 +162,13 @@ def left_out(
             (_stack(some[0].grid.study, some[0].parameters).missing or "").partition("\n")[0],
         )
         for lacking, some in found.items()
+    ] + [
+        LeftOut(
+            f"{len(some)} cell{'' if len(some) == 1 else 's'} a block",
+            tuple(dict.fromkeys(one.grid.study for one in some)),
+            why,
+        )
+        for why, some in refused.items()
     ]
 
 
@@ -173,7 +187,7 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
 
 
 def _left_out(one: Choice) -> bool:
-    return one.optional and _stack(one.grid.study, one.parameters).missing is not None
+    return one.refused is not None or (one.optional and _stack(one.grid.study, one.parameters).missing is not None)
 
 
 @cache

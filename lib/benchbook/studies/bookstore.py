@@ -88,6 +88,8 @@ class Parameters(FormatParameters):
             raise ValueError("lane: java marshals the paper's classes, not own records (dataset_file)")
         if self.keys != "paper" and (self.lane != "python" or self.case != 1 or self.dataset_file):
             raise ValueError(f"keys: {self.keys} is for lane: python and case: 1, not for own records (dataset_file)")
+        if self.case != 1 and self.dataset_file:
+            raise ValueError("case: 2 is not for own records (dataset_file)")
         if self.keys == "nested" and not {self.json_codec, self.xml_codec} <= NESTING:
             raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING))}")
         if self.lane != "java" and self.binding != "once":

@@ -28,7 +28,7 @@ from typing_extensions import override
 
 from benchbook import databases, formats, workers
 from benchbook.databases import Engine
-from benchbook.datasets import Dataset, players
+from benchbook.datasets import Dataset, own_records, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
@@ -92,6 +92,14 @@ class Parameters(CellParameters):
             raise ValueError("process: operation takes calls: bulk")
         if self.batch != "all" and self.calls != "bulk":
             raise ValueError("batch is for calls: bulk")
+        if self.dataset_file and self.attributes != 89:
+            raise ValueError("attributes: 6 is not for own records (dataset_file)")
+        if self.dataset_file and "mongoengine" in self.drivers():
+            from benchbook.databases.mongodb.mongoengine import taken  # here, for only such cells need it
+
+            if names := taken(own_records.names(self.dataset_file)):
+                own = f"{', '.join(names)}, a name of mongoengine's own: rename it"
+                raise ValueError(f"the own records (dataset_file) have a field {own}, or take another driver")
         return self
 
     def drivers(self) -> list[str]:

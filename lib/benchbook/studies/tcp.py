@@ -86,6 +86,8 @@ class Parameters(FormatParameters):
         for codec in (self.json_codec, self.xml_codec):
             if (codec in JAVA) != java:
                 raise ValueError(f"codec {codec} is not one of lane: {self.lane}")
+        if self.fields != 12 and self.dataset_file:
+            raise ValueError(f"fields: {self.fields} is not for own records (dataset_file)")
         if java and (self.fields != 12 or self.dataset_file):
             raise ValueError("lane: java sends people of fields: 12, a class, and no own records (dataset_file)")
         return self

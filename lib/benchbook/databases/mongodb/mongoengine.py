@@ -4,7 +4,7 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 so is the connection, and with it the write concern.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -45,6 +45,11 @@ class _Mapped(mongoengine.Document):  # type: ignore[misc]
 
 
 Mapping.register(_Mapped)
+
+
+def taken(names: Iterable[str]) -> list[str]:
+    """Return which names of fields are the mapper's own."""
+    return [name for name in names if name == "id" or hasattr(_Mapped, name) or "__" in name]
 
 
 class MongoEngine(MongoDB):
@@ -118,10 +123,9 @@ class MongoEngine(MongoDB):
         return self._class.objects
 
     def _mapped(self, schema: Schema) -> Any:
-        taken = [field.name for field in schema.fields if hasattr(_Mapped, field.name) or "__" in field.name]
-        if taken:
+        if names := taken(field.name for field in schema.fields):
             raise EngineError(
-                f"{self.name}: {schema.name} has fields whose names are the mapper's own: {', '.join(taken)}"
+                f"{self.name}: {schema.name} has fields whose names are the mapper's own: {', '.join(names)}"
             )
         body: dict[str, Any] = {
             field.name: _FIELDS[field.type](required=True, primary_key=field.name == schema.key)
