@@ -32,9 +32,9 @@ def house(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def measured(study: str) -> None:
+def measured(study: str, *changes: str) -> None:
     """Run the smoke cells of a study that needs no server, and write their results as a runner does."""
-    for cell in grid.plan([study], "smoke"):
+    for cell in grid.plan([study], "smoke", (), changes):
         columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
         columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
         columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(constructed.MACHINE)}
@@ -57,6 +57,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
         patch.setenv("BENCHBOOK_HOME", str(paths.root()))
         measured("bookstore")
+        measured("bookstore", "n=7", "blocks=2")
         failed("crud")
         return report.build("smoke")
 
@@ -76,11 +77,20 @@ def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, mon
     assert tally["value"].sum() == counts.claims
 
 
+def test_cells_that_are_in_no_profile_have_a_figure_and_ratios_of_their_own(built: Path):
+    page = built.read_text(encoding="utf-8")
+    section = page[page.index("Your own cells of bookstore") :]
+    assert page.count("Your own cells of") == 1
+    drawn = pd.read_csv(built.parent / "bookstore_own.csv")
+    assert {"round trip", "marshal", "unmarshal"} <= {level.partition(",")[0] for level in drawn["level"]}
+    assert (drawn["value"] > 0).all() and section.index("<svg") < section.index("XML took")
+
+
 def test_the_page_holds_all_figures_and_loads_nothing(built: Path):
     document = lxml.html.document_fromstring(built.read_text(encoding="utf-8"))
     assert builder.references(document) == []
     drawn = {name for name in exhibits.FIGURES if not pd.read_csv(built.parent / f"{name}.csv").empty}
-    assert {figure.get("id") for figure in document.xpath("//figure[.//svg]")} == drawn
+    assert {figure.get("id") for figure in document.xpath("//figure[.//svg]")} == drawn | {"bookstore_own"}
     assert "crud_progress" not in drawn and "ten years of progress, ratios of times: not run" in document.text_content()
     assert not document.xpath("//iframe | //object | //link | //script[@src]")
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
@@ -112,7 +122,7 @@ def test_the_page_in_a_browser(built: Path, tmp_path: Path):
         assert desk.page.evaluate("document.documentElement.scrollHeight") <= 25 * 800
         desk.page.get_by_role("link", name="bookstore", exact=True).first.click()
         assert desk.page.locator("nav.pages [aria-current]").inner_text() == "bookstore"
-        _sorts_and_filters(desk.page.locator("#bookstore table.tests"))
+        _sorts_and_filters(desk.page.locator("#bookstore table.tests").first)
         assert desk.faults() == []
         dark = Watched(browser, "file:", "data:", width=390, height=844, dark=True)
         for part in ("", "#bookstore", "#method"):

@@ -1,7 +1,7 @@
 """From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
 
 from benchbook.grid.identities import code, code_hash, identity, notebook
-from benchbook.grid.planning import Cell, Elsewhere, LeftOut, current, elsewhere, keys, left_out, plan
+from benchbook.grid.planning import Cell, Elsewhere, LeftOut, current, elsewhere, keys, left_out, own, plan
 from benchbook.grid.read import load
 
 __all__ = [
@@ -17,5 +17,6 @@ __all__ = [
     "left_out",
     "load",
     "notebook",
+    "own",
     "plan",
 ]

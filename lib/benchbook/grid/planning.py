@@ -14,6 +14,7 @@ from benchbook import lanes, results, servers, studies
 from benchbook.deployment import Topology
 from benchbook.grid.expand import Choice, choose
 from benchbook.grid.identities import code_hash, identity, records, server_version
+from benchbook.grid.read import load
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.results.merge import origins
@@ -184,6 +185,17 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
         if identity(study, parameters, _stack(study, parameters).version) == old:
             found.add(old)
     return found
+
+
+def own() -> set[str]:
+    """Return the identities of what ran here with the code as it is and is in no profile: own levels, own records."""
+    done = [one.facts for one in results.folder.whole() if one.facts.state == "done"]
+    if not done:
+        return set()
+    profiles = [(slug, name) for slug in studies.SLUGS for name in load(slug).profiles]
+    planned = {(slug, _stated(one.parameters)) for slug, name in profiles for one in choose([slug], name, [], [])}
+    rows = [(one.cell_id, one.study, str(one.parameters)) for one in done]
+    return current(row for row in rows if row[1] in studies.SLUGS and row[1:] not in planned)
 
 
 def _left_out(one: Choice) -> bool:

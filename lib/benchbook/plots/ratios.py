@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -99,6 +100,46 @@ class Ratios:
             points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, said)) for row in rows
         ))  # fmt: skip
         return points, [*_said(points), *notes]
+
+
+def own(evidence: Evidence, study: str) -> Exhibit:
+    """Draw the comparisons of a study's cells that are in no profile: of their times, where they have any."""
+    table = where(evidence.comparisons, study=study, metric=list(METRICS))
+    times = where(table, metric=["wall_time", "elapsed_time"])
+    rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
+    rows = sorted(rows, key=lambda row: (row.operation, *(_in_order(one) for one in _settings(row).values())))
+    varying = {name for row in rows for name, level in _settings(row).items() if level != _settings(rows[0]).get(name)}
+    said = ([_in_words(*one) for one in _settings(row).items() if one[0] in varying] for row in rows)
+    points = joined(*(
+        points_of(row, ", ".join(filter(None, [row.operation.replace("_", " "), *other])), sides(row))
+        for row, other in zip(rows, said, strict=True)
+    ))  # fmt: skip
+    levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
+    same = [_in_words(*one) for one in _settings(rows[0]).items() if one[0] not in varying] if rows else []
+    notes = [*_said(points), f"all: {', '.join(filter(None, same))}"]
+    return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
+
+
+def _settings(row: Any) -> dict[str, Any]:
+    """Return what a comparison's cells ran with, own records first; not what no reader asked for."""
+    ran = {name: level for name, level in row.settings.items() if level not in (None, "none") and name not in _UNSAID}
+    return {"dataset_file": row.settings.get("dataset_file") or "", **ran}
+
+
+def _in_order(level: Any) -> tuple[float, str]:
+    return (float(level), "") if isinstance(level, int | float) else (0.0, str(level))
+
+
+def _in_words(name: str, level: Any) -> str:
+    """Return a setting as a reader says it."""
+    if name == "dataset_file":
+        return Path(level).name
+    if name == "lane":
+        return names.STACKS[level]
+    return f"{name.replace('_', ' ')} {f'{level:,}' if isinstance(level, int) else level}"
+
+
+_UNSAID: Final = ("arm", "seed", "dataset_file", "format in turn", "repetitions")
 
 
 def with_settings(table: pd.DataFrame) -> pd.DataFrame:

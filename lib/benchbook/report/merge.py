@@ -39,6 +39,11 @@ class Merged:
         return Evidence.of(self.means)
 
     @cached_property
+    def own(self) -> Evidence:
+        """What follows from cells that are in no profile: other levels of a parameter, or records of one's own."""
+        return Evidence.of(stored_means(grid.own()))
+
+    @cached_property
     def waits(self) -> dict[str, str]:
         """What each claim waits for that is not decided, as `benchbook.report.ahead.waits` says it."""
         return ahead.waits(self.profile, self.cells, self.evidence)

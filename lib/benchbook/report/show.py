@@ -17,8 +17,10 @@ from benchbook.compliance import untested
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
+from benchbook.plots import ratios
+from benchbook.plots.exhibit import save
 from benchbook.plots.names import mark
-from benchbook.plots.points import each
+from benchbook.plots.points import each, where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
 from benchbook.plots.verdicts import UNTRUSTED
@@ -72,8 +74,20 @@ def study(
         output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
     output(f"### Tests of {slug}\n\n{tests}", words.found(found))
     output(comparisons(found, "Nothing to compare in this profile."), *also)
+    own_cells(merged, slug)
     output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
     output(*own_tests, findings(follow), checks(checked))
+
+
+def own_cells(merged: Merged, slug: str) -> None:
+    """Show what ran of a study that is in no profile, with levels or records of one's own; nothing where none did."""
+    found = where(merged.own.comparisons, study=slug)
+    if found.empty:
+        return
+    name = f"{slug}_own"
+    save(ratios.own(merged.own, slug), merged.folder / name, exhibits.measured(merged.own, [slug], merged.profile))
+    said = "Measured with `--set`, a level or a file that no profile has; no claim is judged by them."
+    output(f"### Your own cells of {slug}\n\n{said}", exhibit(merged.folder, name), comparisons(found, ""))
 
 
 def leads(merged: Merged) -> HTML:
