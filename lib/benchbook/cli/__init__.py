@@ -9,8 +9,7 @@ import sys
 from collections.abc import Sequence
 from typing import Final
 
-import benchbook
-from benchbook import processes
+from benchbook import processes, suite
 from benchbook.folders import FolderError
 from benchbook.inputs import InputError
 
@@ -22,6 +21,7 @@ COMMANDS: Final = {
     "report": "final notebook, figures, report.html; skipped when nothing changed",
     "claims": "every claim of the papers and its verdict",
     "explore": "a page to look at any contrast, claim one's own, measure cells and one's own documents",
+    "compare": "what changed between two runs, or since the reference run, beyond noise",
     "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
     "number": "one number with its interval and provenance, or all of them as LaTeX macros",
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
@@ -112,9 +112,18 @@ def _isolate() -> None:
         os.execv(sys.executable, [*processes.PYTHON, "-m", "benchbook.cli", *sys.argv[1:]])
 
 
+class _Version(argparse.Action):
+    """Says which code this is: its version, and in a checkout its commit, which git is asked for only now."""
+
+    def __call__(self, parser: argparse.ArgumentParser, *_: object) -> None:
+        """Print it and end."""
+        print(suite.suite())
+        parser.exit()
+
+
 def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="benchbook", description="Rerun five published studies on this machine.")
-    parser.add_argument("--version", action="version", version=f"%(prog)s {benchbook.__version__}")
+    parser.add_argument("--version", action=_Version, nargs=0, help="print version and commit, and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
     for name in ("plan", "run", "power"):
@@ -140,7 +149,7 @@ def _parser() -> argparse.ArgumentParser:
     parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("explore", "figure", "number", "new"):
+    for name in ("explore", "compare", "figure", "number", "new"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

@@ -10,7 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, results, studies
-from benchbook.evidence import Evidence, reference, stored_means
+from benchbook.evidence import Evidence, changes, reference, stored_means
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, software, span
@@ -57,6 +57,11 @@ class Merged:
     def reference(self) -> pd.DataFrame:
         """What the reference run says of each claim: rows of `Evidence.outcomes`."""
         return self.reference_evidence.outcomes
+
+    @cached_property
+    def beside(self) -> pd.DataFrame:
+        """Which ratios the reference run has, too, and how they differ: rows of `benchbook.evidence.changes.ratios`."""
+        return changes.ratios(self.reference_evidence, self.evidence)
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""

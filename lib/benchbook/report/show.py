@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.compliance import untested
-from benchbook.evidence.judge import NOT_TESTABLE
+from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
 from benchbook.plots import ratios
@@ -74,9 +74,32 @@ def study(
         output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
     output(f"### Tests of {slug}\n\n{tests}", words.found(found))
     output(comparisons(found, "Nothing to compare in this profile."), *also)
+    beside(merged, slug)
     own_cells(merged, slug)
     output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
     output(*own_tests, findings(follow), checks(checked))
+
+
+def beside(merged: Merged, slug: str) -> None:
+    """Show how a study's ratios differ from the reference run's, those that both have; nothing where none is."""
+    rows = where(merged.beside, study=slug)
+    if rows.empty:
+        return
+    differs = [bool(p < ALPHA) for p in rows["p_holm"]]
+    between = (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "" for row in each(rows))
+    shown = {
+        "Ratio": [what.replace("_", " ") for what in rows["what"]],
+        "Settings": list(rows["settings"]),
+        "Reference": list(rows["before"]),
+        "Here": list(rows["after"]),
+        "Here over reference": [
+            f"{number(change)}{ends}" for change, ends in zip(rows["change"], between, strict=True)
+        ],
+        "Differs": ["yes" if one else "" for one in differs],
+    }
+    said = f"Of {len(rows)} ratios that the committed reference run has, too, {sum(differs)} differ beyond noise"
+    head = f"### Beside the reference run: {slug}\n\n{said} (Holm, 5 %)."
+    output(head, frame(pd.DataFrame(shown), fold=f"{len(rows)} ratios"))
 
 
 def own_cells(merged: Merged, slug: str) -> None:

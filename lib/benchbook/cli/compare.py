@@ -1,0 +1,131 @@
+"""`benchbook compare`: what changed between two runs beyond noise, ratios first."""
+
+import argparse
+import json
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from benchbook import cli, paths
+from benchbook.cli import output
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+    from benchbook.evidence import Evidence
+
+REFERENCE = "reference"
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    said = f"a folder of results, or the word {REFERENCE}"
+    parser.add_argument("before", metavar="A", nargs="?", default=REFERENCE, help=f"{said} (the default)")
+    parser.add_argument("after", metavar="B", nargs="?", help=f"{said}; this machine's results when it is not given")
+    parser.add_argument("--all", action="store_true", help="what did not change, too")
+    parser.add_argument("--json", action="store_true", help="an array of objects, all rows, and nothing else")
+    parser.add_argument("--output", type=Path, metavar="FILE.csv", help="write all rows to a file, too")
+
+
+def main(asked: argparse.Namespace) -> int:
+    """Compare what both have, and print it."""
+    import pandas as pd  # here, for they are slow to import
+
+    from benchbook.evidence import changes
+
+    output.report_damage()
+    names = (asked.before, asked.after or str(paths.results()))
+    before, after = (_run(name) for name in names)
+    tables = {"ratio": changes.ratios(before, after), "value": changes.values(before, after)}
+    every = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
+    if every.empty:
+        raise cli.UsageError(f"{names[0]} and {names[1]} have no cell in common")
+    if asked.output:
+        every.to_csv(asked.output, index=False)
+    if asked.json:
+        print(output.as_json(json.loads(every.to_json(orient="records"))))
+        return cli.DONE
+    for name, run in zip(names, (before, after), strict=True):
+        print(f"{name}: {_about(run.means)}")
+    for kind, table in tables.items():
+        print(f"\n{_counted(kind, table)}")
+        for row in (table if asked.all else changes.changed(table)).to_dict("records"):
+            print(_line(row))
+    return cli.DONE
+
+
+def _run(name: str) -> "Evidence":
+    """Return what a run measured."""
+    from benchbook.evidence import Evidence, measures, reference, stored_means
+
+    if name == REFERENCE:
+        return Evidence.of(reference.means())
+    if not Path(name).is_dir():
+        raise cli.UsageError(f"{name}: there is no such folder; a run is a folder of results, or the word {REFERENCE}")
+    if (Path(name) / reference.MEANS).is_file():
+        return Evidence.of(reference.means(Path(name)))
+    with _results(name):
+        means = stored_means()
+    if means.empty:
+        raise cli.NothingRanError(f"{name}: holds no finished cell")
+    return Evidence.of(measures(means))
+
+
+@contextmanager
+def _results(folder: str) -> Iterator[None]:
+    """Read results of another folder for a while."""
+    before = os.environ.get("BENCHBOOK_RESULTS")
+    os.environ["BENCHBOOK_RESULTS"] = folder
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["BENCHBOOK_RESULTS"]
+        else:
+            os.environ["BENCHBOOK_RESULTS"] = before
+
+
+def _about(means: "pd.DataFrame") -> str:
+    """Return a run's machine, days and code in a line."""
+    from benchbook.plots import provenance
+
+    cells = provenance.environments(means)
+    days = [f"{day:%Y-%m-%d}" for day in provenance.span(means)]
+    known = provenance.software(means)
+    parts = [provenance.distinct(cells, "cpu"), " to ".join(dict.fromkeys(days)), known.get("Python", ""),
+             f"suite {known['suite'].partition(';')[0]}" if "suite" in known else ""]  # fmt: skip
+    return ", ".join(filter(None, [*parts, f"{means['cell_id'].nunique()} cells"]))
+
+
+def _counted(kind: str, table: "pd.DataFrame") -> str:
+    from benchbook.evidence import changes
+
+    untold = int(table["p"].isna().sum())
+    said = (
+        f"{len(table)} {kind}s that both have, {len(changes.changed(table))} changed beyond noise (Holm, 5 %, a study)"
+    )
+    return said + (f"; of {untold} nothing can be said: too few blocks, or no spread" if untold else "")
+
+
+def _line(row: Mapping[Any, Any]) -> str:
+    from benchbook.evidence.comparisons import figures
+    from benchbook.plots.tables import number
+
+    between = f" ({number(row['low'])} to {number(row['high'])})" if row["low"] == row["low"] else ""
+    change = f"{figures(row['change'])}{between} times" if row["change"] == row["change"] else "no ratio"
+    moved = " → ".join(_quantity(row[name], row["unit"]) for name in ("before", "after"))
+    return f"  {change:26} {row['study']}: {row['what']}; {moved}; {row['settings']}"
+
+
+def _quantity(value: float, unit: str) -> str:
+    """Return a value as it is read: times in the unit in which they have few digits."""
+    from benchbook.plots.tables import number
+
+    if unit in ("ns", "s"):
+        seconds = value / 1e9 if unit == "ns" else value
+        units = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"))
+        scale, unit = next(((by, name) for by, name in units if seconds >= by), (1e-9, "ns"))
+        value = seconds / scale
+    return f"{number(value)} {unit}".strip()

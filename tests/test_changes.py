@@ -1,0 +1,62 @@
+"""Two runs compared: what did not change is not named, and what did is."""
+
+from pathlib import Path
+from typing import Any
+
+import pandas as pd
+import pytest
+
+from benchbook import cli
+from benchbook.evidence import Evidence, changes, reference
+
+
+@pytest.fixture(scope="module")
+def means() -> pd.DataFrame:
+    means = reference.means()
+    return means[means["study"].isin(["bookstore", "tcp"])]
+
+
+def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
+    """Return the run with XML's round trip slower in one cell."""
+    marks = ('"case": 2', '"n": 1000,', '"lane": "python"', '"arm": "a"', '"process": "together"', '"keys": "paper"')
+    cell = means["parameters"].map(lambda text: all(mark in text for mark in marks)) & (means["format"] == "xml")
+    of_it = cell & (means["study"] == "bookstore") & (means["operation"] == "round_trip")
+    of_it &= means["metric"] == "wall_time"
+    assert means.loc[of_it, "cell_id"].nunique() == 1
+    return means.assign(**{name: means[name].where(~of_it, means[name] * factor) for name in ("value", "geometric")})
+
+
+def test_the_same_run_has_not_changed(means: pd.DataFrame):
+    run = Evidence.of(means)
+    for table in (changes.ratios(run, run), changes.values(run, run)):
+        assert len(table) > 100 and changes.changed(table).empty
+        assert list(table["change"].dropna()) == pytest.approx([1] * table["change"].notna().sum())
+        assert table["p"].notna().sum() > 100
+
+
+@pytest.mark.parametrize(("compared", "factor"), [(changes.ratios, 1.3), (changes.values, 5)])
+def test_what_got_slower_is_named_and_nothing_else(means: pd.DataFrame, compared: Any, factor: float):
+    table = compared(Evidence.of(means), Evidence.of(slower(means, factor)))
+    (row,) = changes.changed(table).to_dict("records")
+    assert row["study"] == "bookstore" and "round_trip, wall_time of the client" in row["what"]
+    assert "case 2" in row["settings"] and "n 1000" in row["settings"]
+    assert row["change"] == pytest.approx(factor, rel=1e-3) and row["low"] < factor < row["high"]
+    assert table.iloc[0].to_dict() == row
+
+
+def test_too_few_blocks_are_told_apart_from_no_change(means: pd.DataFrame):
+    first = Evidence.of(means[means["block"] == 0])
+    table = changes.values(first, Evidence.of(means))
+    assert len(table) > 100 and table["p"].isna().all() and table["change"].notna().all()
+
+
+def test_the_command_names_what_changed(means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
+    slower(means, 1.3).to_parquet(tmp_path / reference.MEANS)
+    assert cli.main(["compare", "reference", str(tmp_path), "--output", str(tmp_path / "all.csv")]) == cli.DONE
+    said = capsys.readouterr().out
+    assert "1 changed beyond noise" in said and "XML / JSON, round_trip, wall_time of the client" in said
+    assert len(pd.read_csv(tmp_path / "all.csv")) > 200
+    assert cli.main(["compare", str(tmp_path / "nowhere")]) == cli.USAGE
+    assert "there is no such folder" in capsys.readouterr().err
+    (tmp_path / "empty").mkdir()
+    assert cli.main(["compare", str(tmp_path / "empty")]) == cli.NOTHING_RUNS
