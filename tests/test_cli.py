@@ -345,3 +345,11 @@ def test_cells_that_own_records_cannot_take_are_left_out_with_a_word(tmp_path, c
     only = ["--where", "driver=pymongo+mongoengine"]
     assert cli.main(["plan", "drivers", "--profile", "quick", *only, *own]) == cli.USAGE
     assert "have a field id" in capsys.readouterr().err
+
+
+def test_levels_of_the_grid_that_a_profile_does_not_have_are_said_of_a_study_that_was_named(capsys):
+    assert cli.main(["plan", "tcp", "--profile", "quick"]) == cli.DONE
+    (said,) = [line for line in capsys.readouterr().out.splitlines() if line.startswith("not in the profile quick")]
+    assert "though in tcp's grid:" in said and "n 40000, 60000" in said and "fields 2, 50" in said
+    assert cli.main(["plan", "tcp", "--profile", "paper"]) == cli.DONE
+    assert "not in the profile" not in capsys.readouterr().out

@@ -77,7 +77,10 @@ def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
         errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
         assert not errors, (cell["source"], errors)
     if name != "00_start_here.ipynb":  # the study's answer comes first: ratios with their intervals
-        first = next(cell["outputs"][0]["data"] for cell in cells if cell["id"] == "answer")
+        outputs = {cell["id"]: cell["outputs"] for cell in cells}
+        assert re.fullmatch(r"\d+ repetitions? measured", "".join(outputs["run"][0]["data"]["text/plain"]))
+        assert [*outputs["figure"][0]["data"]].count("image/png") == len(outputs["figure"]) == 1
+        first = outputs["answer"][0]["data"]
         assert re.search(r"\*\*[\d.,]+\*\* \| [\d.,]+ to [\d.,]+ \|", "".join(first["text/markdown"]))
 
 

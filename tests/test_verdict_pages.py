@@ -81,7 +81,7 @@ def test_of_several_lanes_the_first_that_could_be_judged_counts():
     assert [[other["lane"] for other in others] for others in first["others"]] == [["java"], ["python"]]
     assert verdicts.tallied(first).loc["crud"].sum() == len(first) == 2
     details = lxml.html.fragment_fromstring(show.claims(first, table({}).iloc[:0]).data, create_parent="div")
-    assert "python lane on h: contradicted, 2.00" in details.text_content()
+    assert "Python on h: contradicted, 2.00" in details.text_content()
 
 
 @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ def test_a_result_says_at_which_look_it_was_decided_or_that_it_is_open(row: dict
     assert found["stage"].tolist() == [said]
     assert said in page(found, pd.DataFrame())
     if row.get("verdict") != verdicts.NOT_TESTABLE:
-        assert f"{said}; repeated 95 % interval; python lane" in show.claims(found, table({}).iloc[:0]).data
+        assert f"{said}; repeated 95 % interval; in Python" in show.claims(found, table({}).iloc[:0]).data
 
 
 def test_a_claim_that_is_open_says_what_it_waits_for_and_what_the_reference_run_said():

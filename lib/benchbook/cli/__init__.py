@@ -14,7 +14,7 @@ from benchbook.folders import FolderError
 from benchbook.inputs import InputError
 
 COMMANDS: Final = {
-    "doctor": "what can run here: engine, lane, version, and why not",
+    "doctor": "what can run here: engines, implementations, versions, and why not",
     "plan": "the cells, their state, the time left",
     "run": "run what is not done",
     "power": "how blocks and repetitions vary, the best number of repetitions, what an hour would decide",

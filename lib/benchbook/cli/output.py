@@ -36,6 +36,17 @@ def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
         print(f"left out: {one.product} ({', '.join(one.studies)}): {one.why}")
 
 
+def print_hidden(slugs: Iterable[str], profile: str) -> None:
+    """Say which levels of the grids of studies that were named their profile does not have."""
+    from benchbook import grid, studies  # here, for not all commands need them
+
+    for slug, levels in grid.hidden([slug for slug in slugs if slug in studies.SLUGS], profile).items():
+        said = "; ".join(f"{name} {', '.join(some)}" for name, some in levels.items())
+        print(
+            f"not in the profile {profile}, though in {slug}'s grid: {said} (--profile paper has all, --set takes any)"
+        )
+
+
 def report_damage() -> None:
     """Set damaged results aside; say so on stderr, and name what is not read, a line each."""
     from benchbook.results import folder  # here, for it is slow to import and not all commands need it

@@ -32,6 +32,8 @@ def main(asked: argparse.Namespace) -> int:
         print(output.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
     absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
     output.print_absences((row["why"] for row in rows if row["why"]), absent)
+    if not asked.where and not asked.set:
+        output.print_hidden(asked.study, asked.profile)
     print(_summary(cells, known))
     return cli.DONE
 

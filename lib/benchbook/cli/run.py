@@ -54,6 +54,8 @@ def _here(asked: argparse.Namespace, up: "Up") -> int:
     cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
     output.report_damage()
     absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
+    if not asked.where and not asked.set:
+        output.print_hidden(asked.study, asked.profile)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
     if cells and not todo:

@@ -45,10 +45,10 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
         ``before`` and ``after`` are ratios, ``change`` how many times the one before the one after is, with its 95 %
         interval by Welch on the logarithms; NaN where a run has too few blocks. ``p_holm`` is corrected over the study.
     """
-    theirs, mine = ({_key(row): row for row in run.comparisons.to_dict("records")} for run in (before, after))
+    theirs, mine = ({key(row): row for row in run.comparisons.to_dict("records")} for run in (before, after))
     rows = []
-    for key in [key for key in theirs if key in mine]:
-        first, second = theirs[key], mine[key]
+    for one in [one for one in theirs if one in mine]:
+        first, second = theirs[one], mine[one]
         what = f"{second['a']} / {second['b']}, {second['operation']}, {second['metric']} of the {second['role']}"
         blocks = tuple(min(int(one["n_a"]), int(one["n_b"])) for one in (first, second))
         found = _of_logs(_error(first, before), _error(second, after))
@@ -116,7 +116,8 @@ def _error(row: Mapping[Any, Any], run: Evidence) -> Estimate:
     return log(row["ratio"]), (log(row["high"]) - log(row["low"])) / 2 / quantile(df, 0.975), df
 
 
-def _key(row: Mapping[Any, Any]) -> tuple[str, ...]:
+def key(row: Mapping[Any, Any]) -> tuple[str, ...]:
+    """Return what a row of `benchbook.evidence.comparisons` has in common with the same comparison of another run."""
     names = ("study", "comparison", "operation", "role", "metric", "side_a", "side_b")
     settings = {name: level for name, level in row["settings"].items() if name not in _UNTOLD and level is not None}
     return (*(str(row[name]) for name in names), json.dumps(settings, sort_keys=True, default=str))

@@ -71,7 +71,7 @@ def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) 
     about |= {"contrasts": len(claim.contrasts()), "products": len(claim.products)}
     if not found:
         missing = grouped((title(name), NOT_RUN) for name in claim.products)
-        asked = f" on lane {' or '.join(claim.lanes)}" if claim.lanes else ""
+        asked = f" in {' or '.join(claim.lanes)}" if claim.lanes else ""
         yield {**nothing, **about, "products_missing": missing, "why": f"nothing of {claim.study} ran here{asked}"}
     for (host, lane), rows in found.items():
         yield {**about, "contrasts": len(rows), "host": host, "lane": lane, **_overall(claim, rows)}

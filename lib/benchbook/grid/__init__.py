@@ -1,7 +1,7 @@
 """From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
 
 from benchbook.grid.identities import code, code_hash, identity, notebook
-from benchbook.grid.planning import Cell, Elsewhere, LeftOut, current, elsewhere, keys, left_out, own, plan
+from benchbook.grid.planning import Cell, Elsewhere, LeftOut, current, elsewhere, hidden, keys, left_out, own, plan
 from benchbook.grid.read import load
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "code_hash",
     "current",
     "elsewhere",
+    "hidden",
     "identity",
     "keys",
     "left_out",

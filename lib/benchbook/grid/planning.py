@@ -187,6 +187,26 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     return found
 
 
+def hidden(slugs: Iterable[str], profile: str) -> dict[str, dict[str, list[str]]]:
+    """Return by study and parameter the levels of its grid that a profile does not have, because it has its own."""
+    return {slug: found for slug in slugs if (found := _hidden(slug, profile))}
+
+
+def _hidden(slug: str, profile: str) -> dict[str, list[str]]:
+    whole, mine = (_levels(choose([slug], name, [], [])) for name in ("paper", profile))
+    lacking = {name: [level for level in levels if level not in mine.get(name, ())] for name, levels in whole.items()}
+    return {name: levels for name, levels in lacking.items() if levels}
+
+
+def _levels(chosen: Iterable[Choice]) -> dict[str, list[str]]:
+    found: dict[str, dict[str, None]] = {}
+    for one in chosen:
+        for name, level in one.parameters.model_dump(mode="json").items():
+            if name not in ("repetitions", "seed", "arm"):
+                found.setdefault(name, {})[str(level)] = None
+    return {name: list(levels) for name, levels in found.items()}
+
+
 def own() -> set[str]:
     """Return the identities of what ran here with the code as it is and is in no profile: own levels, own records."""
     done = [one.facts for one in results.folder.whole() if one.facts.state == "done"]

@@ -20,6 +20,7 @@ from typing import Any, Final
 from benchbook.evidence import Counts, Evidence, published
 from benchbook.papers import exhibits
 from benchbook.plots import latex, style
+from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.studies import SLUGS
 
@@ -154,7 +155,7 @@ def _claims(evidence: Evidence) -> Iterator[Number]:
     confidences = {(row.id, row.host, row.lane, row.contrast): row.confidence for row in each(evidence.contrasts)}
     for row in each(evidence.outcomes):
         if row.ratio == row.ratio:
-            at = ", ".join(filter(None, (row.contrast if row.contrasts > 1 else "", f"{row.lane} lane")))
+            at = ", ".join(filter(None, (row.contrast if row.contrasts > 1 else "", f"in {STACKS[row.lane]}")))
             says = f"{row.says} ({at}): {row.wording}"
             confidence = confidences.get((row.id, row.host, row.lane, row.contrast), NAN)
             yield from _judged(row, row.id, says, confidence, evidence)

@@ -300,7 +300,7 @@ def counts(evidence: Evidence) -> Exhibit:
     title = decided_of(evidence.outcomes)
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
-    notes += ["of a claim judged on several lanes or hosts the first counts, the paper's own lane before others"]
+    notes += ["where several implementations or hosts judged a claim the first counts, the paper's own before others"]
     counted = ((study, name, count) for study, row in tally.iterrows() for name, count in row.items())
     bars = ({"level": study, "series": name, "value": count} for study, name, count in counted)
     points = framed(bars, source="here", unit="claims")

@@ -7,8 +7,9 @@ from typing import Any
 import pandas as pd
 from IPython.display import Markdown
 
-from benchbook import results
-from benchbook.evidence import Evidence
+from benchbook import grid, results
+from benchbook.evidence import Evidence, changes, stored_means
+from benchbook.evidence import reference as committed
 from benchbook.papers.references import reference
 from benchbook.plots.points import each
 from benchbook.plots.ratios import METRICS, sides
@@ -40,15 +41,18 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
         rows.append(_rows(study, slug, second, study.run(second)))
     table = pd.concat(rows)
     found = Evidence.of(table.assign(block=table["repetition"])).comparisons
-    lines = [_line(row) for row in each(found[found["ratio"].notna()])]
+    beside = _elsewhere(slug)
+    lines = [_line(row, beside) for row in each(found[found["ratio"].notna()])]
     if not lines:
         return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
-    head = ["| ratio | of | here | 95 % interval | from the paper's numbers |", "|---|---|--:|--:|--:|"]
+    names = ["ratio", "of", "this run", "95 % interval", "the paper's numbers", *beside]
+    head = [f"| {' | '.join(names)} |", f"|---|---|{'--:|' * (len(names) - 2)}"]
     turns = "one side after the other" if other else "the sides in turn"
     said = (
         f"Intervals are over {asked.repetitions} repetitions in one process, {turns}: they say nothing of another "
         "process or another day. A batch run (`benchbook run`) compares blocks, and the final notebook judges the "
-        f"paper's claims by them.\n\n*{reference(slug)}*"
+        f"paper's claims by them"
+        f"{'; what such runs gave for the same stands at the right' if beside else ''}.\n\n*{reference(slug)}*"
     )
     return Markdown("\n".join([*head, *lines, "", said]))  # type: ignore[no-untyped-call]
 
@@ -66,7 +70,24 @@ def _rows(study: ModuleType, slug: str, asked: Any, observations: pd.DataFrame) 
     return rows
 
 
-def _line(row: Any) -> str:
+def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Any]]:
+    """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
+    done = [one.facts for one in results.folder.whole(slug) if one.facts.state == "done"]
+    here = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
+    means = committed.means()
+    runs = {"batch runs here": stored_means(here), "reference run": means[means["study"] == slug]}
+    found = {name: Evidence.of(one).comparisons for name, one in runs.items() if len(one)}
+    return {name: {changes.key(row): row for row in table.to_dict("records")} for name, table in found.items()}
+
+
+def _line(row: Any, beside: Mapping[str, Mapping[tuple[str, ...], Any]]) -> str:
     what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
     between = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else NOT_PRINTED
-    return f"| {sides(row)} | {what} | **{number(row.ratio)}** | {between} | {number(row.published_ratio)} |"
+    others = (some.get(changes.key(row._asdict())) for some in beside.values())
+    theirs = [f"{number(one['ratio'])}{_between(one)}" if one else NOT_PRINTED for one in others]
+    cells = [sides(row), what, f"**{number(row.ratio)}**", between, number(row.published_ratio), *theirs]
+    return f"| {' | '.join(cells)} |"
+
+
+def _between(row: Mapping[str, Any]) -> str:
+    return f" ({number(row['low'])} to {number(row['high'])})" if row["low"] == row["low"] else ""

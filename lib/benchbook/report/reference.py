@@ -18,6 +18,7 @@ import pandas as pd
 from benchbook import grid, paths, report
 from benchbook.evidence import reference
 from benchbook.evidence.comparisons import figures as ratio_in_words
+from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
 from benchbook.report import merge, words
@@ -79,9 +80,9 @@ def _trusted(merged: Merged) -> list[str]:
 def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
     here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
     here += f" ({low} to {high or '…'})" if here and low else ""
-    others = [f"{other['lane']} lane: {words.result(other)}" for other in row.others]
+    others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
     why = "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
-    return [row.says, row.wording, row.stage, here, _number(row.published), row.lane or "", why]
+    return [row.says, row.wording, row.stage, here, _number(row.published), STACKS.get(row.lane, ""), why]
 
 
 def _number(value: float) -> str:

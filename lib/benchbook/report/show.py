@@ -19,7 +19,7 @@ from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
 from benchbook.plots import ratios
 from benchbook.plots.exhibit import save
-from benchbook.plots.names import mark
+from benchbook.plots.names import STACKS, mark
 from benchbook.plots.points import each, where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
@@ -308,13 +308,13 @@ def claims(
 def _stage(row: Any) -> str:
     """Return when it was decided, by which interval, and on which lane."""
     confidence = "; repeated 95 % interval" if row.low == row.low else ""
-    return f"{row.stage}{confidence}; {row.lane} lane"
+    return f"{row.stage}{confidence}; in {STACKS[row.lane]}"
 
 
 def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     """Return the reason, and behind it each of several contrasts, and what the other lanes and hosts found."""
     mine = apart.get((row.id, row.host, row.lane))
-    others = [f"{other['lane']} lane on {other['host']}: {words.result(other)}" for other in row.others]
+    others = [f"{STACKS[other['lane']]} on {other['host']}: {words.result(other)}" for other in row.others]
     if mine is None or len(mine) < 2:
         return row.why, others
     able, rest = (mine[(mine["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))

@@ -28,7 +28,7 @@ from benchbook.formats import Codec
 from benchbook.formats.markup import markup_size
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
-from benchbook.studies.cell import Count, FormatParameters, Repetitions, Rows, in_turn, on_lane
+from benchbook.studies.cell import Count, FormatParameters, Repetitions, Rows, in_turn, on_lane, passes
 
 T = TypeVar("T")
 
@@ -144,7 +144,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
         turns = [(trip, arm) for arm in parameters.identical_arms() for trip in trips]
         for trip, _ in turns if len(turns) > len(trips) else ():
             trip.measure(document.build())
-        for repetition in range(parameters.repetitions):
+        for repetition in passes(parameters.repetitions):
             thing = document.build()
             for trip, arm in in_turn(turns, repetition):
                 started_at = datetime.now(UTC)

@@ -1,7 +1,9 @@
 """What every study shares: the parameters all cells have, the rows it makes, here or on another lane, and their way."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
 from math import nan
@@ -135,6 +137,33 @@ def in_turn(sides: Iterable[T], repetition: int) -> list[T]:
     So neither side is always first, and drift and warming up are shared.
     """
     return [*sides] if repetition % 2 == 0 else [*sides][::-1]
+
+
+def passes(count: int) -> Iterable[int]:
+    """Return the repetitions' numbers; a notebook that somebody runs by hand says meanwhile which is next.
+
+    It says so between timed passes, twice a second at most; where a runner waits for the rows nothing is said.
+    """
+    ipython = sys.modules.get("IPython")
+    watched = ipython and ipython.get_ipython() and RESULT not in os.environ
+    return _told(count) if watched else range(count)
+
+
+def _told(count: int) -> Iterator[int]:
+    from IPython.display import display  # here, for only notebooks need it
+
+    shown: Any = None
+    latest = 0.0
+    for repetition in range(count):
+        if (now := time.monotonic()) - latest > 0.5:
+            latest, said = now, {"text/plain": f"repetition {repetition + 1} of {count}"}
+            if shown is None:
+                shown = display(said, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+            else:
+                shown.update(said, raw=True)
+        yield repetition
+    if shown is not None:
+        shown.update({"text/plain": f"{count} repetition{'' if count == 1 else 's'} measured"}, raw=True)
 
 
 class Rows:

@@ -28,7 +28,7 @@ from benchbook.measure import timed
 from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, passes
 from benchbook.studies.store import ReplicaLostError, Store, each, on_mongodb_lane, opened, text_field, until_replicated
 
 WRITES: Final = ("insert", "update", "delete")
@@ -117,7 +117,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     }
     with opened(parameters.engine, parameters.topology, **options) as store:
         columns = {**store.columns(data), "topology": parameters.topology}
-        for repetition in range(parameters.repetitions):
+        for repetition in passes(parameters.repetitions):
             try:
                 _Batch(parameters, store, data, partial(rows.add, repetition, **columns)).run()
                 if why := store.engine.gaps.get("find"):

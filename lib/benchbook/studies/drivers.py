@@ -32,7 +32,7 @@ from benchbook.datasets import Dataset, own_records, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, passes
 from benchbook.studies.store import Store, each, on_mongodb_lane, opened_together, text_field
 
 Operations = dict[str, Callable[[], Any]]
@@ -155,7 +155,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
         for arm in parameters.turns() if len(parameters.identical_arms()) > 1 else ():
             turn(parameters, stores[arm["driver"]], data, lambda *_, **__: None)
         first = secrets.randbelow(2)
-        for repetition in range(parameters.repetitions):
+        for repetition in passes(parameters.repetitions):
             for arm in in_turn(parameters.turns(), first + repetition):
                 store = stores[arm["driver"]]
                 columns = {**store.columns(data), "topology": "single", **arm}

@@ -41,7 +41,7 @@ from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record
 from benchbook.servers import address
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn
+from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn, passes
 from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
@@ -159,7 +159,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
             for columns in turns if len(parameters.identical_arms()) > 1 else ():
                 with suppress(RanOutError):
                     _repetition(parameters, store, data[columns["model"]], lambda **_: None)
-            for repetition in range(parameters.repetitions):
+            for repetition in passes(parameters.repetitions):
                 for columns in in_turn(turns, first + repetition):
                     add = partial(rows.add, repetition, "insert", **columns)
                     try:

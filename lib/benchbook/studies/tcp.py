@@ -30,7 +30,7 @@ from benchbook import formats
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Reading, idle, machine_meters, timed
-from benchbook.studies.cell import Count, FormatParameters, Rows, in_turn, on_lane
+from benchbook.studies.cell import Count, FormatParameters, Rows, in_turn, on_lane, passes
 from benchbook.wire.client import Client, Report, Transport, serving
 from benchbook.wire.protocol import fingerprints
 
@@ -139,7 +139,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
         turns = [(sender, arm) for arm in parameters.identical_arms() for sender in senders]
         for sender, _ in turns if len(turns) > len(senders) else ():
             sender.timed()
-        for repetition in range(parameters.repetitions):
+        for repetition in passes(parameters.repetitions):
             for sender, arm in in_turn(turns, repetition):
                 started_at, readings = sender.timed()
                 columns: dict[str, Any] = {**about, **sender.about, **arm}

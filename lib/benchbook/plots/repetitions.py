@@ -1,0 +1,94 @@
+"""Every repetition of one run as a dot, the paper's numbers hollow beside them: the figure of a study's notebook."""
+
+from collections.abc import Sequence
+from typing import Any, Final
+
+import matplotlib.pyplot as plt
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from benchbook.plots import style
+from benchbook.plots.points import each
+from benchbook.plots.sheet import log_ticks, name_ticks
+
+COLOURS: Final = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)
+MARKS: Final = ("D", "s", "^")
+_ROW_INCHES: Final = 0.42
+
+
+def repetitions(
+    values: pd.DataFrame, paper: pd.DataFrame | None = None, *, title: str, called: str = "paper", order: bool = False
+) -> Figure:
+    """Draw the repetitions of a run.
+
+    Parameters
+    ----------
+    values
+        A row a repetition: ``panel`` (the quantity and its unit), ``row`` (what was done), ``side``, ``repetition`` and
+        ``value``.
+    paper
+        The paper's numbers: ``panel``, ``row``, ``series`` and ``value``; those that are not finite are not drawn.
+    called
+        What the legend says of them.
+    order
+        Whether the first panel's are drawn once more in their order, to show warming up and drift.
+    """
+    import seaborn as sns  # here, for it is slow to import
+
+    panels, rows = (list(dict.fromkeys(values[name])) for name in ("panel", "row"))
+    sides = sorted(set(values["side"]))
+    printed = (paper if paper is not None else pd.DataFrame(columns=["panel", "row", "series", "value"])).dropna()
+    rows += [row for row in dict.fromkeys(printed["row"]) if row not in rows]
+    colours = dict(zip(sides, COLOURS, strict=False))
+    series = list(dict.fromkeys(printed["series"]))
+    with style.applied():
+        count, height = len(panels) + order, 1.3 + _ROW_INCHES * max(len(rows), 3 if order else 1)
+        figure, grid = plt.subplots(1, count, figsize=(min(9.5, 2.5 + 2.9 * count), height), squeeze=False,
+                                    layout="constrained")  # fmt: skip
+        for axes, panel in zip(grid[0], panels, strict=False):
+            mine = values[values["panel"] == panel]
+            dots = {"hue": "side", "hue_order": sides, "palette": colours, "dodge": len(sides) > 1, "size": 4.5}
+            sns.stripplot(mine, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
+            theirs = printed[printed["panel"] == panel]
+            for one in each(theirs):
+                mark = MARKS[series.index(one.series) % len(MARKS)]
+                axes.plot(one.value, rows.index(one.row), mark, mfc="none", mec=style.INK, ms=8, zorder=3)
+            _scaled(axes, [*mine["value"], *theirs["value"]])
+            axes.set(title=panel, xlabel="", ylabel="")
+            if axes is not grid[0][0]:
+                axes.tick_params(labelleft=False)
+        if order:
+            _in_order(grid[0][-1], values[values["panel"] == panels[0]], sides, colours)
+        for side, colour in colours.items():
+            grid[0][0].plot([], [], "o", color=colour, label=f"here: {side}, one repetition")
+        for place, name in enumerate(series):
+            label = f"{called}: {name}" if name else called
+            grid[0][0].plot([], [], MARKS[place % len(MARKS)], mfc="none", mec=style.INK, label=label)
+        figure.suptitle(title)
+        figure.legend(loc="outside lower center", ncols=3)
+    plt.close(figure)  # who is given it shows it: a notebook would show it twice
+    return figure
+
+
+def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: dict[str, Any]) -> None:
+    for side in sides:
+        for _, mine in values[values["side"] == side].groupby("row", sort=False):
+            axes.plot(mine["repetition"], mine["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
+    values_ = values["value"]
+    if values_.min() > 0:
+        axes.set_yscale("log")
+        axes.set_ylim(values_.min() / 1.2, values_.max() * 1.2)
+        name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
+    axes.set(title="In their order", xlabel="repetition")
+
+
+def _scaled(axes: Axes, every: list[float]) -> None:
+    """Scale logarithmically where values differ by several times, else from nought."""
+    positive = [one for one in every if one > 0]
+    if positive and len(positive) == len(every) and max(every) > 3 * min(every):
+        axes.set_xscale("log")
+        axes.set_xlim(min(every) / 1.4, max(every) * 1.4)
+        name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=5))
+    elif every and min(every) >= 0:
+        axes.set_xlim(0, max(every) * 1.1 or 1)
