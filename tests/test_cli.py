@@ -353,3 +353,15 @@ def test_levels_of_the_grid_that_a_profile_does_not_have_are_said_of_a_study_tha
     assert "though in tcp's grid:" in said and "n 40000, 60000" in said and "fields 2, 50" in said
     assert cli.main(["plan", "tcp", "--profile", "paper"]) == cli.DONE
     assert "not in the profile" not in capsys.readouterr().out
+
+
+def test_a_table_on_a_terminal_is_no_wider_than_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    monkeypatch.setenv("COLUMNS", "120")
+    assert cli.main(["doctor"]) == cli.DONE
+    engines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
+    assert len(engines) > 15 and max(map(len, engines)) <= 120
+    monkeypatch.delenv("COLUMNS")
+    assert cli.main(["doctor"]) == cli.DONE
+    assert len(capsys.readouterr().out.partition("\n\n")[0].splitlines()) < len(engines), (
+        "a pipe's reader wants a row a line"
+    )

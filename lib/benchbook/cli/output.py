@@ -1,15 +1,20 @@
 """What several commands print: tables, what does not run here and why, and what of the results is damaged."""
 
 import json
+import shutil
 import sys
+import textwrap
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 if TYPE_CHECKING:
     from benchbook.grid import LeftOut
 
 Rows = Sequence[Mapping[str, Any]]
+
+_ENDLESS: Final = 1_000_000  # columns of what is no terminal: a pipe's reader wants a row a line
+_NARROWEST: Final = 30
 
 
 def as_json(rows: Rows) -> str:
@@ -19,13 +24,21 @@ def as_json(rows: Rows) -> str:
 
 
 def as_text(rows: Rows) -> str:
-    """Return the rows as columns under their names; a column without a value is left out."""
+    """Return the rows as columns under their names; a column without a value is left out.
+
+    On a terminal the last column is broken into lines where it is wider.
+    """
     names = [name for name in (rows[0] if rows else {}) if any(row[name] not in (None, "") for row in rows)]
     table = [names, *(["" if row[name] is None else str(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
-    return "\n".join(
-        "  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() for line in table
-    )
+    margin = sum(widths[:-1]) + 2 * len(widths[:-1])
+    room = max(shutil.get_terminal_size((_ENDLESS, 24)).columns - margin, _NARROWEST)
+    lines = []
+    for line in table:
+        before = "".join(f"{text.ljust(width)}  " for text, width in zip(line[:-1], widths, strict=False))
+        parts = textwrap.wrap(line[-1], room, break_long_words=False, break_on_hyphens=False) if line else []
+        lines += [f"{before}{parts[0] if parts else ''}".rstrip(), *(" " * margin + part for part in parts[1:])]
+    return "\n".join(lines)
 
 
 def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
