@@ -357,10 +357,11 @@ def test_levels_of_the_grid_that_a_profile_does_not_have_are_said_of_a_study_tha
 
 def test_a_table_on_a_terminal_is_no_wider_than_it(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
     monkeypatch.setenv("COLUMNS", "120")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: True)
     assert cli.main(["doctor"]) == cli.DONE
     engines = capsys.readouterr().out.partition("\n\n")[0].splitlines()
     assert len(engines) > 15 and max(map(len, engines)) <= 120
-    monkeypatch.delenv("COLUMNS")
+    monkeypatch.setattr(sys.stdout, "isatty", lambda: False)
     assert cli.main(["doctor"]) == cli.DONE
     assert len(capsys.readouterr().out.partition("\n\n")[0].splitlines()) < len(engines), (
         "a pipe's reader wants a row a line"

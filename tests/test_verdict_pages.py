@@ -235,7 +235,7 @@ def test_the_kept_page_has_a_line_a_claim_and_what_did_not_run():
     assert "**2 claims**: 1 reproduced, 1 not testable here." in said
     assert "- Nothing differs." in said
     when, why = "decided at look 2 of 5 (8 blocks)", "2.00 (1.50 to any more) in 8 blocks"
-    assert f"| A / B | reproduced | {when} | 2.00 (1.50 to …) | 1.90 | python | {why} |" in said
+    assert f"| A / B | reproduced | {when} | 2.00 (1.50 to …) | 1.90 | Python | {why} |" in said
     assert "| A takes <longer> than B. | not testable here |  |  |  |  | only <one> ran |" in said
     assert said[-3:] == [
         "| Study | State | Cells | Which | Why |",

@@ -607,7 +607,7 @@ def test_the_command_prints_each_claim_once_with_its_verdict(
         assert (row["products_judged"], bool(row["products_missing"])) == (0, row["products"] > 0)
         assert row["why"]
     assert cli.main(["claims", "--profile", "smoke"]) == 0
-    assert f"claims: {len(rows)}" in capfd.readouterr().out
+    assert f"{len(rows)} claims, " in capfd.readouterr().out
     assert cli.main(["claims", "--profile", "smoek"]) == 2
     assert "smoek" in capfd.readouterr().err
 

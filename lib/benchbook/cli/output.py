@@ -32,7 +32,8 @@ def as_text(rows: Rows) -> str:
     table = [names, *(["" if row[name] is None else str(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     margin = sum(widths[:-1]) + 2 * len(widths[:-1])
-    room = max(shutil.get_terminal_size((_ENDLESS, 24)).columns - margin, _NARROWEST)
+    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    room = max(wide - margin, _NARROWEST)
     lines = []
     for line in table:
         before = "".join(f"{text.ljust(width)}  " for text, width in zip(line[:-1], widths, strict=False))
