@@ -120,10 +120,11 @@ def _latex(exhibit: Exhibit, name: str, about: Mapping[str, Any]) -> str:
 
 
 def _compact(svg: str) -> str:
-    """Return the drawing with its paths on one line each and their coordinates to a hundredth: half the size."""
+    """Return the drawing with its paths on one line each and its coordinates to a hundredth: half the size."""
 
-    def shorter(path: "re.Match[str]") -> str:
-        return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), path[0])
+    def shorter(where: "re.Match[str]") -> str:
+        short = re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), where[0])
+        return re.sub(r"\s*\n", " ", short).replace(' "', '"')
 
-    paths = re.sub(r'\bd="[^"]+"', lambda path: re.sub(r"\s*\n", " ", shorter(path)).replace(' "', '"'), svg)
-    return re.sub(r'(<use [^>]*?) transform="translate\(([\d.]+) 0\)"', r'\1 x="\2"', paths)
+    places = re.sub(r'\b(?:d|x|y)="[^"]+"|translate\([^)]+\)', shorter, svg)
+    return re.sub(r'(<use [^>]*?) transform="translate\(([\d.]+) 0\)"', r'\1 x="\2"', places)
