@@ -8,6 +8,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.evidence import Evidence, changes, reference
+from benchbook.report.merge import Merged
 
 
 @pytest.fixture(scope="module")
@@ -42,6 +43,12 @@ def test_what_got_slower_is_named_and_nothing_else(means: pd.DataFrame, compared
     assert "case 2" in row["settings"] and "n 1000" in row["settings"]
     assert row["change"] == pytest.approx(factor, rel=1e-3) and row["low"] < factor < row["high"]
     assert table.iloc[0].to_dict() == row
+
+
+def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itself(means: pd.DataFrame, tmp_path: Path):
+    assert Merged("decide", [], means, tmp_path).beside.empty
+    later = means.assign(campaign="2026-12-01T00:00:00Z")
+    assert len(Merged("decide", [], later, tmp_path).beside) > 100
 
 
 def test_too_few_blocks_are_told_apart_from_no_change(means: pd.DataFrame):

@@ -270,6 +270,19 @@ def test_what_is_asked_wrongly_is_refused_with_the_nearest_name(
     assert says in str(refused.value)
 
 
+def test_a_lane_that_is_set_takes_the_grids_cells_of_it_or_turns_all_into_it_with_its_own_codecs(home: Path):
+    def codecs(profile: str, *changes: str) -> set[tuple[Any, ...]]:
+        cells = [one.parameters.model_dump() for one in grid.plan(["bookstore"], profile, changes=changes)]
+        return {(one["lane"], one["json_codec"], one["xml_codec"], one["keys"]) for one in cells}
+
+    java, moxy, python = ("java", "jackson", "jaxb", "paper"), ("java", "moxy", "jaxb", "paper"), codecs("quick")
+    assert {lane for lane, *_ in python} == {"python"}
+    assert codecs("decide", "lane=java") == {java, moxy} and codecs("decide", "lane=python") == python
+    assert codecs("quick", "lane=java") == {java} and codecs("quick", "lane=java,python") == {java} | python
+    reasons = [one.why for one in grid.left_out(["bookstore"], "quick", changes=["lane=java"])]
+    assert len(reasons) == 3 and all(why.startswith("keys: ") for why in reasons)
+
+
 PROFILES = ["smoke", "quick", "decide", "evening", "night", "paper"]
 
 

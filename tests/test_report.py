@@ -159,7 +159,7 @@ def test_the_reference_runs_page_begins_with_five_findings():
     (first,) = document.find_class("leads")
     assert [link.text for link in first.find_class("study")] == list(studies.SLUGS)
     assert all(re.search(r"95 % interval [\d.]+ to [\d.]+", one.text_content()) for one in first.iter("li"))
-    assert page.stat().st_size <= 5 * 2**20
+    assert page.stat().st_size <= 5_000_000
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert beside and all((page.parent / name).exists() for name in beside)
 

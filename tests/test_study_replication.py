@@ -76,9 +76,10 @@ def test_both_ways_everything_declared_is_delivered(announce: Announce):
 @pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mariadb+json", "couchdb"])
 def test_the_replica_receives_what_was_written(engine: Any, announce: Announce):
     n = 200 if engine == "couchdb" else 2000  # so many that what else is in a log does not outweigh them
-    parameters = replication.Parameters(engine=engine, model=EVERY, n=n)
+    parameters = replication.Parameters(engine=engine, model=EVERY, n=n, repetitions=2)
     announce(*replication.deployment(parameters))
-    received = replication.run(parameters).set_index(["metric", "model"])["value"]["bytes_received"]
+    every = replication.run(parameters).groupby(["metric", "model"])["value"]
+    received = every.min()["bytes_received"]  # after a checkpoint PostgreSQL's log has whole pages
     written = n * sum(len(value) for value in phones.smartphones(1, 20150501).records[0].values())
     assert all(written < received[model] < 20 * written for model in MODELS)
     if engine != "couchdb":  # its requests' headers outweigh the difference, more so the fewer records a pull finds

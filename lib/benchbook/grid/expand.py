@@ -5,7 +5,7 @@ A profile's products are multiplied out, overrides applied, second arms added, a
 
 import itertools
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -32,7 +32,7 @@ Point = dict[str, Located]
 class Choice:
     """A point that was asked for; an optional one is left out where its server is not found.
 
-    So is one of the grid's that a file of one's own records makes no sense with: `refused` says why.
+    So is one that makes no sense with records of one's own, or in a lane that was set: `refused` says why.
     """
 
     grid: Grid
@@ -70,8 +70,8 @@ def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Se
     chosen = [one for grid in grids for one in _points(_changed(grid, settings), as_written=not changes)]
     for name, value in conditions:
         chosen = _filtered(chosen, name, value)
-    own = any(name == "dataset_file" for name, _ in settings)
-    found = [_choice(grid, point, optional, own) for grid, point, optional in chosen]
+    set_now = {name for name, _ in settings}
+    found = [_choice(grid, point, optional, set_now) for grid, point, optional in chosen]
     if found and all(one.refused for one in found):
         _validated(found[0].grid, found[0].point)  # which raises, with the place that says so
     return found
@@ -204,15 +204,25 @@ def _with_whole_path(name: str, value: Located) -> Located:
         raise InputError(value.where, f"dataset_file: {value.value!r} is no path of a file: {error}") from error
 
 
-def _choice(grid: Grid, point: Point, optional: bool, own: bool) -> Choice:
-    """Return a point with its parameters; where records of one's own were set, it may be one that cannot take them."""
+def _choice(grid: Grid, point: Point, optional: bool, set_now: Collection[str]) -> Choice:
+    """Return a point with its parameters; where own records or a lane were set, it may be one that cannot take them."""
     try:
         return Choice(grid, point, _validated(grid, point), optional)
     except InputError as error:
-        generated = {name: value for name, value in point.items() if name != "dataset_file"}
-        if not own or "dataset_file" not in error.message or Path(point["dataset_file"].value).name in error.message:
+        if "dataset_file" in set_now and _is_about_records(point, error):
+            before = {name: value for name, value in point.items() if name != "dataset_file"}
+        elif "lane" in set_now and "lane" in error.message:
+            before = {
+                name: value for name, value in point.items() if name not in {"lane"}.union(*grid.of_lane.values())
+            }
+        else:
             raise
-        return Choice(grid, point, _validated(grid, generated), optional, error.message)
+        return Choice(grid, point, _validated(grid, before), optional, error.message)
+
+
+def _is_about_records(point: Point, error: InputError) -> bool:
+    """Return whether a cell does not take own records, and not whether the file of them is wrong."""
+    return "dataset_file" in error.message and Path(point["dataset_file"].value).name not in error.message
 
 
 def _validated(grid: Grid, point: Point) -> BaseModel:

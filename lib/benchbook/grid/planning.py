@@ -146,7 +146,7 @@ def elsewhere(cells: Iterable[Cell], own: str | None = None) -> list[Elsewhere]:
 def left_out(
     slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> list[LeftOut]:
-    """Return what `plan`, asked the same, leaves out: products that are not here, cells that take no own records."""
+    """Return what `plan`, asked the same, leaves out: products not found here, cells that refuse a set file or lane."""
     found: dict[str, list[Choice]] = {}
     refused: dict[str, list[Choice]] = {}
     for one in choose(slugs, profile, where, changes):

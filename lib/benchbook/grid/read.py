@@ -76,7 +76,12 @@ class Grid:
         return chosen
 
     def put(self, parameter: str, value: Located) -> "Grid":
-        """Return the grid with other values of a parameter: in each product that varies it, else for every cell."""
+        """Return the grid with other values of a parameter: in each product that varies it, else for every cell.
+
+        Of the implementations (``lane``) those products that have them.
+        """
+        if parameter == "lane":
+            return self._in_lanes(value)
         if parameter == "blocks" or not any(parameter in product for product in (*self.products, *self.if_available)):
             return replace(self, fixed={**self.fixed, parameter: value})
         products, if_available = (
@@ -84,6 +89,37 @@ class Grid:
             for some in (self.products, self.if_available)
         )
         return replace(self, products=products, if_available=if_available)
+
+    def _in_lanes(self, lanes: Located) -> "Grid":
+        """Return the products of these lanes; for a lane that has none all of them, with its own codecs or drivers."""
+        apart = {name for own in self.of_lane.values() for name in own}
+        default = self.fixed.get("lane", Located(self.model.model_fields["lane"].default, ""))
+
+        def has(product: Values, lane: Located) -> bool:
+            return any(one.value == lane.value for one in product.get("lane", default).values())
+
+        def turned(product: Values, lane: Located) -> Values:
+            own = {name: replace(lane, value=value) for name, value in self.of_lane.get(str(lane.value), {}).items()}
+            return {name: one for name, one in product.items() if name not in apart} | own
+
+        def of(products: tuple[Values, ...]) -> tuple[Values, ...]:
+            there = {
+                lane: any(has(one, lane) for one in (*self.products, *self.if_available)) for lane in lanes.values()
+            }
+            return tuple(
+                {**(one if there[lane] else turned(one, lane)), "lane": lane}
+                for lane in lanes.values()
+                for one in products
+                if has(one, lane) or not there[lane]
+            )
+
+        return replace(self, products=of(self.products), if_available=of(self.if_available))
+
+    @property
+    def of_lane(self) -> Mapping[str, Mapping[str, str]]:
+        """The parameters of which a lane has values of its own, as codecs, by lane."""
+        found: Mapping[str, Mapping[str, str]] = getattr(self.model, "of_lane", {})
+        return found
 
     def set_free(self, parameter: str) -> "Grid":
         """Return the grid without what its overrides say of a parameter."""

@@ -50,8 +50,9 @@ class Merged:
 
     @cached_property
     def reference_evidence(self) -> Evidence:
-        """What follows from the committed reference run, by the same rules."""
-        return Evidence.of(reference.means())
+        """What follows from the committed reference run, by the same rules; nothing where this run is that one."""
+        kept = reference.means()
+        return Evidence.of(kept[~kept["campaign"].isin(self.means["campaign"])])
 
     @cached_property
     def reference(self) -> pd.DataFrame:
