@@ -6,7 +6,7 @@ run keeps. Work grows with the workers (weak scaling: as many blocks for each): 
 eight workers which make their plans at once on one machine's processors. Printed is a cell's cost over one process, and
 the efficiency: what one process needs for its share over what n workers need for theirs. Then 64 hosts of 1,000 cells
 each, without Dask: how long one host plans, how long the runner takes to hand out all blocks, to keep a cell's file,
-, and to judge what they measured/hosts.py`` takes ten minutes of an idle machine.
+and to judge what they measured. ``python benchmarks/hosts.py`` takes ten minutes of an idle machine.
 """
 
 import argparse

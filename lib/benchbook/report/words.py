@@ -63,7 +63,7 @@ def _lead(merged: Merged, study: str) -> Lead:
     if found := exhibits.lead(merged.evidence, study):
         headline, row = found
         before, _, after = headline.says.partition("{}")
-        about = [f"95 % interval {number(row.low)} to {_end(row.high)}"] if row.low == row.low else []
+        about = [f"repeated 95 % interval {number(row.low)} to {_end(row.high)}"] if row.low == row.low else []
         about += [f"published {number(row.published)}"] if row.published == row.published else ["no ratio is published"]
         about += [re.sub(r"=(\d+)", lambda level: f" = {int(level[1]):,}", condition(headline, row))]
         ratio = f"{number(row.ratio)} times"
