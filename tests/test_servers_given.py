@@ -1,7 +1,6 @@
 """Sessions on what the runner announced and on given addresses, which start and stop nothing."""
 
 import asyncio
-import importlib.metadata
 import json
 import re
 import subprocess
@@ -23,6 +22,7 @@ from benchbook import databases, servers
 from benchbook.cli import main
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import planning
+from benchbook.servers import programs
 from benchbook.servers.address import Answer, login, single_variable, variable
 from standing import PASSWORDS, needed
 
@@ -60,7 +60,7 @@ def test_given_addresses_start_and_stop_nothing(
     if beside:
         give_all(monkeypatch, pair.deployment)
         monkeypatch.setenv(single_variable(product), lone.deployment.node().url)
-    monkeypatch.setattr(importlib.metadata, "files", lambda wheel: None)
+    monkeypatch.setattr(programs, "_wheel", lambda package: None)
     monkeypatch.setenv("PATH", "")
     found = servers.find(product, topology)
     assert found == servers.Found(product, given.node().version, "address", {}, given.node().stand_in)

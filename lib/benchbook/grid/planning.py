@@ -228,7 +228,7 @@ def _stated(parameters: BaseModel) -> str:
 
 
 def _ordered(chosen: list[Choice]) -> list[Cell]:
-    written = {one.grid.study: results.states(one.grid.study) for one in chosen}
+    written = {study: results.states(study) for study in {one.grid.study for one in chosen}}
     each = [(one.blocks, _cell(one)) for one in chosen]
     cells: list[Cell] = []
     for block in range(max((blocks for blocks, _ in each), default=0)):

@@ -31,6 +31,8 @@ CACHE: Final = Path("/var/cache/benchbook")
 
 _OLDEST_NODE: Final = 18
 
+_VERSION: Final = r"\d+(?:\.\d+)+"
+
 
 @dataclass(frozen=True)
 class Found:
@@ -122,6 +124,7 @@ def _beside(folder: Path, name: str) -> Path:
     return next((place / name for place in places if (place / name).is_file()), folder / name)
 
 
+@cache  # reading what a wheel holds takes ten milliseconds, and it stays what it is
 def _wheel(package: Package) -> Path | None:
     """Return the folder with the wheel's programs, which are made executable (wheels may lose that)."""
     try:
@@ -135,21 +138,28 @@ def _wheel(package: Package) -> Path | None:
     return programs[0].parent if programs else None
 
 
-@cache  # answers only: what was raised is asked again, for it may be put right
 def _version(program: Path, excludes: str = "") -> str:
-    """Return what ``--version`` says; `OSError` when the program does not run, or is another product's."""
+    """Return a program's version; `OSError` when it does not run, or is another product's."""
+    said = _said(program)
+    if excludes and excludes in said:
+        raise OSError(f"{program} is {excludes}")
+    return str(re.findall(_VERSION, said)[0])
+
+
+@cache  # answers only: what was raised is asked again, for it may be put right
+def _said(program: Path) -> str:
+    """Return what ``--version`` says, a version among it; `OSError` when the program does not run."""
     command: list[str | Path] = [program, "--version"]
     try:
         answer = processes.answer(command, env=environment(), timeout_s=20)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
-    if excludes and excludes in answer.stdout:
-        raise OSError(f"{program} is {excludes}")
-    if answer.returncode == 0 and (found := re.search(r"\d+(\.\d+)+", answer.stdout.replace(str(program), ""))):
-        return found.group()
-    said = (answer.stderr or answer.stdout).strip().splitlines()
+    said = answer.stdout.replace(str(program), "")
+    if answer.returncode == 0 and re.search(_VERSION, said):
+        return said
+    lines = (answer.stderr or answer.stdout).strip().splitlines()
     raise OSError(
-        f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({said[-1] if said else 'silent'})"
+        f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({lines[-1] if lines else 'silent'})"
     )
 
 
