@@ -51,15 +51,16 @@ def pytest_report_header() -> list[str]:
     return servers_used.header()
 
 
-@pytest.hookimpl(tryfirst=True)
 def pytest_collection_finish() -> None:
     """Leave out of all further collections what was imported: drivers' cells ask for one before each operation."""
     gc.collect()
     gc.freeze()
 
 
+@pytest.hookimpl(tryfirst=True)
 def pytest_sessionfinish() -> None:
     """Collect what runs in this process left: if that happens while a plugin's code is parsed, Python 3.11 gives up."""
+    gc.unfreeze()
     gc.collect()
 
 
