@@ -17,8 +17,6 @@ import pytest
 
 from benchbook import cli, grid, results
 from benchbook.measure import timed
-from benchbook.results.schema import ADDED
-from benchbook.results.store import joined
 from benchbook.studies import cell
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -40,13 +38,6 @@ def columns(one: grid.Cell, **others: Any) -> dict[str, Any]:
 
 def write(one: grid.Cell, **others: Any) -> Path:
     return results.write(columns(one, **others), values())
-
-
-def write_as_before(one: grid.Cell, **others: Any) -> Path:
-    """Write a cell's file as it was written before there were checksums, and columns that came later."""
-    one.path.parent.mkdir(parents=True, exist_ok=True)
-    pq.write_table(joined(columns(one, **others), values()).drop_columns(sorted(ADDED)), one.path)
-    return one.path
 
 
 def flip(path: Path, bit: int) -> None:
@@ -161,17 +152,19 @@ def test_what_is_damaged_is_named_set_aside_and_left_out_and_everything_else_goe
     assert f"{doubled.path.name}.damaged.2" in asked(capsys, "plan")[2][0]
 
 
-def test_what_was_written_before_is_read_and_its_damage_seen_as_far_as_parquet_sees_it(cells: list[grid.Cell]):
-    one, *others = cells
-    expected = results.observations([one.key])
-    pq.write_table(pq.read_table(one.path).cast(results.OBSERVATIONS), one.path)
-    pd.testing.assert_frame_equal(results.observations([one.key]), expected)
-    assert results.states(one.study)[one.key] == "done" and results.seconds()[one.kind] == 2.0
-    for damage, other in zip(DAMAGES.values(), others, strict=False):
-        write_as_before(other)
-        if damage not in (DAMAGES["a byte longer"], DAMAGES["a bit flipped"]):
-            damage(other.path)
-            assert other.key not in results.states(other.study)
+def rewritten(path: Path) -> None:
+    """Write a file's table anew, every value a thousandfold, as any program may that writes Parquet."""
+    table = pq.read_table(path)
+    times = table["value"].to_numpy() * 1000
+    pq.write_table(table.set_column(table.column_names.index("value"), "value", [times]), path)
+
+
+def test_a_file_without_its_checksum_is_not_whole_whatever_it_holds(cells: list[grid.Cell]):
+    one, other = cells[:2]
+    pq.write_table(pq.read_table(one.path), one.path)
+    rewritten(other.path)
+    assert not {one.key, other.key} & {*results.states(one.study), *results.states(other.study)}
+    assert "it says no checksum" in results.folder.damaged()[one.path]
 
 
 def test_a_link_to_a_whole_file_is_read(cells: list[grid.Cell], tmp_path: Path):
@@ -200,6 +193,6 @@ def test_time_left_knows_nothing_from_files_that_hold_a_jump_as_a_duration(cells
     one, other = cells[:2]
     for each in cells:
         each.path.unlink()
-    write_as_before(one, cell_ended_at=NOW + jump)
-    write_as_before(other)
+    write(one, cell_ended_at=NOW + jump)
+    write(other)
     assert set(results.seconds()) == {other.kind}

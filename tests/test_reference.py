@@ -1,6 +1,7 @@
 """The reference run: the README says what stands in its data, and it is judged where nothing ran."""
 
 import json
+import random
 import re
 from pathlib import Path
 
@@ -9,7 +10,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import constructed
-from benchbook import cli, evidence, results
+from benchbook import cli, evidence, inputs, results
 from benchbook.evidence import reference
 from benchbook.report.reference import campaigns
 from test_project import ROOT
@@ -94,3 +95,21 @@ def test_repetitions_and_block_means_are_kept_with_their_campaigns(nothing_ran: 
     assert kept.schema.remove_metadata() == results.OBSERVATIONS
     pd.testing.assert_frame_equal(evidence.block_means(kept.to_pandas()), stored, check_dtype=False)
     assert [(one["start"], one["blocks"]) for one in campaigns(stored)] == [(days[0], [0, 1]), (days[2], [2])]
+
+
+@pytest.mark.parametrize("name", [reference.MEANS, reference.REPETITIONS])
+def test_a_reference_run_with_a_flipped_bit_or_cut_short_is_told_of_and_not_read(
+    nothing_ran: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], name: str
+):
+    whole = (REFERENCE / name).read_bytes()
+    for bit in random.Random(7).sample(range(8 * len(whole)), 100):
+        flipped = bytearray(whole)
+        flipped[bit // 8] ^= 1 << bit % 8
+        (nothing_ran / name).write_bytes(flipped)
+        with pytest.raises(inputs.InputError, match="the reference run is damaged"):
+            reference.intact(name, nothing_ran)
+    (nothing_ran / name).write_bytes(whole[: len(whole) // 2])
+    monkeypatch.setattr(reference.paths, "reference", lambda: nothing_ran)
+    command = ["claims", "--reference"] if name == reference.MEANS else ["results", "import", str(nothing_ran / name)]
+    assert cli.main(command) == cli.USAGE
+    assert re.search("restore it from git|no observations that can be read", capsys.readouterr().err)

@@ -16,17 +16,17 @@ from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from tempfile import TemporaryDirectory
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
 
 import duckdb
 import pyarrow as pa
-import pyarrow.parquet as pq
 from duckdb import DuckDBPyConnection
 from duckdb.sqltypes import DuckDBPyType
 
 from benchbook import cli, grid, results
 from benchbook.cli import output, taken_in
+from benchbook.results.files import sealed
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -276,7 +276,7 @@ def _nested(words: str) -> str:
 
 
 def _parquet(connection: DuckDBPyConnection, file: BinaryIO) -> None:
-    """Write the columns with their types."""
+    """Write the columns with their types, and the checksum without which `import` takes nothing in."""
     table = connection.table(TABLE)
     for name, kind in zip(table.columns, table.types, strict=True):
         if not _fits(kind) or _exceeds(connection, name, kind.id):
@@ -284,9 +284,12 @@ def _parquet(connection: DuckDBPyConnection, file: BinaryIO) -> None:
             raise cli.UsageError(f"--sql: {wrong}: cast it, as in CAST({name} AS VARCHAR)")
     reader = connection.sql(f"SELECT * FROM {TABLE}").to_arrow_reader(_PIECE)
     try:
-        with pq.ParquetWriter(file, reader.schema) as writer:
-            for piece in reader:
-                writer.write_batch(piece)
+        with TemporaryFile() as written:  # standard output and pipes cannot be read back for the checksum
+            with sealed(written, reader.schema) as writer:
+                for piece in reader:
+                    writer.write_batch(piece)
+            written.seek(0)
+            shutil.copyfileobj(written, file)
     except (pa.ArrowNotImplementedError, pa.ArrowInvalid) as error:
         raise cli.UsageError(f"--sql: a type that Parquet cannot hold: {error}") from error
 

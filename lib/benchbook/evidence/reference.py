@@ -6,10 +6,11 @@ from typing import Any, Final
 
 import pandas as pd
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from benchbook import paths, results
 from benchbook.evidence.means import block_means, measures
+from benchbook.inputs import InputError
+from benchbook.results import files
 
 MEANS: Final = "block_means.parquet"
 REPETITIONS: Final = "repetitions.parquet"
@@ -42,8 +43,10 @@ def _write(path: Path, table: pa.Table) -> None:
     """Write a table with its floating-point numbers split into streams of bytes, which zstd packs a third smaller."""
     split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     others = [name for name in table.column_names if name not in split]
-    settings: dict[str, Any] = {"use_dictionary": others, "use_byte_stream_split": split, "row_group_size": _GROUP}
-    pq.write_table(table, path, compression="zstd", compression_level=_LEVEL, **settings)
+    packed: dict[str, Any] = {"compression": "zstd", "compression_level": _LEVEL}
+    packed |= {"use_dictionary": others, "use_byte_stream_split": split}
+    with path.open("w+b") as file, files.sealed(file, table.schema, **packed) as writer:
+        writer.write_table(table, row_group_size=_GROUP)
 
 
 def means(folder: Path | None = None) -> pd.DataFrame:
@@ -54,10 +57,28 @@ def means(folder: Path | None = None) -> pd.DataFrame:
     folder
         Where they lie; None: ``figures/reference`` of the checkout.
     """
-    path = (folder or paths.reference()) / MEANS
     nothing = block_means(results.OBSERVATIONS.empty_table().to_pandas())
-    if not path.is_file():
+    try:
+        found = pd.read_parquet(intact(MEANS, folder))
+    except FileNotFoundError:
         return nothing
-    found = pd.read_parquet(path)
     found = found.reindex(columns=list(dict.fromkeys([*found, *nothing])))  # an older file lacks what is newer
     return measures(found.fillna({"campaign": "", "resolution": 0.0}))
+
+
+def intact(name: str, folder: Path | None = None) -> Path:
+    """Return the path of `MEANS` or `REPETITIONS`, once the file is known to hold what was written.
+
+    Raises
+    ------
+    benchbook.inputs.InputError
+        When it does not.
+    FileNotFoundError
+        When there is none.
+    """
+    path = (folder or paths.reference()) / name
+    try:
+        files.check(path)
+    except files.DamagedError as error:
+        raise InputError(str(path), f"the reference run is damaged ({error}): restore it from git") from error
+    return path

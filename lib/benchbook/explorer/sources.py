@@ -49,8 +49,8 @@ class Source:
     @classmethod
     def of_reference(cls, folder: Path | None = None) -> Self:
         """Return the committed run, of another folder if one is given."""
-        folder = folder or paths.reference()
-        return cls(REFERENCE, first_arms(reference.means(folder)), {None: folder / reference.REPETITIONS})
+        repetitions = reference.intact(reference.REPETITIONS, folder)
+        return cls(REFERENCE, first_arms(reference.means(folder)), {None: repetitions})
 
     @classmethod
     def of_here(cls) -> Self:

@@ -4,7 +4,6 @@ from functools import cache
 
 import pandas as pd
 
-from benchbook import paths
 from benchbook.evidence import reference
 
 
@@ -13,7 +12,7 @@ def repetitions(study: str, lane: str, operation: str = "round_trip", metric: st
     """Return the repetitions of one quantity, ns or bytes, as in `benchbook.results.schema.OBSERVATIONS`."""
     wanted = {"study": study, "lane": lane, "operation": operation, "metric": metric}
     filters = [(name, "==", level) for name, level in wanted.items()]
-    found = pd.read_parquet(paths.reference() / reference.REPETITIONS, filters=filters)
+    found = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
     case = found["parameters"].str.extract(r'"case": ?(\d)')[0]
     return found.assign(case=pd.to_numeric(case))
 

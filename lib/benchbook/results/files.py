@@ -25,7 +25,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import inputs
-from benchbook.results.schema import ADDED, OBSERVATIONS
+from benchbook.results.schema import OBSERVATIONS
 
 KEYS: Final = ("study", "cell_id", "block", "state")
 """What a file has one value of."""
@@ -107,9 +107,11 @@ def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
 
     Its footer says what it holds, of a cell's file in the results' folder, and its checksum.
     """
-    with _replacing(path) as file:
-        _write(file, table, held)
-        _seal(file)
+    kept = [name for name in table.column_names if name not in {"value", *_COUNTED}]
+    counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
+    options: dict[str, Any] = {"use_dictionary": kept, "column_encoding": counted, "write_page_checksum": True}
+    with _replacing(path) as file, sealed(file, table.schema, held, **options) as writer:
+        writer.write_table(table)
 
 
 def write_bytes(path: Path, content: bytes) -> None:
@@ -134,19 +136,23 @@ def _replacing(path: Path) -> Iterator[BinaryIO]:
     flush_folder(path.parent)
 
 
-def _write(file: BinaryIO, table: pa.Table, held: Facts | None) -> None:
-    """Write the table with what it holds, and with room for the checksum."""
-    kept = [name for name in table.column_names if name not in {"value", *_COUNTED}]
-    counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
-    options: dict[str, Any] = {"use_dictionary": kept, "column_encoding": counted, "write_page_checksum": True}
-    with pq.ParquetWriter(file, table.schema, **options) as writer:
-        writer.write_table(table)
+@contextmanager
+def sealed(file: BinaryIO, schema: pa.Schema, held: Facts | None = None, **options: Any) -> Iterator[pq.ParquetWriter]:
+    """Yield what writes a Parquet file, whose footer then says what it holds, if that is told, and its checksum.
+
+    Parameters
+    ----------
+    file
+        An empty file that can be read, too.
+    schema, options
+        As `pyarrow.parquet.ParquetWriter` takes them.
+    held
+        What a cell's file in the results' folder holds.
+    """
+    with pq.ParquetWriter(file, schema, **options) as writer:
+        yield writer
         metadata = {_FACTS: json.dumps(asdict(held))} if held else {}
         writer.add_key_value_metadata(metadata | {_CHECKSUM: _ZEROS.decode()})
-
-
-def _seal(file: BinaryIO) -> None:
-    """Put the checksum into its room."""
     at = _checksum_at(*_tail(file))
     assert at is not None, "the file was written with room for its checksum"
     checksum = _crc(file, at)
@@ -166,12 +172,10 @@ def flush_folder(folder: Path) -> None:
 def whole(path: Path) -> Facts:
     """Return what a result's file holds, once it is known to hold what was written.
 
-    Files that were written before there were checksums are read from end to end instead: Parquet sees some damage.
-
     Raises
     ------
     DamagedError
-        When it does not, or is no regular file.
+        When it does not, says no checksum, or is no regular file.
     FileNotFoundError
         When there is none.
     """
@@ -184,8 +188,6 @@ def held(file: BinaryIO) -> Facts:
     with _reading():
         start, tail = _tail(file)
         begin = tail.rfind(_FACTS.encode())
-        if begin < 0 and _CHECKSUM.encode() not in tail:
-            return _read_through(file)
         _hold(file if start else BytesIO(tail), start, tail)  # most files are small: all of it was read
         if begin < 0:
             raise DamagedError("it says of no cell that it is its")
@@ -194,22 +196,43 @@ def held(file: BinaryIO) -> Facts:
 
 
 def delivered(path: Path) -> pa.Table:
-    """Return the rows that a cell's process wrote for the runner.
+    """Return the rows that a cell's process wrote for the runner; raises as `read` does."""
+    table = read(path)
+    if not table.schema.equals(OBSERVATIONS):
+        raise DamagedError("its columns are not those of results")
+    return table
+
+
+def check(path: Path) -> None:
+    """Raise as `read` does of a file that does not hold what was written."""
+    with _opened(path) as file, _reading():
+        _hold(file, *_tail(file))
+
+
+def read(path: Path, rows: int | None = None) -> pa.Table:
+    """Return the table of a file that says its checksum: a cell's, an export, or one of the reference run.
+
+    Parameters
+    ----------
+    path
+        The file.
+    rows
+        How many it may have; None: any number.
 
     Raises
     ------
     DamagedError
-        When they are not what was written.
+        When its bytes are not those that were written, it says no checksum, or has more rows.
     FileNotFoundError
-        When there are none.
+        When there is none.
     """
     with _opened(path) as file, _reading():
         _hold(file, *_tail(file))
         file.seek(0)
-        table = pq.read_table(file, page_checksum_verification=True)
-    if not table.schema.equals(OBSERVATIONS):
-        raise DamagedError("its columns are not those of results")
-    return table
+        if rows is not None and (has := pq.read_metadata(file).num_rows) > rows:
+            raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
+        file.seek(0)
+        return pq.read_table(file, page_checksum_verification=True)
 
 
 def _opened(path: Path) -> BinaryIO:
@@ -251,7 +274,9 @@ def _checksum_at(start: int, tail: bytes) -> int | None:
 def _hold(file: BinaryIO, start: int, tail: bytes) -> None:
     """Raise `DamagedError` when a file has another checksum than it says, or says none."""
     at = _checksum_at(start, tail)
-    if at is None or tail[at - start :][: len(_ZEROS)] != _crc(file, at):
+    if at is None:
+        raise DamagedError("it says no checksum: its bytes are not those that benchbook wrote")
+    if tail[at - start :][: len(_ZEROS)] != _crc(file, at):
         raise DamagedError("its bytes are not those that were written")
 
 
@@ -266,19 +291,3 @@ def _crc(file: BinaryIO, at: int) -> bytes:
     while part := file.read(_PART):
         found = zlib.crc32(part, found)
     return f"{found:08x}".encode()
-
-
-def _read_through(file: BinaryIO) -> Facts:
-    """Return what a file without a checksum holds, after reading all of it."""
-    parquet = pq.ParquetFile(file)
-    found = parquet.schema_arrow
-    absent = ADDED - {*found.names}
-    if not found.equals(pa.schema([field for field in OBSERVATIONS if field.name not in absent])):
-        raise DamagedError("its columns are not those of results")
-    table = parquet.read()
-    table.validate(full=True)
-    if not len(table):
-        raise DamagedError("it has no rows")
-    if len(table) != parquet.metadata.num_rows or any(len(table[name].unique()) > 1 for name in KEYS):
-        raise DamagedError("its rows are not those of one cell")
-    return facts(table)

@@ -99,8 +99,7 @@ def keep(name: str, content: bytes) -> None:
     """
     target = paths.results() / name
     if target.suffix == ".parquet":
-        if not _of_a_cell(held := files.held(BytesIO(content))):
-            raise ValueError(f"{name} is of no cell: {held.study} {held.cell_id}, {held.state}")
+        _hold_name(held := files.held(BytesIO(content)), name)
         _put(held, lambda path: files.write_bytes(path, content))
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -142,14 +141,15 @@ def _cells(table: pa.Table) -> Iterator[tuple[files.Facts, pa.Table]]:
     for begin, end in itertools.pairwise([*begins, len(table)]):
         rows = table.slice(begin, end - begin)
         held = files.facts(rows)
-        if not _of_a_cell(held):
-            raise ValueError(f"row {begin}, sorted by cell, is of no cell: {held.study} {held.cell_id}, {held.state}")
+        _hold_name(held, f"row {begin}, sorted by cell,")
         yield held, rows
 
 
-def _of_a_cell(held: files.Facts) -> bool:
-    """Return whether what a file says of itself can be its name."""
-    return bool(_WORD.fullmatch(str(held.study)) and _WORD.fullmatch(str(held.cell_id))) and held.state in STATES
+def _hold_name(held: files.Facts, where: str) -> None:
+    """Raise `ValueError` when what a file says of itself cannot be its name."""
+    words = _WORD.fullmatch(str(held.study)) and _WORD.fullmatch(str(held.cell_id))
+    if not words or held.block is None or held.block < 0 or held.state not in STATES:
+        raise ValueError(f"{where} is of no cell: {held.study} {held.cell_id}.{held.block}, {held.state}")
 
 
 def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> pa.Table:
