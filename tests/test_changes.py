@@ -4,11 +4,13 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import pytest
 
 from benchbook import cli
 from benchbook.evidence import Evidence, changes, reference
 from benchbook.report.merge import Merged
+from benchbook.results import files
 
 
 @pytest.fixture(scope="module")
@@ -25,6 +27,11 @@ def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
     of_it &= means["metric"] == "wall_time"
     assert means.loc[of_it, "cell_id"].nunique() == 1
     return means.assign(**{name: means[name].where(~of_it, means[name] * factor) for name in ("value", "geometric")})
+
+
+def keep(folder: Path, means: pd.DataFrame) -> None:
+    """Write means as a reference run's are."""
+    files.write_table(folder / reference.MEANS, pa.Table.from_pandas(means))
 
 
 def test_the_same_run_has_not_changed(means: pd.DataFrame):
@@ -58,7 +65,7 @@ def test_too_few_blocks_are_told_apart_from_no_change(means: pd.DataFrame):
 
 
 def test_the_command_names_what_changed(means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]):
-    slower(means, 1.3).to_parquet(tmp_path / reference.MEANS)
+    keep(tmp_path, slower(means, 1.3))
     assert cli.main(["compare", "reference", str(tmp_path), "--output", str(tmp_path / "all.csv")]) == cli.DONE
     said = capsys.readouterr().out
     assert "1 changed beyond noise" in said and "XML / JSON, round_trip, wall_time of the client" in said
@@ -67,3 +74,19 @@ def test_the_command_names_what_changed(means: pd.DataFrame, tmp_path: Path, cap
     assert "there is no such folder" in capsys.readouterr().err
     (tmp_path / "empty").mkdir()
     assert cli.main(["compare", str(tmp_path / "empty")]) == cli.NOTHING_RUNS
+
+
+def test_a_study_that_is_not_installed_and_parameters_that_are_no_json_are_named_and_left_out(
+    means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    first = means[means["study"] == "tcp"].head(20)
+    keep(tmp_path, pd.concat([means, first.assign(study="elsewhere"), first.assign(parameters="{'n': 1}")]))
+    assert cli.main(["compare", "reference", str(tmp_path)]) == cli.DONE
+    printed = capsys.readouterr()
+    assert "bookstore" in printed.out or "0 changed" in printed.out
+    assert printed.err.splitlines() == [
+        f"benchbook: {tmp_path}: a cell of tcp has parameters that are no JSON object ({{'n': 1}}): left out",
+        f"benchbook: {tmp_path}: the study elsewhere is not installed here: left out",
+    ]
+    keep(tmp_path, first.assign(study="elsewhere"))
+    assert cli.main(["compare", "reference", str(tmp_path)]) == cli.NOTHING_RUNS

@@ -3,6 +3,7 @@
 import argparse
 import json
 import os
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -58,19 +59,46 @@ def main(asked: argparse.Namespace) -> int:
 
 def _run(name: str) -> "Evidence":
     """Return what a run measured."""
-    from benchbook.evidence import Evidence, measures, reference, stored_means
+    from benchbook.evidence import Evidence, reference, stored_means
 
     if name == REFERENCE:
-        return Evidence.of(reference.means())
-    if not Path(name).is_dir():
+        means = reference.means()
+    elif not Path(name).is_dir():
         raise cli.UsageError(f"{name}: there is no such folder; a run is a folder of results, or the word {REFERENCE}")
-    if (Path(name) / reference.MEANS).is_file():
-        return Evidence.of(reference.means(Path(name)))
-    with _results(name):
-        means = stored_means()
-    if means.empty:
-        raise cli.NothingRanError(f"{name}: holds no finished cell")
-    return Evidence.of(measures(means))
+    elif (Path(name) / reference.MEANS).is_file():
+        means = reference.means(Path(name))
+    else:
+        with _results(name):
+            means = stored_means()
+    if means.empty or (means := _comparable(name, means)).empty:
+        raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared")
+    return Evidence.of(means)
+
+
+def _comparable(name: str, means: "pd.DataFrame") -> "pd.DataFrame":
+    """Return the means whose study is installed here and whose parameters can be read; name the others on stderr."""
+    from benchbook import studies
+
+    kinds = means[["study", "parameters"]].drop_duplicates()
+    unreadable = []
+    for study, parameters in kinds.itertuples(index=False):
+        if study not in studies.NAMES:
+            unreadable.append(f"the study {study} is not installed here")
+        elif not _is_object(parameters):
+            unreadable.append(f"a cell of {study} has parameters that are no JSON object ({str(parameters)[:40]})")
+        else:
+            unreadable.append("")
+    for reason in sorted({*unreadable} - {""}):
+        print(f"benchbook: {name}: {reason}: left out", file=sys.stderr)
+    return means.merge(kinds[[not reason for reason in unreadable]], on=["study", "parameters"])
+
+
+def _is_object(parameters: object) -> bool:
+    """Return whether a text is a JSON object."""
+    try:
+        return isinstance(json.loads(str(parameters)), dict)
+    except ValueError:
+        return False
 
 
 @contextmanager
