@@ -27,6 +27,7 @@ from pymongo.monitoring import CommandListener, CommandStartedEvent
 
 from benchbook import databases, registry, servers
 from benchbook.databases import Durability, Engine
+from benchbook.databases.connected import Connected, Lease, Marker
 from benchbook.databases.couchdb.http import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
@@ -388,6 +389,46 @@ def test_a_users_data_are_refused_and_left_as_they_are(engine: Engine, owners: l
         assert mine.read("comments") == [MINE]
         assert mine.all() == before
         mine.erase("comments")
+
+
+@EACH_KEEPING
+def test_what_another_run_uses_is_refused_until_that_has_ended(
+    opened: Opened, engine: Connected, owners: list[Owner]
+) -> None:
+    """Two runs at once left stores without a marker, which all later runs refused."""
+    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
+    (namespace, *_) = engine._own()
+    marker = namespace.marker()
+    assert marker and marker.lease and marker.lease.is_mine()
+    with subprocess.Popen(["sleep", "600"]) as other:
+        theirs = Lease(marker.lease.host, other.pid, psutil.Process(other.pid).create_time(), 0.0)
+        namespace.mark(replace(marker, lease=theirs))
+        for action in (engine.reserve, engine.release, partial(engine.create, phones.smartphones(1, 1).schema)):
+            with pytest.raises(databases.OccupiedError, match=f"used by another run, process {other.pid} on "):
+                action()
+        other.kill()
+    engine.reserve()  # as a run does that follows a killed one
+    elsewhere = replace(theirs, host="elsewhere.example", until=time.time() + 60)
+    namespace.mark(replace(marker, lease=elsewhere))
+    with pytest.raises(databases.OccupiedError, match=r"on elsewhere\.example: .*its lease ends at 20"):
+        engine.reserve()
+    namespace.mark(replace(marker, lease=replace(elsewhere, until=time.time() - 1)))
+    engine.reserve()
+
+
+@EACH_KEEPING
+def test_a_marker_that_cannot_be_read_is_left_as_it_is_and_said(engine: Connected, owners: list[Owner]) -> None:
+    engine.reserve()
+    (namespace, *_) = engine._own()
+    marker = namespace.marker()
+    assert marker is not None
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(Marker, "to_json", lambda self: '{"suite": "benchb')
+        namespace.mark(marker)
+    for action in (engine.reserve, engine.release, partial(engine.create, COMMENTS.schema)):
+        with pytest.raises(databases.OccupiedError, match=r"a marker of this suite's that cannot be read .*drop "):
+            action()
+    namespace.mark(marker)
 
 
 @EACH_KEEPING

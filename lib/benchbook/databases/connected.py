@@ -2,11 +2,13 @@
 
 A server that is given by its address is its user's, and so is all on it. The suite keeps to one namespace (a database,
 a schema, a bucket, or the databases whose names begin alike) and marks it, which it does only where nothing is there.
-In a marked namespace it drops what the marker names and nothing else. What a killed run left is marked: the next takes
-it over.
+In a marked namespace it drops what the marker names and nothing else. The marker is also the lease of the process that
+uses the namespace, so that two runs never share one. What a killed run left is marked: the next takes it over.
 """
 
 import json
+import socket
+import time
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
@@ -14,6 +16,7 @@ from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from typing import Any, ClassVar, Final, Protocol, TypeVar
 
+import psutil
 from typing_extensions import override
 
 from benchbook.databases.engine import (
@@ -32,7 +35,53 @@ from benchbook.schemas import Schema
 MARKER: Final = "benchbook_marker"
 """What the marker is called."""
 
+LEASE_S: Final = 2 * 3600.0
+"""How long another machine's lease holds after it was last renewed, which is done before each cell: what a lost machine
+left is free afterwards."""
+
 _SHOWN: Final = 5
+_SAME_START_S: Final = 2.0
+"""By how much the start of one process may seem to differ when it is looked at again, in seconds."""
+
+
+class MarkerError(ValueError):
+    """A marker is there that cannot be read."""
+
+
+@dataclass(frozen=True)
+class Lease:
+    """The process that uses a namespace, with all that it started."""
+
+    host: str
+    process: int
+    started: float  # seconds since 1970, which tell the process from a later one of its number
+    until: float  # seconds since 1970
+
+    @classmethod
+    def mine(cls) -> "Lease":
+        """Return a new lease of this process."""
+        here = psutil.Process()
+        return cls(socket.gethostname(), here.pid, here.create_time(), time.time() + LEASE_S)
+
+    def is_mine(self) -> bool:
+        """Return whether this process holds it, or one that started it."""
+        here = psutil.Process()
+        return self.host == socket.gethostname() and any(map(self._is, (here, *here.parents())))
+
+    def of_another(self) -> bool:
+        """Return whether another run holds it.
+
+        On this machine a process that has ended holds none; of another machine only the time can tell.
+        """
+        if self.host != socket.gethostname():
+            return time.time() < self.until
+        return not self.is_mine() and psutil.pid_exists(self.process) and self._is(psutil.Process(self.process))
+
+    def _is(self, process: psutil.Process) -> bool:
+        try:
+            return process.pid == self.process and abs(process.create_time() - self.started) < _SAME_START_S
+        except psutil.NoSuchProcess:
+            return False
 
 
 @dataclass(frozen=True)
@@ -43,16 +92,21 @@ class Marker:
     made: bool  # whether the namespace itself was made with it: one that was there, and empty, stays
     stores: tuple[str, ...] = ()  # all that was made, or is about to be; what refers to another comes after it
     before: Mapping[str, Any] = field(default_factory=dict)  # what the server was set to before the suite changed it
+    lease: Lease | None = None  # who uses it
 
     def to_json(self) -> str:
         """Return it as a JSON object, with whose it is."""
         return json.dumps({"suite": "benchbook", **asdict(self)})
 
     @classmethod
-    def from_json(cls, text: str) -> "Marker":
-        """Return the marker that `to_json` wrote."""
-        fields = json.loads(text)
-        return cls(fields["since"], fields["made"], tuple(fields["stores"]), fields["before"])
+    def from_json(cls, text: Any) -> "Marker":
+        """Return the marker that `to_json` wrote; raises `MarkerError` of anything else."""
+        try:
+            fields = json.loads(text)
+            lease = Lease(**fields["lease"]) if fields.get("lease") else None
+            return cls(fields["since"], fields["made"], tuple(fields["stores"]), fields["before"], lease)
+        except (ValueError, TypeError, KeyError, AttributeError) as error:
+            raise MarkerError(f"it holds {str(text)[:80]!r}") from error
 
 
 class Namespace(ABC):
@@ -65,7 +119,7 @@ class Namespace(ABC):
 
     @abstractmethod
     def marker(self) -> Marker | None:
-        """Return its marker, if it has one."""
+        """Return its marker, if it has one; raises `MarkerError` when that cannot be read."""
 
     @abstractmethod
     def exists(self) -> bool:
@@ -99,9 +153,26 @@ class Namespace(ABC):
         """Return the store that something of that name in it belongs to."""
         return name
 
+    def own_marker(self, where: str) -> Marker | None:
+        """Return its marker, if it has one; raises `OccupiedError` when another run uses it or nobody can read it."""
+        try:
+            marker = self.marker()
+        except MarkerError as error:
+            raise OccupiedError(
+                f"{where}: {self.title} has a marker of this suite's that cannot be read ({error}), so what else is"
+                f" there may be yours; it is left as it is: drop {MARKER} and what you do not need yourself"
+            ) from error
+        if marker and marker.lease and marker.lease.of_another():
+            until = datetime.fromtimestamp(marker.lease.until, UTC).isoformat(" ", "minutes")[:16]
+            raise OccupiedError(
+                f"{where}: {self.title} is used by another run, process {marker.lease.process} on {marker.lease.host}:"
+                f" wait for it or stop it (if that machine is lost, its lease ends at {until} UTC)"
+            )
+        return marker
+
     def check(self, where: str) -> None:
         """Raise `OccupiedError` where something is there and no marker."""
-        if self.marker() is None and (found := sorted(self.contents())):
+        if self.own_marker(where) is None and (found := sorted(self.contents())):
             listed = ", ".join(found[:_SHOWN]) + ", …" * (len(found) > _SHOWN)
             raise OccupiedError(
                 f"{where}: {self.title} holds what this suite did not make ({listed}); it is left as it is: drop it"
@@ -116,7 +187,6 @@ class Namespace(ABC):
         if marker is None:
             now = datetime.now(UTC).isoformat(timespec="seconds")
             marker = Marker(now, made=not self.exists(), before=self.before())
-            self.mark(marker)
         if new := tuple(store for store in stores if store not in marker.stores):
             there = {self.store(name).casefold(): name for name in (MARKER, *self.contents())}
             if foreign := [there[store.casefold()] for store in new if store.casefold() in there]:
@@ -125,12 +195,20 @@ class Namespace(ABC):
                 )
             others = [store for store in marker.stores if store not in stores]
             marker = replace(marker, stores=(*others, *stores))
-            self.mark(marker)
+        held = marker.lease if marker.lease and marker.lease.is_mine() else None
+        lease = replace(held or Lease.mine(), until=time.time() + LEASE_S)
+        marker = replace(marker, lease=lease)
+        self.mark(marker)
+        if held is None:
+            self.own_marker(where)  # of two that took it at the same moment one reads the other's here
         return marker
 
-    def release(self) -> None:
-        """Remove all that the suite made, the marker at last; a namespace without one is left alone."""
-        if (marker := self.marker()) is not None:
+    def release(self, where: str) -> None:
+        """Remove all that the suite made, the marker at last; a namespace without one is left alone.
+
+        `OccupiedError` when another run uses it.
+        """
+        if (marker := self.own_marker(where)) is not None:
             self.drop(tuple(reversed(marker.stores)))
             self.restore(marker.before)
             self.unmark(marker)
@@ -168,7 +246,7 @@ class Connected(Engine):
     def release(self) -> None:
         """Remove what the marker names, and the marker; the replica follows."""
         for namespace in self._own():
-            namespace.release()
+            namespace.release(self.where)
         self._follow_release()
 
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
@@ -248,7 +326,7 @@ class Connected(Engine):
     def _take(self, stores: Sequence[str]) -> Marker:
         """Return the primary's marker, with these stores in it; where none is yet, no node may hold anything."""
         own = self._own()
-        markers = [namespace.marker() for namespace in own]
+        markers = [namespace.own_marker(self.where) for namespace in own]
         if None in markers:
             for namespace in self._namespaces().values():
                 namespace.check(self.where)

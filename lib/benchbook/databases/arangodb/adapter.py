@@ -63,7 +63,7 @@ class _Database(Namespace):
 
     def marker(self) -> Marker | None:
         found = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
-        return Marker.from_json(found["marker"]) if found else None
+        return Marker.from_json(found.get("marker")) if found else None
 
     def exists(self) -> bool:
         return True

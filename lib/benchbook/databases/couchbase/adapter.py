@@ -217,7 +217,7 @@ class _BucketNamespace(Namespace):
 
     def marker(self) -> Marker | None:
         try:
-            return Marker.from_json(self._session.documents.get(MARKER).content_as[dict]["marker"])
+            return Marker.from_json(self._session.documents.get(MARKER).content_as[dict].get("marker"))
         except DocumentNotFoundException:
             return None
 

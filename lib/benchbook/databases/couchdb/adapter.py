@@ -297,7 +297,7 @@ class CouchDB(Connected):
         if self.deployment.topology == "single":
             for url in others(self.product, self.deployment.node().url):
                 with closing(HTTPNode(url)) as node:
-                    Databases(node).release()
+                    Databases(node).release(self.where)
         super().reserve()
 
     def release(self) -> None:
@@ -307,7 +307,7 @@ class CouchDB(Connected):
 
     def _stop_pulls(self) -> None:
         for databases in map(Databases, self._sessions.values()):
-            databases.stop(marker.stores if (marker := databases.marker()) else ())
+            databases.stop(marker.stores if (marker := databases.own_marker(self.where)) else ())
 
     def _end_pulls(self) -> None:
         """End the engine's own pulls; those on a server that does not answer are marked, and the next run's to end."""

@@ -59,7 +59,7 @@ class Databases(Namespace):
     def marker(self) -> Marker | None:
         for name in self._markers():
             if found := self._ask("GET", f"/{name}/marker", none=(404,)):
-                return Marker.from_json(found["marker"])
+                return Marker.from_json(found.get("marker"))
         return None
 
     @override

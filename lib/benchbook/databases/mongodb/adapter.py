@@ -129,7 +129,7 @@ class _Database(Namespace):
 
     def marker(self) -> Marker | None:
         found = self._database[MARKER].find_one()
-        return Marker.from_json(found["marker"]) if found else None
+        return Marker.from_json(found.get("marker")) if found else None
 
     def exists(self) -> bool:
         return bool(self._database.list_collection_names())

@@ -89,7 +89,7 @@ class _Cluster(Namespace):
         if MARKER not in self._tables():
             return None
         found = self._database.table(MARKER).get(0).run(self._session)
-        return Marker.from_json(found["marker"]) if found else None
+        return Marker.from_json(found.get("marker")) if found else None
 
     def exists(self) -> bool:
         return _DATABASE in r.db_list().run(self._session)
