@@ -50,8 +50,10 @@ class Visit(AbstractContextManager["Visit"]):
 
     def down(self) -> None:
         """Stop all that was started; the next `ready` starts it anew."""
-        self._running = None
         self._up.close()
+
+    def _forget(self) -> None:
+        self._running = None
 
     def ready(self) -> None:
         """See that everything runs; raises `servers.ServerError` when it cannot, or the folder takes nothing."""
@@ -61,6 +63,7 @@ class Visit(AbstractContextManager["Visit"]):
         try:
             self.forks.ready()
             with ExitStack() as up:
+                up.callback(self._forget)
                 self._running = up.enter_context(self._servers())
                 self._reserve(up)
                 self._announce()
