@@ -1,7 +1,8 @@
 #!/bin/sh
 # Sets up ./.venv for `make`: Python >= 3.11 found, uv found or installed there, everything in requirements.lock
-# installed with its hashes checked and its bytecode compiled. Nothing outside this folder is touched, but for what
-# Debian's packages provide: installed when that is missing and we are root (no service is started), else named.
+# installed with its hashes checked and its bytecode compiled. Nothing outside this folder is touched, but for uv's and
+# npm's caches of what they fetched (1.6 GB, in the home folder), and for what Debian's packages provide: installed when
+# that is missing and we are root (no service is started), else named.
 set -eu
 cd "$(dirname "$0")"
 folder=$(pwd -P)
@@ -25,6 +26,12 @@ debian_install() { # what-for package...
     say "$what needs what is not here; ask for it with: sudo apt-get install $*"
     return 1
 }
+
+# uv and npm keep what they fetched in the home folder, for other checkouts, too; without one, here.
+if ! { mkdir -p "${HOME:-/nonexistent}/.cache" && [ -w "$HOME" ] && [ -w "$HOME/.cache" ]; } 2>/dev/null; then
+    say "the home folder ${HOME:-} takes no cache: what is fetched is kept in .cache here"
+    export UV_CACHE_DIR="${UV_CACHE_DIR:-$folder/.cache/uv}" npm_config_cache="${npm_config_cache:-$folder/.cache/npm}"
+fi
 
 if [ "$env" = .venv ]; then
     # Its programs and the editable install name the folder that it was made in: a copied or moved one would run that folder's code.

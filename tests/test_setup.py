@@ -39,8 +39,8 @@ def checkout(tmp_path: Path) -> Path:
     return folder
 
 
-def run(folder: Path, *command: str) -> subprocess.CompletedProcess[str]:
-    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+def run(folder: Path, *command: str, **others: str) -> subprocess.CompletedProcess[str]:
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE} | others
     # the system's own Python first, as a newcomer has it: Debian 12's 3.11.2 lacks what later releases of 3.11 have
     environment["PATH"] = os.pathsep.join(["/usr/bin", str(Path(sys.executable).parent), environment["PATH"]])
     return subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True, check=False)
@@ -72,6 +72,14 @@ def test_a_copied_or_moved_folder_sets_up_its_own_environment(checkout: Path, tm
     assert run(copy, "make", "--question", "setup").returncode == 0
     copy.rename(tmp_path / "moved")
     assert run(tmp_path / "moved", "make", "--question", "setup").returncode == 1
+
+
+def test_without_a_home_that_can_be_written_what_is_fetched_is_kept_in_the_folder(checkout: Path):
+    kept = run(ROOT, "uv", "cache", "dir").stdout.strip()
+    (checkout / ".cache" / "uv").symlink_to(kept)  # what it would fetch
+    ended = run(checkout, "make", "setup", HOME="/proc/nowhere")
+    assert ended.returncode == 0, ended.stderr
+    assert "/proc/nowhere takes no cache: what is fetched is kept in .cache here" in ended.stderr
 
 
 def test_what_tests_alone_need_is_set_up_after_a_run_too(checkout: Path) -> None:
