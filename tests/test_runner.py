@@ -1,5 +1,6 @@
 """Runs on real kernels and servers: whatever happens to one cell, what is finished stays and the rest goes on."""
 
+import errno
 import fcntl
 import itertools
 import json
@@ -24,6 +25,7 @@ import pytest
 from benchbook import cli, grid, processes, results, servers
 from benchbook.runner import batch
 from benchbook.runner.kernels import ForkServer
+from benchbook.runner.run_lock import UnwritableError, writing
 from benchbook.runner.summary import again, telling, time_left
 from benchbook.studies import bookstore, drivers
 from waiting import PATIENCE_S, comes_true
@@ -329,6 +331,30 @@ def test_results_that_cannot_be_written_end_the_run_and_what_is_finished_stays(s
     (results_folder / "kept").rename(results_folder / "crud")
     status, printed = suite.run(n="50,60,70")
     assert status == 0 and "2 done, 1 before" in printed, printed
+
+
+def test_results_that_are_removed_meanwhile_are_not_counted_as_done(suite: Suite, results_folder: Path):
+    _, second, _ = grid.plan(["crud"], "smoke", ["engine=noop", "topology=single"], ["n=50,60,70"])
+    trap = suite.lay(
+        second.parameters.model_dump()["n"],
+        'import shutil; shutil.rmtree(pathlib.Path(os.environ["BENCHBOOK_RESULTS"], "crud"))',
+    )
+    status, printed = suite.run(n="50,60,70")
+    assert states() == ["done", "done"]
+    assert status == 1 and f"1 of the cells that were done are no longer in {results_folder}: " in printed, printed
+    trap.unlink()
+    status, printed = suite.run(n="50,60,70")
+    assert status == 0 and "1 done, 2 before" in printed and "no longer" not in printed, printed
+
+
+@pytest.mark.parametrize(
+    ("number", "advice"),
+    [(errno.EACCES, "permissions or owner"), (errno.ENOSPC, "disk is full"), (errno.EROFS, "read-only: remount it")],
+)
+def test_what_the_results_folder_refuses_is_said_of_it_and_not_of_a_server(number: int, advice: str):
+    with pytest.raises(UnwritableError, match=f"results cannot be written: .*{advice}") as told, writing():
+        raise OSError(number, os.strerror(number), "crud")
+    assert "server" not in str(told.value) and "TMPDIR" not in str(told.value)
 
 
 def test_a_results_folder_that_takes_nothing_is_told_before_anything_starts(

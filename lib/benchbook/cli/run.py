@@ -117,12 +117,27 @@ def carried_out(
         with suppress(OSError):  # a disk that is full was told of by who writes the rows; the parts are printed too
             (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
     _print_summary(asked, cells, summary, absent)
+    gone = 0 if asked.hosts else _gone(cells, summary)
+    if gone:
+        print(
+            f"{gone} of the cells that were done are no longer in {paths.results()}: something removed them while the"
+            " run went on; the same command measures them again"
+        )
     if stopped is not None:
         print(f"{why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
         return stopped
-    if summary.failed:
+    if summary.failed or gone:
         return cli.FAILED
     return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
+
+
+def _gone(cells: Sequence[grid.Cell], summary: "Summary") -> int:
+    """Return how many cells that were done before or in this run have no results any more."""
+    from benchbook import results
+
+    states = {study: results.states(study) for study in {cell.study for cell in cells}}
+    there = sum(states[cell.study].get(cell.key) == "done" for cell in cells)
+    return max(0, summary.done + sum(cell.state == "done" for cell in cells) - there)
 
 
 def _print_summary(

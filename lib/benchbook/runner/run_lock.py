@@ -4,14 +4,18 @@ import os
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from datetime import datetime
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from typing import Final
 
 from benchbook import paths
 from benchbook.results import folder
-from benchbook.servers.errors import advised
 
 _PATIENCE_S: Final = 1.0
 """Another command that sets a damaged file aside has the folder for a moment."""
+
+_FULL: Final = "the disk is full: free some of it"
+_CLOSED: Final = "you may not write there: change its permissions or owner"
+_REMEDIES: Final = {ENOSPC: _FULL, EDQUOT: _FULL, EACCES: _CLOSED, EPERM: _CLOSED, EROFS: "it is read-only: remount it"}
 
 
 class UnwritableError(RuntimeError):
@@ -40,5 +44,6 @@ def writing() -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        why = advised(str(error)).replace("TMPDIR", "BENCHBOOK_RESULTS")
-        raise UnwritableError(f"{paths.results()} cannot be written: {why}") from error
+        remedy = _REMEDIES.get(error.errno or 0, "")
+        advice = f": {remedy}, or point BENCHBOOK_RESULTS elsewhere" if remedy else ""
+        raise UnwritableError(f"{paths.results()} cannot be written: {error}{advice}") from error
