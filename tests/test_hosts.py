@@ -7,6 +7,7 @@ import sys
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import duckdb
 import pandas as pd
@@ -16,12 +17,14 @@ import pytest
 from benchbook import cli, grid, paths, results
 from benchbook.grid import planning
 from benchbook.hosts import lab as runner
+from benchbook.hosts import worker
 from benchbook.hosts.lab import Host
-from benchbook.hosts.orders import Delivery, Plan
+from benchbook.hosts.orders import Delivery, Order, Plan, Relay
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.measure.environment import host
 from benchbook.runner.progress import Progress
+from benchbook.runner.summary import Summary
 from labs import PYTHON, Lab
 from waiting import comes_true, gone
 
@@ -239,6 +242,19 @@ def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folde
         assert {cell.block for cell in work.next(a)} == {1}
         work.returned(a, third, Delivery())
         assert {cell.block for cell in work.next(b)} == {3} and not work.next(b) and work.finished([a, b])
+
+
+def test_what_a_worker_had_measured_for_a_lost_run_is_counted_when_it_is_delivered(results_folder: Path) -> None:
+    assert cli.main(["run", *ONE]) == cli.DONE
+    cells = tuple(replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", ["lane=python"], ["n=1"]))
+    news: list[Any] = []
+    summary = Summary()
+    order = Order("benchbook-again", cells, 60.0, None, 60.0)
+    worker._measure(order, Relay(order, news.append), summary)
+    assert summary.done == len(cells) > 0
+    assert [(method, arguments[:2]) for _, method, arguments in news] == [
+        ("ended", (number, "done")) for number in range(len(cells))
+    ]
 
 
 def test_what_another_host_measured_with_this_code_counts_beside_ones_own(

@@ -237,6 +237,10 @@ def _measure(order: Order, relay: Relay, summary: Summary) -> None:
     with run_lock():
         known = results.states(order.cells[0].study)
         cells = [replace(cell, state=known.get(cell.key, "todo")) for cell in order.cells]
+        for cell in cells:
+            if cell.state == "done":  # for a run that was lost before it was delivered
+                relay.ended(cell, "done")
+                summary.done += 1
 
         def over() -> bool:
             return time.monotonic() - start >= order.left_s
