@@ -1,6 +1,6 @@
 """What can be asked of a study's measurements, and the answer: a ratio with its interval and all that stands behind."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
@@ -12,6 +12,7 @@ from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
 from benchbook.evidence.comparisons import Pair, sentence, tested
 from benchbook.evidence.effects import Effect, effect
+from benchbook.evidence.means import DERIVED
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import FREE, Measured, shared
 from benchbook.plots import names
@@ -20,6 +21,34 @@ from benchbook.registry import title
 A_OVER_B: Final = ((1, "a"), (-1, "b"))
 _NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
+_OTHER_UNIT: Final = {
+    one.of[0]: one.metric for one in DERIVED if len(one.of) == 1 and one.per in (None, "memory_total")
+}
+"""Metrics as they are stored, each with the one that says the same in the papers' unit, or as a share of a constant."""
+
+_METRICS: Final = {
+    "elapsed_time": "time until on all nodes",
+    "time_per_item": "wall time an item",
+    "catch_up_time": "catch-up time",
+    "cpu_time": "CPU time",
+    "cpu_user_time": "user CPU time",
+    "cpu_system_time": "system CPU time",
+    "cpu_percent": "CPU share",
+    "cpu_user_percent": "user CPU share",
+    "cpu_system_percent": "system CPU share",
+    "cpu_capacity": "time of all processors",
+    "idle_percent": "idle share",
+    "memory_rss_mb": "resident memory (RSS)",
+    "memory_pss_mb": "proportional memory (PSS)",
+    "memory_change_kb": "new resident memory (RSS)",
+    "heap_change": "new memory on the heap",
+    "memory_percent": "memory share",
+    "memory_used": "memory in use",
+    "memory_total": "all memory",
+    "markup_size": "markup",
+    "markup_percent": "share of markup",
+}
+"""What metrics are called where people choose among them, if not by their names."""
 
 
 @dataclass(frozen=True)
@@ -154,6 +183,11 @@ def called_factor(name: str) -> str:
     return {"lane": "implementation"}.get(name, name.replace("_", " "))
 
 
+def called_measure(role: str, metric: str) -> str:
+    """Return what a metric of a role is called where people read it."""
+    return f"{_METRICS.get(metric, metric.replace('_', ' '))}, {role}"
+
+
 def called_level(name: str, value: Any) -> str:
     """Return what a level of a factor is called where people read it."""
     known: dict[str, Mapping[str, str]] = {
@@ -171,13 +205,25 @@ def called_level(name: str, value: Any) -> str:
 
 
 def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:
-    """Return what both sides of some pair were measured in, what the paper compares first."""
-    ran = dict.fromkeys(measured.quantities)
-    every = [*dict.fromkeys([*(one for one in _listed(comparison) if one in ran), *ran])]
+    """Return what both sides of some pair were measured in, what the paper compares first, and nothing twice."""
+    ran, papers = dict.fromkeys(measured.quantities), _listed(comparison)
+    every = [*dict.fromkeys([*(one for one in papers if one in ran), *ran])]
     found = measured.every(comparison.by, comparison.loose, every)
     able = {quantity for quantity, _, _, sides in found if _pairs(comparison, [({}, sides)])}
-    listed = [one for one in every if one in able]
+    listed = [
+        one for one in every if one in able and (one in _listed(comparison) or not _repeats(one, able, comparison))
+    ]
     return sorted(listed, key=lambda one: (one not in _listed(comparison), one[2] not in _FIRST, listed.index(one)))
+
+
+def _repeats(quantity: tuple[str, str, str], others: Collection[tuple[str, str, str]], comparison: Comparison) -> bool:
+    """Return whether another quantity has the same ratios: in the papers' unit, or for all items and not for each."""
+    operation, role, metric = quantity
+    if metric == "time_per_item":
+        # of a single node alone `ended` calls its client's time the elapsed one
+        times = {"n": (), "topology": ("wall_time",)}.get(comparison.by, ("wall_time", "elapsed_time"))
+        return any((operation, role, time) in others for time in times)
+    return (operation, role, _OTHER_UNIT.get(metric)) in others
 
 
 def _listed(comparison: Comparison) -> list[tuple[str, str, str]]:

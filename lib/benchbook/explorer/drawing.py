@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 
 from benchbook.evidence.comparisons import MARGIN
-from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level
+from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level, called_measure
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.sheet import log_ticks, name_ticks, wrapped
@@ -18,7 +18,11 @@ _SIDES: Final = (("a", style.VERMILION, "s"), ("b", style.BLUE, "o"))
 _MOST: Final = 600
 """Repetitions that are drawn of a side: more are thinned evenly, which the note says."""
 
-_SCALES: Final = {"ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")), "B": ((1e6, "MB"), (1e3, "kB"))}
+_SCALES: Final = {
+    "ns": ((1e9, "s"), (1e6, "ms"), (1e3, "µs")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "B": ((1e6, "MB"), (1e3, "kB")),
+}
 
 
 def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, seed: int = 1) -> Exhibit:
@@ -51,7 +55,8 @@ def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, s
         right = figure.add_subplot(grid[1, 1], sharey=left)
         right.tick_params(labelleft=False)
         _blocks(left, found, words, divisor, np.random.default_rng(seed))
-        left.set_ylabel(f"{_measure(asked)} ({unit})" if unit else _measure(asked))
+        measure = called_measure(*asked.quantity[1:])
+        left.set_ylabel(f"{measure} ({unit})" if unit else measure)
         _in_time(right, thinned, divisor)
         _scaled(left, [found.points["a"], found.points["b"], *(rows["value"] for rows in thinned.values())], divisor)
         if engine := figure.get_layout_engine():
@@ -59,14 +64,12 @@ def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, s
         figure.set_layout_engine(None)  # once is enough: it would be laid out twice more while it is written
         plt.close(figure)
     factors = "; ".join(f"{called_factor(name)} {called_level(name, level)}" for name, level in asked.factors.items())
-    title = f"{asked.comparison.study}: {words['a']} over {words['b']}, {asked.quantity[0]}, {_measure(asked)}"
-    frame = found.points.assign(a_is=words["a"], b_is=words["b"], unit=found.row["unit"])
+    title = f"{asked.comparison.study}: {words['a']} over {words['b']}, {asked.quantity[0]}, {measure}"
+    # as everywhere that people read: the first block is block 1
+    frame = found.points.assign(
+        block=found.points["block"] + 1, a_is=words["a"], b_is=words["b"], unit=found.row["unit"]
+    )
     return Exhibit(title, frame, tuple(filter(None, (factors, *notes))), figure)
-
-
-def _measure(asked: Asked) -> str:
-    _, role, metric = asked.quantity
-    return f"{metric.replace('_', ' ')}, {role}"
 
 
 def _scale(found: Answer, unit: str) -> tuple[float, str]:

@@ -14,7 +14,7 @@ from pydantic import ValidationError
 
 from benchbook import paths
 from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
-from benchbook.explorer.contrasts import Asked, called_factor, called_level
+from benchbook.explorer.contrasts import Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import HERE, REFERENCE, Source
 from benchbook.inputs import InputError
 from benchbook.plots import exhibit
@@ -318,7 +318,7 @@ def _option(name: str, by: str, option: Any, asked: Asked) -> str:
     if name == "operation":
         return str(option).replace("_", " ")
     if name == "measure":
-        return f"{option[1].replace('_', ' ')} of the {option[0]}"
+        return called_measure(*option)
     if name in ("a", "b"):
         return asked.comparison.words(option) if asked.comparison.pairs else called_level(by, option)
     return called_level(name, option)
