@@ -1,5 +1,7 @@
 """The explorer: what it answers is what the suite's own tables say, and its page works in a real browser."""
 
+import itertools
+import json
 import os
 import re
 import signal
@@ -15,8 +17,11 @@ import pytest
 
 from benchbook.evidence import Evidence, judged
 from benchbook.evidence.claim_files import claims
-from benchbook.explorer import contrasts, own_claims
-from benchbook.explorer.sources import Source
+from benchbook.evidence.sides import shared
+from benchbook.explorer import contrasts, drawing, markup, own_claims, running
+from benchbook.explorer.page import Page
+from benchbook.explorer.sources import HERE, REFERENCE, Source
+from benchbook.inputs import InputError
 from browsers import Watched, needs_browser, started
 
 ROOT = Path(__file__).parents[1]
@@ -87,6 +92,43 @@ def test_a_registered_claim_is_read_back(source: Source, tmp_path: Path):
     assert kept["seen"] == len(contrasts.answer(one.pair).points)
 
 
+@pytest.mark.parametrize("margin", [1.0, 0.9, -1.0, float("nan"), 11.0])
+def test_a_margin_that_is_none_is_refused_in_words(source: Source, margin: float):
+    with pytest.raises(InputError, match="a ratio above 1"):
+        own_claims.claim(asked(source, "tcp", "XML against JSON"), "more", margin, "we would switch")
+
+
+def test_a_claim_names_the_levels_at_which_it_holds(source: Source):
+    one = asked(source, "bookstore", "XML against JSON", case=2, n=100, lane="python")
+    own = own_claims.claim(one, "more", 1.1, "we would switch")
+    said = own_claims.levels(own)
+    assert said.startswith("n 100; ")
+    assert {"case 2", "keys paper", "implementation Python"} <= set(said.split("; "))
+    entry = {"claim": own.model_dump(mode="json"), "source": "", "registered": "2026-11-24T10:00:00Z", "seen": 3}
+    assert said in markup.own({}, [entry])
+
+
+def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(source: Source, tmp_path: Path):
+    file = tmp_path / "own.json"
+    one = asked(source, "tcp", "XML against JSON")
+    other = asked(source, "tcp", "XML against JSON", a=one.b, b=one.a)
+    elsewhere = asked(source, "tcp", "XML against JSON", n=100000)
+    found = contrasts.answer(one.pair)
+    first = own_claims.register(own_claims.claim(one, "more", 1.5, "we would switch", 1), found, source, file)
+    own_claims.remove(first["claim"]["id"], file)
+    (kept,) = own_claims.registered(file)
+    assert kept["registered"] == first["registered"] <= kept["removed"]
+    assert own_claims.standing([kept]) == []
+    again = own_claims.register(own_claims.claim(other, "less", 1.1, "we would switch", 2), found, source, file)
+    third = own_claims.register(own_claims.claim(elsewhere, "more", 1.1, "we would switch", 3), found, source, file)
+    entries = own_claims.registered(file)
+    assert own_claims.earlier(again, entries) == [kept]
+    assert own_claims.earlier(third, entries) == []
+    said = markup.own({}, entries)
+    assert said.count("not new: registered") == 1
+    assert "Removed: 1" in said
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Serve the explorer by its command and open it; the command must end on Ctrl-C and leave nothing behind."""
@@ -132,15 +174,35 @@ def test_widgets_change_the_answer_and_its_figure(page: Any):
 
 @needs_browser
 def test_a_contrast_of_one_s_own_is_registered_and_judged(page: Any):
-    page.page.get_by_role("button", name="Register and judge").click()
+    choose(page.page, "Study", "drivers")
+    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
+    register = page.page.get_by_role("button", name="Register and judge")
+    register.click()
     page.page.get_by_role("alert").get_by_text("Say why the margin is what it is").wait_for()
     page.page.get_by_label("Why so much", exact=True).fill("we would not change the library for less")
+    page.page.get_by_label("Margin", exact=True).fill("1")
     page.page.keyboard.press("Tab")
-    page.page.get_by_role("button", name="Register and judge").click()
+    register.click()
+    page.page.get_by_role("alert").get_by_text("a ratio above 1").wait_for()
+    page.page.get_by_label("Margin", exact=True).fill("1.1")
+    page.page.keyboard.press("Tab")
+    register.click()
     table = page.page.get_by_role("region", name="Claims of your own")
     table.wait_for()
     assert "reproduced" in table.inner_text()
     assert "blocks were known" in table.inner_text()
+    assert "at n 1,000; attributes 89" in table.inner_text()
+
+
+@needs_browser
+def test_a_claim_of_one_s_own_can_be_removed_and_comes_back_with_its_history(page: Any):
+    table = page.page.get_by_role("region", name="Claims of your own")
+    page.page.get_by_role("button", name="Remove this claim").click()
+    table.wait_for(state="detached")
+    page.page.get_by_role("button", name="Register and judge").click()
+    table.wait_for()
+    assert "not new: registered" in table.inner_text()
+    page.page.get_by_text("Removed: 1").wait_for()
 
 
 @needs_browser

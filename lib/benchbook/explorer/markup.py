@@ -103,6 +103,7 @@ def provenance(head: str, about: Mapping[str, Any]) -> str:
     """Return where a value comes from."""
     machine = json.loads(about.get("environment") or "{}")
     told = {name: value for name, value in about.items() if name != "environment"}
+    told |= {name: told[name] + 1 for name in ("block", "position") if name in told}  # people count from 1
     told |= {name: machine[name] for name in ("cpu", "kernel", "python") if name in machine}
     parts = "".join(
         f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
@@ -113,24 +114,42 @@ def provenance(head: str, about: Mapping[str, Any]) -> str:
 
 
 def own(sources: Mapping[str, Source], entries: list[dict[str, Any]]) -> str:
-    """Return the registered claims with their verdicts, the newest first."""
+    """Return the registered claims with their verdicts, the newest first, and below them what was removed."""
     if not entries:
         return '<p class="bb bb-small">Nothing registered yet.</p>'
     rows = []
-    for entry in reversed(entries):
+    for entry in reversed(own_claims.standing(entries)):
         own = own_claims.read(entry)
         when = pd.Timestamp(entry["registered"])
         source = sources.get(entry["source"])
         here = sources.get(HERE)
         first = own_claims.judge(source, own) if source else None
         since = own_claims.judge(here, own, when.to_pydatetime()) if here else None
+        before = "".join(f"<br><small>not new: {_removed(one)}</small>" for one in own_claims.earlier(entry, entries))
         rows.append((
-            f"{escape(own.says)}<br><small>margin {own.margin:g}: {escape(own.why_margin)}</small>",
-            f"{when:%Y-%m-%d %H:%M}<br><small>{entry['seen']} blocks were known</small>",
+            f"{_claimed(entry)}<br><small>margin {own.margin:g}: {escape(own.why_margin)}</small>",
+            f"{when:%Y-%m-%d %H:%M}<br><small>{entry['seen']} blocks were known</small>{before}",
             _judged(first), _judged(since),
         ))  # fmt: skip
     heads = ("claim", "registered (UTC)", "on what was known: explores", "on blocks measured since: tests")
-    return _table(heads, rows, "Claims of your own")
+    table = _table(heads, rows, "Claims of your own") if rows else ""
+    taken_off = [entry for entry in entries if "removed" in entry]
+    removed = [f"<li>{_claimed(entry)}<br><small>{_removed(entry)}</small></li>" for entry in taken_off]
+    summary = f"<summary>Removed: {len(removed)}</summary>"
+    return table + (f'<details class="bb">{summary}<ul>{"".join(removed)}</ul></details>' if removed else "")
+
+
+def _claimed(entry: Mapping[str, Any]) -> str:
+    """Return what a registered claim says, and at which levels."""
+    own = own_claims.read(entry)
+    return f"{own_claims.number(entry)}. {escape(own.says)}<br><small>at {escape(own_claims.levels(own))}</small>"
+
+
+def _removed(entry: Mapping[str, Any]) -> str:
+    """Return what a claim said that was removed, and when it stood."""
+    own = own_claims.read(entry)
+    registered, removed = (f"{pd.Timestamp(entry[name]):%Y-%m-%d %H:%M}" for name in ("registered", "removed"))
+    return f"registered {registered} ({own.claimed}, margin {own.margin:g}), removed {removed}"
 
 
 def _judged(row: Mapping[str, Any] | None) -> str:

@@ -1,7 +1,7 @@
 """The papers' claims that a contrast bears on, and claims of one's own: registered with a margin, then judged."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final
@@ -15,11 +15,15 @@ from benchbook.evidence.contrasts import NOT_RUN
 from benchbook.evidence.contrasts import asked as of_contrast
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.evidence.sides import FREE, OF_QUANTITY, Side
-from benchbook.explorer.contrasts import Answer, Asked
+from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import Source
+from benchbook.inputs import InputError
 
 FILE: Final = "own_claims.json"
 """Where they are kept, in the results' folder."""
+
+_WIDEST: Final = 10
+"""The largest margin, as in the forms of ``data/claims``."""
 
 _SHOWN: Final = ["id", "contrast", "claimed", "ratio", "low", "high", "blocks", "verdict", "why"]
 
@@ -83,9 +87,14 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
 
     Raises
     ------
+    benchbook.inputs.InputError
+        When the margin is none.
     pydantic.ValidationError
-        When one of these is none.
+        When another of these is none.
     """
+    if not 1 < margin <= _WIDEST:
+        advice = f"a ratio above 1, at most {_WIDEST}; 1.1 says that a tenth more or less would not matter"
+        raise InputError("the margin", f"{margin:g} is none: {advice}")
     by, common = asked.comparison.by, asked.pair.common
     names = {name for name in common if name not in FREE and not name.endswith(" in turn") and common[name] is not None}
     sides = {name: {by: side.settings[by], **{other: side.settings[other] for other in asked.comparison.loose
@@ -96,7 +105,7 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
         {
             "id": f"{asked.comparison.study}.own.{number}",
             "says": f"{asked.pair.words('a')} takes {words} {asked.pair.words('b')}: "
-            f"{operation}, {metric.replace('_', ' ')} of the {role}.",
+            f"{operation.replace('_', ' ')}, {called_measure(role, metric)}.",
             "where": "my own claim",
             "compare": "ratio",
             "quantity": {"operation": operation, "role": role, "metric": metric},
@@ -135,18 +144,64 @@ def register(own: Ratio, found: Answer, source: Source, file: Path | None = None
     file = file or paths.results() / FILE
     kept = registered(file)
     entry = {"claim": own.model_dump(mode="json", exclude_defaults=True), "source": source.name,
-             "registered": f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}", "seen": len(found.points)}  # fmt: skip
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(json.dumps([*kept, entry], indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(file)
+             "registered": _now(), "seen": len(found.points)}  # fmt: skip
+    _write([*kept, entry], file)
     return entry
 
 
+def remove(name: str, file: Path | None = None) -> None:
+    """Take a claim off the list; the file keeps it with the moment, so that it cannot come back as if it were new."""
+    file = file or paths.results() / FILE
+    kept = registered(file)
+    _write([{**entry, "removed": _now()} if entry["claim"]["id"] == name else entry for entry in kept], file)
+
+
+def earlier(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """Return the claims about the same contrast that were removed before this one was registered, the oldest first."""
+    return [other for other in entries
+            if other.get("removed", "~") <= entry["registered"] and _about(other) == _about(entry)]  # fmt: skip
+
+
+def _about(entry: Mapping[str, Any]) -> str:
+    """Return what a claim is about whatever it says of it: its quantity, levels, and sides in either order."""
+    own = read(entry)
+    sides = sorted(json.dumps(side, sort_keys=True) for side in (own.a, own.b))
+    return json.dumps([own.study, own.quantity.model_dump(), own.at, own.lanes, sides], sort_keys=True)
+
+
+def levels(own: Ratio) -> str:
+    """Return in words the levels at which a claim holds: of records first, then of everything that both sides share."""
+    at = {name: level for name, level in own.at.items() if name != "timeout_s" and level != "none"}
+    ordered = sorted(at, key=lambda name: (name != "n", name))
+    shared = [f"{called_factor(name)} {called_level(name, at[name])}" for name in ordered]
+    return "; ".join([*shared, *(f"implementation {called_level('lane', lane)}" for lane in own.lanes)])
+
+
+def _now() -> str:
+    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _write(entries: list[dict[str, Any]], file: Path) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    beside = file.with_name(f".{file.name}.new")
+    beside.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    beside.replace(file)
+
+
 def registered(file: Path | None = None) -> list[dict[str, Any]]:
-    """Return what `register` kept, the oldest first."""
+    """Return what `register` kept, the oldest first; what was removed since says when: ``removed``."""
     file = file or paths.results() / FILE
     return list(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
+
+
+def standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Return the registered claims that were not removed."""
+    return [entry for entry in entries if "removed" not in entry]
+
+
+def number(entry: Mapping[str, Any]) -> str:
+    """Return the number that a registered claim keeps, whatever is removed."""
+    return str(entry["claim"]["id"]).rpartition(".")[2]
 
 
 def read(entry: Mapping[str, Any]) -> Ratio:

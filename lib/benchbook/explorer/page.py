@@ -48,7 +48,11 @@ class Page:
         self._answer, self._figure, self._files, self._claims, self._provenance = (_html() for _ in range(5))
         self._point = widgets.Dropdown(description="Block", layout=_WIDE)
         self._point.observe(lambda _: self._show_point(), "value")
-        self._registered = _html()
+        self._shown = widgets.VBox()
+        self._registered, self._removal = _html(), widgets.HBox()
+        self._removable = widgets.Dropdown(description="Claim", layout=widgets.Layout(flex="0 1 30rem"))
+        self._chosen_study = ""
+        self._follow: Callable[[], None] = lambda: None
         self.update()
         if ready := os.environ.get("BENCHBOOK_EXPLORER_READY"):  # `benchbook explore` waits for it
             Path(ready).touch()
@@ -68,7 +72,7 @@ class Page:
     def claim(self) -> widgets.Widget:
         """A claim of one's own about the contrast shown: registered with its margin, then judged."""
         claimed = widgets.Dropdown(options=["more", "less", "equal"], description="The first takes", layout=_WIDE)
-        margin = widgets.BoundedFloatText(1.1, min=1.001, max=10, step=0.01, description="Margin", layout=_WIDE)
+        margin = widgets.FloatText(1.1, step=0.01, description="Margin", layout=_WIDE)
         why = widgets.Text(description="Why so much", placeholder="below that I would decide the same", layout=_WIDE)
         said = _html()
 
@@ -81,16 +85,23 @@ class Page:
             try:
                 own = own_claims.claim(asked, claimed.value, margin.value, why.value.strip(), len(entries) + 1)
                 own_claims.register(own, self._found, source)
-            except (ValidationError, OSError) as error:
+            except (InputError, ValidationError, OSError) as error:
                 said.value = markup.refused(str(error))
                 return
             said.value = ""
             self._show_registered()
 
-        self._show_registered()
+        def remove() -> None:
+            own_claims.remove(self._removable.value)
+            self._show_registered()
+
         chosen = widgets.Box([claimed, margin, why])
+        kept = "it stays below, with its date: registered once more, it is not new"
+        self._removal.children = [self._removable, _button("Remove this claim", remove, kept)]
         chosen.add_class("bb-controls")
-        return _part(chosen, widgets.HBox([_button("Register and judge", register)]), said, self._registered)
+        self._show_registered()
+        go = widgets.HBox([_button("Register and judge", register)])
+        return _part(chosen, go, said, self._registered, self._removal)
 
     @property
     def measure(self) -> widgets.Widget:
@@ -222,7 +233,12 @@ class Page:
         self._provenance.value = f'<div class="bb bb-two">{"".join(parts)}</div>'
 
     def _show_registered(self) -> None:
-        self._registered.value = markup.own(self.sources, own_claims.registered())
+        entries = own_claims.registered()
+        self._registered.value = markup.own(self.sources, entries)
+        named = [(f"{own_claims.number(entry)}. {own_claims.read(entry).says}", entry["claim"]["id"])
+                 for entry in reversed(own_claims.standing(entries))]  # fmt: skip
+        _offer(self._removable, named)
+        self._removal.layout.display = None if named else "none"
 
     def _export(self) -> None:
         source, asked = self._now
