@@ -69,6 +69,69 @@ def test_what_cannot_be_asked_is_set_to_the_nearest_that_can(source: Source):
     assert one.quantity[0] in one.options["operation"]
 
 
+@pytest.mark.parametrize("study", ["bookstore", "crud", "drivers", "replication", "tcp"])
+def test_no_two_quantities_to_choose_from_say_the_same(source: Source, study: str):
+    measured = source.measured(study)
+    for name, comparison in contrasts.comparisons(measured).items():
+        papers = set(comparison.every_quantity() if comparison.quantities else ())
+        operations = asked(source, study, name).options["operation"]
+        offered = [(operation, *measure) for operation in operations
+                   for measure in asked(source, study, name, operation=operation).options["measure"]]  # fmt: skip
+        assert papers.intersection(measured.quantities) <= set(offered)
+        ratios: dict[tuple[str, str, str], list[float]] = {}
+        for quantity, _, _, sides in measured.every(comparison.by, comparison.loose, offered):
+            blocks = shared(sides.values())
+            first, *others = (side.of(blocks) for side in sides.values())
+            with np.errstate(divide="ignore", invalid="ignore"):
+                ratios.setdefault(quantity, []).extend(float(ratio) for other in others for ratio in other / first)
+        for quantity, other in itertools.combinations(ratios, 2):
+            if quantity[:2] == other[:2] and not {quantity, other} <= papers and set(ratios[quantity]) != {1.0}:
+                assert ratios[quantity] != pytest.approx(ratios[other], rel=1e-9, nan_ok=True), (quantity, other)
+        assert len({(operation, contrasts.called_measure(*of_it)) for operation, *of_it in offered}) == len(offered)
+
+
+@pytest.mark.parametrize(
+    ("study", "comparison", "apart"),
+    [
+        ("crud", "engine against engine", ["engine"]),
+        ("bookstore", "by n", ["n"]),
+        ("replication", "by process", ["process", "model"]),
+    ],
+)
+def test_what_is_measured_of_a_contrast_is_both_its_sides(
+    source: Source, study: str, comparison: str, apart: list[str]
+):
+    one = asked(source, study, comparison)
+    rows = source.means.drop_duplicates("cell_id").set_index("cell_id")["parameters"]
+    given = [json.loads(rows[side.cells[-1]]) for side in one.pair.sides.values()]
+    chosen = {control.name: control.values for control in running.controls(study, *given)}
+    cells = [cell for request in running.requests(study, chosen, 1) for cell in request.cells()]
+    measured = {tuple(getattr(cell.parameters, name) for name in apart) for cell in cells}
+    assert measured == {tuple(side[name] for name in apart) for side in given}
+    assert len(measured) == 2
+
+
+def test_of_what_was_measured_here_only_what_can_be_compared_is_offered(source: Source):
+    one_engine = source.means[(source.means["study"] == "crud") & (source.means["cell_id"] == source.means.loc[
+        source.means["study"] == "crud", "cell_id"].iloc[0])]  # fmt: skip
+    page = Page({REFERENCE: source, HERE: Source(HERE, one_engine, {})})
+    (offered,) = [control.options for box in page.look.children for control in getattr(box, "children", ())
+                  if getattr(control, "description", "") == "Numbers of"]  # fmt: skip
+    assert [name for name, _ in offered] == [REFERENCE]
+
+
+def test_the_first_block_is_block_1_wherever_it_stands(source: Source):
+    one = asked(source, "bookstore", "XML against JSON")
+    found = contrasts.answer(one.pair)
+    assert found.points["block"].min() == 0
+    drawn = drawing.draw(
+        one, found, {name: source.repetitions(side, one.quantity) for name, side in one.pair.sides.items()}
+    )
+    assert drawn.frame["block"].min() == 1
+    said = markup.provenance("XML", source.provenance(str(found.points["cell_a"].iloc[0]), 0))
+    assert "<dt>block</dt><dd>1</dd>" in said
+
+
 def test_a_paper_s_claim_made_once_more_has_the_same_verdict(source: Source):
     one = asked(source, "bookstore", "XML against JSON", operation="round_trip", case=2, n=1000, lane="python")
     bearing = own_claims.bearing(source, one).set_index("id")

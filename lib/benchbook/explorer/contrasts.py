@@ -103,7 +103,7 @@ class Answer:
     points: pd.DataFrame
 
 
-@lru_cache(8)
+@lru_cache(16)
 def comparisons(measured: Measured) -> dict[str, Comparison]:
     """Return by name what can be compared in a study: what its paper compares, then every other factor that varies."""
     every = {one.name: one for one in claim_files.comparisons(measured.study)}

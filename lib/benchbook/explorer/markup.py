@@ -30,9 +30,10 @@ def refused(why: str) -> str:
     return f'<div class="bb bb-refused" role="alert">{escape(why)}</div>'
 
 
-def terminal(request: running.Request) -> str:
-    """Return the command that does the same."""
-    return f'<div class="bb bb-terminal">The same in a terminal: <code>{escape(request.command)}</code></div>'
+def terminal(requests: Iterable[running.Request]) -> str:
+    """Return the commands that do the same."""
+    commands = ", then ".join(f"<code>{escape(one.command)}</code>" for one in requests)
+    return f'<div class="bb bb-terminal">The same in a terminal: {commands}</div>'
 
 
 def answer(found: Answer) -> str:

@@ -40,7 +40,7 @@ class Page:
         self.sources = dict(sources) if sources is not None else _found()
         self._quiet = False
         self._controls: dict[str, widgets.Dropdown] = {}
-        self._source = self._control("source", "Numbers of", [(name, name) for name in self.sources])
+        self._source = self._control("source", "Numbers of", self._comparable_sources())
         self._study = self._control("study", "Study", [])
         self._comparison = self._control("comparison", "Compare", [])
         self._factors = widgets.Box()
@@ -106,33 +106,52 @@ class Page:
     @property
     def measure(self) -> widgets.Widget:
         """The cells of a study with other parameters, measured from here."""
-        box, head = widgets.Box(), _html()
+        box, head, alone = widgets.Box(), _html(), _html()
         box.add_class("bb-controls")
         blocks = widgets.BoundedIntText(5, min=1, max=30, description="blocks", layout=_WIDE)
-        fields: dict[str, Any] = {}
+        fields: dict[str, list[Any]] = {}
+        own: dict[str, tuple[Any, ...]] = {}
+        study = ""
 
-        def request() -> running.Request:
-            study = self._study.value
-            settings = {name: field.value for name, field in fields.items()}
-            return running.Request(study, settings, blocks.value, runner.noisy.value)
+        def requests() -> list[running.Request]:
+            chosen = {name: tuple(dict.fromkeys(_values(some))) for name, some in fields.items()}
+            return running.requests(study, chosen | own, blocks.value, noisy=runner.noisy.value)
 
         def shown(*_: object) -> None:
-            head.value = markup.terminal(request())
+            head.value = markup.terminal(requests())
 
         def fill() -> None:
+            nonlocal study
+            study = self._study.value
             fields.clear()
-            for one in running.controls(self._study.value, self._parameters()):
-                fields[one.name] = _field(one)
-                fields[one.name].observe(shown, "value")
-            box.children = [*fields.values(), blocks]
+            sides = self._parameters()
+            for control in running.controls(study, *sides):
+                fields[control.name] = _fields(control)
+                for field in fields[control.name]:
+                    field.observe(shown, "value")
+            files = tuple(dict.fromkeys(side["dataset_file"] for side in sides if side.get("dataset_file")))
+            own.clear()
+            own.update({"dataset_file": files} if files else {})
+            box.children = [*(field for some in fields.values() for field in some), blocks]
             shown()
 
-        runner = _Runner(lambda: [request()], self._measured_here)
+        def follow() -> None:
+            if study != self._study.value:
+                fill()
+
+        def measured() -> None:
+            self._measured_here()
+            here = self.sources[HERE]
+            lacks = study in here.studies and study not in _comparable(here)
+            alone.value = markup.refused("Only one side is measured: measure the other, too.") if lacks else ""
+
+        runner = _Runner(requests, measured)
         for one in (blocks, runner.noisy):
             one.observe(shown, "value")
+        self._follow = follow
         fill()
-        take = _button("Take the contrast above", fill, "its first side's parameters")
-        return _part(widgets.HBox([take]), box, head, runner.widget)
+        take = _button("Take the contrast above", fill, "the parameters of both sides")
+        return _part(widgets.HBox([take]), box, head, runner.widget, alone)
 
     @property
     def documents(self) -> widgets.Widget:
@@ -178,20 +197,26 @@ class Page:
         """Show what is chosen; what cannot be had with it is set to the nearest that can."""
         if self._quiet:
             return
+        self._shown.add_class("bb-waiting")
         self._quiet = True
         try:
             self._choose()
         finally:
             self._quiet = False
         self._show()
+        self._shown.remove_class("bb-waiting")
+        self._follow()
 
     def _choose(self) -> None:
         source = self.sources[self._source.value]
-        _offer(self._study, [(study, study) for study in source.studies])
+        _offer(self._study, [(study, study) for study in _comparable(source)])
         measured = source.measured(self._study.value)
         every = contrasts.comparisons(measured)
         _offer(self._comparison, [(name, name) for name in every])
-        wanted = {name: control.value for name, control in self._controls.items()}
+        # what is kept of a study's choice is not what another paper compares
+        kept = self._controls if self._study.value == self._chosen_study else {}
+        self._chosen_study = self._study.value
+        wanted = {name: control.value for name, control in kept.items()}
         asked = contrasts.ask(measured, every[self._comparison.value], wanted)
         by = asked.comparison.by
         of = {"operation": asked.quantity[0], "measure": asked.quantity[1:], "a": asked.a, "b": asked.b}
@@ -252,21 +277,24 @@ class Page:
             links = [markup.link(path) for path in exhibit.save(self._drawn, stem, about, ["svg", "pdf", "csv"])]
         self._files.value = f'<span class="bb bb-links">{" ".join(links)}</span>'
 
-    def _parameters(self) -> dict[str, Any]:
-        """Return the parameters of the first side's cells, as they were given."""
+    def _parameters(self) -> list[dict[str, Any]]:
+        """Return the parameters of each side's cells, as they were given."""
         source, asked = self._now
-        rows = source.means[source.means["cell_id"] == asked.pair.sides["a"].cells[-1]]
-        return dict(json.loads(rows["parameters"].iloc[0]))
+        cells = [asked.pair.sides[name].cells[-1] for name in ("a", "b")]
+        return [json.loads(source.means.loc[source.means["cell_id"] == cell, "parameters"].iloc[0]) for cell in cells]
 
     def _measured_here(self, *, move: bool = True) -> None:
         """Take in what has just been measured, and show it."""
-        self.sources[HERE] = Source.of_here()
+        self.sources[HERE] = here = Source.of_here()
         self._quiet = True
-        chosen = HERE if move and self.sources[HERE].studies else self._source.value
-        _offer(self._source, [(name, name) for name in self.sources if self.sources[name].studies], chosen)
+        chosen = HERE if move and self._study.value in _comparable(here) else self._source.value
+        _offer(self._source, self._comparable_sources(), chosen)
         self._quiet = False
         self.update()
         self._show_registered()
+
+    def _comparable_sources(self) -> list[tuple[str, str]]:
+        return [(name, name) for name, source in self.sources.items() if _comparable(source)]
 
     def _control(self, name: str, words: str, options: list[tuple[str, Any]]) -> widgets.Dropdown:
         control = widgets.Dropdown(options=options, description=words, layout=_WIDE)
@@ -320,6 +348,13 @@ def _found() -> dict[str, Source]:
     return {**({HERE: here} if here.studies else {}), REFERENCE: Source.of_reference()}
 
 
+def _comparable(source: Source) -> list[str]:
+    """Return the studies of which a source has two sides of something; the reference run, of all: it takes no look."""
+    if source.name == REFERENCE:
+        return source.studies
+    return [study for study in source.studies if contrasts.comparisons(source.measured(study))]
+
+
 def _offer(control: widgets.Dropdown, options: list[tuple[str, Any]], value: Any = None) -> None:
     """Give a control its options; it keeps its value where that is among them."""
     values = [one for _, one in options]
@@ -345,12 +380,23 @@ def _named(factor: str) -> str:
     return words if len(words) == 1 else words[0].upper() + words[1:]
 
 
-def _field(one: running.Control) -> Any:
-    if one.options:
-        options = [(called_level(one.name, option), option) for option in one.options]
-        value = one.value if one.value in one.options else one.options[0]
-        return widgets.Dropdown(options=options, value=value, description=_named(one.name), layout=_WIDE)
-    return widgets.IntText(one.value, description=_named(one.name), layout=_WIDE)
+def _fields(control: running.Control) -> list[Any]:
+    """Return what a parameter is chosen with: of both sides' values one list, or two fields for numbers."""
+    words = _named(control.name)
+    if control.options:
+        sides = tuple(value for value in control.values if value in control.options) or control.options[:1]
+        both = [(" and ".join(called_level(control.name, value) for value in sides), sides)] if sides[1:] else []
+        options = [*both, *((called_level(control.name, option), (option,)) for option in control.options)]
+        return [widgets.Dropdown(options=options, value=sides, description=words, layout=_WIDE)]
+    named = [words, *(f"and {words}" for _ in control.values[1:])]
+    return [widgets.IntText(value, description=name, layout=_WIDE)
+            for name, value in zip(named, control.values, strict=True)]  # fmt: skip
+
+
+def _values(fields: list[Any]) -> list[Any]:
+    """Return what is chosen in the fields of a parameter."""
+    every = [field.value for field in fields]
+    return [*every[0]] if isinstance(every[0], tuple) else every
 
 
 def _button(words: str, act: Callable[[], Any], tooltip: str = "") -> widgets.Button:

@@ -31,7 +31,8 @@ class Request:
     study
         Its slug.
     settings
-        Values of parameters, several of one separated by commas; others are as in the grid's profile `PROFILE`.
+        Values of parameters, several of one as a tuple or separated by commas; others are as in the grid's profile
+        `PROFILE`.
     blocks
         How often each cell is measured, at different times.
     noisy
@@ -46,10 +47,9 @@ class Request:
     @property
     def changes(self) -> list[str]:
         """The settings as ``--set`` takes them."""
-        named = {
-            name: str(value).lower() if isinstance(value, bool) else value for name, value in self.settings.items()
-        }
-        return [f"{name}={value}" for name, value in {**named, "blocks": self.blocks}.items()]
+        named = {**self.settings, "blocks": self.blocks}
+        several = {name: value if isinstance(value, tuple) else (value,) for name, value in named.items()}
+        return [f"{name}={','.join(map(_plain, values))}" for name, values in several.items()]
 
     @property
     def arguments(self) -> list[str]:
@@ -74,25 +74,51 @@ class Request:
         return grid.plan([self.study], PROFILE, ["arm=a"], self.changes)
 
 
+def _plain(value: Any) -> str:
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
+
 @dataclass(frozen=True)
 class Control:
-    """One parameter that a page asks for, and its values; no values where it is any whole number."""
+    """One parameter that a page asks for, and its values; no options where it is any whole number."""
 
     name: str
-    value: Any
+    values: tuple[Any, ...]  # one, or those of both sides where these differ
     options: tuple[Any, ...]
 
 
-def controls(study: str, given: Mapping[str, Any]) -> list[Control]:
-    """Return the parameters of a study that can be changed, at the values given or their defaults."""
+def controls(study: str, *given: Mapping[str, Any]) -> list[Control]:
+    """Return the parameters of a study that can be changed, at the values given or their defaults.
+
+    Parameters
+    ----------
+    study
+        Its slug.
+    given
+        Parameters of the cells of each side. Of repetitions, which do not tell sides apart, the first's stand.
+    """
     found = []
     model: type[BaseModel] = studies.load(study).Parameters
     for name, about in model.model_fields.items():
         options = (False, True) if about.annotation is bool else get_args(about.annotation)
         if name in _NOT_ASKED or len(options) == 1 or (not options and about.annotation is not int):
             continue
-        found.append(Control(name, given.get(name, about.default), tuple(options)))
+        values = tuple(dict.fromkeys(one.get(name, about.default) for one in given or ({},)))
+        found.append(Control(name, values[:1] if name == "repetitions" else values, tuple(options)))
     return found
+
+
+def requests(study: str, chosen: Mapping[str, tuple[Any, ...]], blocks: int, *, noisy: bool = False) -> list[Request]:
+    """Return what is to be measured of parameters of which some have a value for each of two sides.
+
+    Where one has, its values are measured in turn, block by block, as one request. Where several have, most of their
+    combinations are neither side: each side is a request of its own.
+    """
+    apart = sum(len(values) > 1 for values in chosen.values())
+    if apart <= 1:
+        return [Request(study, chosen, blocks, noisy)]
+    return [Request(study, {name: values[min(side, len(values) - 1)] for name, values in chosen.items()}, blocks, noisy)
+            for side in (0, 1)]  # fmt: skip
 
 
 class Run:
