@@ -236,6 +236,40 @@ def test_widgets_change_the_answer_and_its_figure(page: Any):
 
 
 @needs_browser
+def test_headline_and_claims_change_together_or_say_that_they_wait(page: Any):
+    page.page.evaluate("""() => {
+        window.seen = [];
+        const text = selector => document.querySelector(selector)?.innerText ?? '';
+        window.observer = new MutationObserver(() => window.seen.push({
+            waits: document.querySelector('.bb-waiting') !== null,
+            headline: text('.bb-answer'), claims: text('[aria-label*="claims about it"]'),
+        }));
+        window.observer.observe(document.body, {subtree: true, childList: true, attributes: true});
+    }""")
+    choose(page.page, "Study", "bookstore")
+    page.page.get_by_text("bookstore.round-trip.xml-slower").first.wait_for()
+    page.page.wait_for_function("() => document.querySelector('.bb-waiting') === null")
+    seen = page.page.evaluate("() => { window.observer.disconnect(); return window.seen; }")
+    shown = {("XML" in one["headline"], "bookstore." in one["claims"]) for one in seen if not one["waits"]}
+    assert (True, True) in shown
+    assert shown <= {(True, True), (False, False)}
+    assert any(one["waits"] for one in seen)
+
+
+@needs_browser
+def test_what_is_measured_follows_the_study_and_takes_both_sides(page: Any):
+    choose(page.page, "Study", "crud")
+    command = page.page.locator(".bb-terminal code", has_text="benchbook run crud")
+    command.wait_for()
+    assert "codec" not in command.inner_text()
+    assert "engine=mysql+relational,postgresql+relational" in command.inner_text()
+    choose(page.page, "This", "MongoDB")
+    page.page.wait_for_function("() => document.querySelector('.bb-answer').innerText.includes('MongoDB')")
+    page.page.get_by_role("button", name="Take the contrast above").click()
+    page.page.locator("code", has_text="engine=mongodb,").wait_for()
+
+
+@needs_browser
 def test_a_contrast_of_one_s_own_is_registered_and_judged(page: Any):
     choose(page.page, "Study", "drivers")
     page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
@@ -301,10 +335,38 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
 
 
 @needs_browser
-def test_it_reads_well_on_a_phone_and_asks_nothing_of_others(page: Any):
-    assert page.faults() == []
-    page.page.set_viewport_size({"width": 390, "height": 800})
-    wide = page.page.evaluate("() => document.documentElement.scrollWidth")
-    assert wide <= 390
-    assert page.faults() == []
+@pytest.mark.parametrize("width", [1280, 390])
+def test_it_reads_well_in_the_dark_and_on_a_phone_and_asks_nothing_of_others(page: Any, width: int):
+    page.page.set_viewport_size({"width": width, "height": 800})
+    page.page.get_by_text("Where each block comes from").click()
+    for scheme in ("dark", "light"):
+        page.page.emulate_media(color_scheme=scheme)
+        dark = scheme == "dark"
+        page.page.wait_for_function(f"dark => (({COLOURS})()[0] < 0.2) === dark", arg=dark)
+        assert (page.page.evaluate(COLOURS)[1] > 0.5) is dark
+        assert page.faults() == []
+    assert page.page.evaluate("() => document.documentElement.scrollWidth") <= width
+    assert page.page.evaluate(CUT) == []
     assert page.complaints == []
+
+
+COLOURS = """() => {
+    const colour = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+    const light = (element, property) => {
+        colour.fillStyle = getComputedStyle(element)[property];
+        colour.fillRect(0, 0, 1, 1);
+        const [red, green, blue] = colour.getImageData(0, 0, 1, 1).data;
+        return (0.2126 * red + 0.7152 * green + 0.0722 * blue) / 255;
+    };
+    const figure = document.querySelector('.bb-figure svg');
+    const ink = [...figure.querySelectorAll('g')].find(one => one.getAttribute('style')?.includes('--ink'));
+    return [light(document.body, 'backgroundColor'), light(ink, 'fill')];
+}"""
+"""How light the page and a figure's letters are, from 0 to 1."""
+
+CUT = """() => [...document.querySelectorAll('body *')].filter(one => {
+    const of = getComputedStyle(one);
+    return one.clientWidth > 0 && one.scrollWidth > one.clientWidth + 2 && of.overflowX != 'visible'
+        && !one.matches('.bb-scroll, input, select');
+}).map(one => one.outerHTML.slice(0, 200))"""
+"""What is wider than its place: a button or a label cut off, or a part that scrolls sideways and is no figure."""

@@ -38,7 +38,7 @@ def bearing(source: Source, asked: Asked) -> pd.DataFrame:
     """
     lane = _lane(asked)
     every = {one.id: one for one in claims(asked.comparison.study) if not isinstance(one, Untestable)}
-    meant = {(name, of_it) for name, one in every.items() for of_it in _meant(one, asked, lane)}
+    meant = [(name, of_it) for name, one in every.items() for of_it in _meant(one, asked, lane)]
     if not meant:
         return pd.DataFrame(columns=["says", *_SHOWN])
     table = judged(_means(source, asked), [every[name] for name in dict(meant)])

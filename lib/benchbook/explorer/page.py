@@ -65,8 +65,9 @@ class Page:
         first.add_class("bb-controls")
         points = widgets.VBox([self._point, self._provenance])
         behind = widgets.Accordion([points], titles=["Where each block comes from"])
-        return _part(_html(f"<style>{STYLE}</style>"), first, self._factors, self._answer, self._figure,
-                     widgets.HBox([export, self._files]), self._claims, behind)  # fmt: skip
+        files = widgets.HBox([export, self._files])
+        self._shown.children = [self._answer, self._figure, files, self._claims, behind]
+        return _part(_html(f"<style>{STYLE}</style>"), first, self._factors, self._shown)
 
     @property
     def claim(self) -> widgets.Widget:
@@ -194,7 +195,10 @@ class Page:
         return _part(first, second, _Runner(requests, answered, "Measure and answer").widget, told)
 
     def update(self, _: object = None) -> None:
-        """Show what is chosen; what cannot be had with it is set to the nearest that can."""
+        """Show what is chosen; what cannot be had with it is set to the nearest that can.
+
+        Until all of it is there, what is shown of the choice before is marked as waiting.
+        """
         if self._quiet:
             return
         self._shown.add_class("bb-waiting")
@@ -233,18 +237,17 @@ class Page:
     def _show(self) -> None:
         source, asked = self._now
         self._found = found = contrasts.answer(asked.pair)
-        self._answer.value = markup.answer(found)
         repetitions = {name: source.repetitions(side, asked.quantity) for name, side in asked.pair.sides.items()}
         self._drawn = drawn = drawing.draw(asked, found, repetitions)
-        self._figure.value = markup.figure(drawn, found)
-        self._files.value = ""
+        figure, claims = markup.figure(drawn, found), markup.claims(own_claims.bearing(source, asked))
         points = [(f"{int(one.block) + 1}, of {one.campaign or 'an undated campaign'}", int(one.block))
                   for one in each(found.points)]  # fmt: skip
         self._quiet = True
         _offer(self._point, points)
         self._quiet = False
         self._show_point()
-        self._claims.value = markup.claims(own_claims.bearing(source, asked))
+        self._answer.value, self._figure.value, self._claims.value = markup.answer(found), figure, claims
+        self._files.value = ""
 
     def _show_point(self) -> None:
         if self._quiet or self._point.value is None:
