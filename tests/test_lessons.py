@@ -1,5 +1,6 @@
 """Lessons run: with solutions all checks pass, without them they say what is wanted; nbgrader can assign them."""
 
+import html
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
+from benchbook import stats
 from benchbook.lessons import clocks, drift, effects, feedback, release, stores, t_tests, warm_up
 
 ROOT = Path(__file__).parents[1]
@@ -114,6 +116,15 @@ def broken(times: list[float]) -> float:
     raise RuntimeError("oh")
 
 
+def in_turns(n: int) -> str:
+    return "abba" * (n // 2)
+
+
+def alarms_counted(a: Any, b: Any, test: str) -> int:
+    compare = {"welch": stats.welch, "paired": stats.paired}[test]
+    return sum(compare(one, other).p < 0.05 for one, other in zip(a, b, strict=True))
+
+
 WRONG = [
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
     (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 0),
@@ -121,7 +132,11 @@ WRONG = [
     (lambda: clocks.check_3({"A": "one thread", "B": "sleeping"}), "'C' is missing from the answer", 1),
     (lambda: warm_up.check_1(lambda times: times[0] / sum(times[1:])), "all are wanted below the line", 0),
     (lambda: warm_up.check_1(broken), "stopped with RuntimeError: oh", 0),
+    (lambda: clocks.check_2(lambda readings: 15), "the smallest step is", 1),
     (lambda: drift.check_1(lambda n: "ab" * n), "What if going first costs something?", 3),
+    (lambda: drift.check_2(alarms_counted, in_turns), "should lie between 0 and 1, and is 200", 0),
+    (lambda: drift.check_2(lambda *_: 1.0, in_turns), "✗ one after the other: 100%", 1),
+    (lambda: drift.check_4(lambda p, alpha: (p < alpha).any(axis=1).sum()), "between 0 and 1, and is 2", 0),
     (lambda: t_tests.check_5({**dict.fromkeys("ABCDE", False), "B": True}), "E: look at User CPU of JSON", 4),
     (
         lambda: effects.check_2(lambda low, high, margin: "reproduced"),
@@ -145,3 +160,13 @@ def test_a_check_that_stops_reports_it_and_a_prediction_is_asked_for():
     assert "No answer" not in str(clocks.check_4(lambda *_: 1)) and not clocks.check_4(lambda *_: 1).passed
     assert "Before you run on" in feedback.Predictions(time=...)._repr_html_()
     assert "off by a factor of 2" in feedback.Predictions(time=4).beside(time=2.0)._repr_html_()
+
+
+@pytest.mark.parametrize("guess", ["about <5>", "5 %", [1, 2], None, float("nan")], ids=repr)
+def test_a_prediction_that_is_no_number_gets_a_sentence(guess: Any):
+    predicted = feedback.Predictions(first_time=guess)
+    said = html.escape(repr(guess))
+    assert f"first time should be a number, and is {said}." in predicted._repr_html_()
+    beside = predicted.beside(first_time=2.0)
+    assert f"<td>{said}</td>" in beside._repr_html_() and "a number was wanted" in beside._repr_html_()
+    assert f"{beside!r}" == f"first time: predicted {guess!r}, found 2"

@@ -142,11 +142,23 @@ def _short(value: Any) -> str:
     return text if len(text) <= 60 else f"{text[:57]}..."
 
 
+def _is_number(value: Any) -> bool:
+    return isinstance(value, Real) and not isinstance(value, bool) and isfinite(value)
+
+
 def number(value: Any, name: str) -> float:
     """Return an answer as a number; raises `Off` when it is none."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not isfinite(value):
+    if not _is_number(value):
         raise Off(f"{name} should be a number, and is {_short(value)}.")
     return float(value)
+
+
+def share(value: Any, name: str) -> float:
+    """Return an answer as a share; raises `Off` when it is none: a count, or percent."""
+    found = number(value, name)
+    if not 0 <= found <= 1:
+        raise Off(f"{name} should lie between 0 and 1, and is {found:g}: divide a count by how many there are.")
+    return found
 
 
 def close(
@@ -203,8 +215,12 @@ class Predictions:
                 f"({escape(', '.join(left))}). A guess made afterwards teaches nothing; "
                 "a wrong one made before teaches most."
             )
-        said = ", ".join(f"{name.replace('_', ' ')} {guess:g}" for name, guess in self.guesses.items())
-        return f"Written down: {escape(said)}."
+        try:
+            guesses = {name.replace("_", " "): guess for name, guess in self.guesses.items()}
+            written = [f"{name} {number(guess, name):g}" for name, guess in guesses.items()]
+        except Off as reason:
+            return f"<b>Before you run on</b>: {escape(str(reason))} Leave out units and quotation marks."
+        return f"Written down: {escape(', '.join(written))}."
 
     def beside(self, **found: float) -> "Beside":
         """Return the guesses beside what came out, under the same names."""
@@ -224,20 +240,24 @@ class Beside:
 
     @staticmethod
     def _guess(guess: Any) -> str:
-        return f"{guess:g}" if isinstance(guess, Real) else "nothing"
+        if _open(guess):
+            return "nothing"
+        return f"{float(guess):g}" if _is_number(guess) else _short(guess)
 
     @staticmethod
     def _verdict(guess: Any, value: float) -> str:
-        if not isinstance(guess, Real):
+        if _open(guess):
             return "write it down first, next time"
-        if not (float(guess) > 0 and value > 0):
+        if not _is_number(guess):
+            return "a number was wanted"
+        if not (guess > 0 and value > 0):
             return ""
         factor = max(float(guess) / value, value / float(guess))
         return "very near" if factor < 1.25 else f"off by a factor of {factor:.3g}: what did you leave out?"
 
     def _repr_html_(self) -> str:
         rows = "".join(
-            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{self._guess(guess)}</td>"
+            f"<tr><td style='text-align:left'>{escape(name)}</td><td>{escape(self._guess(guess))}</td>"
             f"<td><b>{value:.3g}</b></td>"
             f"<td style='text-align:left'>{escape(self._verdict(guess, value))}</td></tr>"
             for name, guess, value in self.rows
