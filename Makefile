@@ -1,6 +1,7 @@
 # make run    the quick profile of all five studies on real servers, then the report (ten minutes or so, and set-up)
 # make test   the whole test suite
 # make lab    JupyterLab on this machine, with a token
+# make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
 # make docs   the pages of docs/ as a site, in site/ (works offline)
 # make reference   a campaign of the reference run: the profile decide goes on for at most BUDGET (3h), and what all campaigns gave is kept in figures/reference (on an idle machine)
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
@@ -14,7 +15,7 @@ PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
 
-.PHONY: run test lab docs reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test lab kernel docs reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -24,11 +25,19 @@ run: setup
 # One worker more than there are processors, for tests wait for servers; four at most, for each holds servers of its own.
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 test: export BENCHBOOK_TESTS = 1
-test: setup
+test: setup $(ENV)/grading/bin/nbgrader
 	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+
+# What tests that lessons can be marked: nbgrader in an environment that lacks the suite, as a teacher's does.
+$(ENV)/grading/bin/nbgrader: grading.lock | setup
+	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/grading
+	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/grading/bin/python grading.lock
 
 lab: setup
 	@$(BIN)/python -m benchbook.lab
+
+kernel: setup
+	@$(BIN)/python -m ipykernel install --user --name benchbook --env BENCHBOOK_HOME "$(CURDIR)"
 
 docs: setup
 	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
@@ -62,6 +71,8 @@ lock: setup
 	    --all-extras pyproject.toml --output-file requirements.lock
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --group audit --output-file audit.lock
+	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
+	    --group grading --constraints requirements.lock --output-file grading.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
 	$(BIN)/python -m benchbook.lanes.maven lock
 

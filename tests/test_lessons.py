@@ -1,7 +1,11 @@
 """Lessons run: with solutions all checks pass, without them they say what is wanted; nbgrader can assign them."""
 
+import csv
 import html
+import os
 import re
+import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -123,6 +127,56 @@ def in_turns(n: int) -> str:
 def alarms_counted(a: Any, b: Any, test: str) -> int:
     compare = {"welch": stats.welch, "paired": stats.paired}[test]
     return sum(compare(one, other).p < 0.05 for one, other in zip(a, b, strict=True))
+
+
+@pytest.fixture
+def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Make the kernel and the course as docs/teaching.md says, with an nbgrader whose own environment lacks the suite."""
+    grading = Path(sys.prefix) / "grading" / "bin"
+    assert (grading / "nbgrader").exists(), "make test makes it: make .venv/grading/bin/nbgrader"
+    for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
+        monkeypatch.setenv(name, str(tmp_path / name))
+    monkeypatch.setenv("PATH", str(grading), prepend=os.pathsep)
+    (tmp_path / "checkout").mkdir()
+    (tmp_path / "checkout" / "notebooks").symlink_to(ROOT / "notebooks")
+    assert "\nmake kernel " in PAGE
+    subprocess.run(["make", "--old-file=setup", "kernel"], cwd=ROOT, check=True)
+    subprocess.run(["bash", "-e", "-c", MARKED[0]], cwd=tmp_path / "checkout", check=True)
+    return tmp_path / "course"
+
+
+PAGE = (ROOT / "docs" / "teaching.md").read_text()
+MARKED = re.findall(r"^<!-- run -->\n```sh\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
+RIGHT_IN_PART = {
+    "prediction": "prediction = lesson.predict(p_of_system_cpu='about 5 %', p_of_user_cpu=...)\nprediction",
+    "task-1": "def t(a, b):\n    return stats.student(b, a).statistic",  # the wrong sign
+    "task-2": "p = {each: stats.student(*lesson.samples(each)).p for each in lesson.MEASURES}\ndoes_not_agree = None",
+    "task-5": "follows = dict.fromkeys('ABCDE', True)",
+}
+"""Answers to lesson 4 that get 0, 5 and 2 points; tasks 3 and 4 are left open."""
+
+
+def test_nbgrader_marks_a_right_and_a_wrong_copy_by_the_words_of_the_page(course: Path):
+    given = nbformat.read(course / "release" / "4_t_tests" / "4_t_tests.ipynb", 4)
+    assert [cell.source for cell in given.cells] == [
+        cell.source for cell in nbformat.read(ROOT / "notebooks" / "lessons" / "4_t_tests.ipynb", 4).cells
+    ]
+    solved = nbformat.read(ROOT / "notebooks" / "lessons" / "solutions" / "4_t_tests.ipynb", 4)
+    answers = {"right": {cell.id: cell.source for cell in solved.cells}, "wrong": RIGHT_IN_PART}
+    for student, sources in answers.items():
+        copy = nbformat.from_dict(given)
+        for cell in copy.cells:
+            cell.source = sources.get(cell.id, cell.source)
+        handed_in = course / "submitted" / student / "4_t_tests"
+        handed_in.mkdir(parents=True)
+        nbformat.write(copy, handed_in / "4_t_tests.ipynb")
+    subprocess.run(["bash", "-e", "-c", MARKED[1]], cwd=course, check=True)
+    with (course / "grades.csv").open() as file:
+        grades = {row["student_id"]: (row["score"], row["max_score"]) for row in csv.DictReader(file)}
+    assert grades == {"right": ("21.0", "25.0"), "wrong": ("7.0", "25.0")}
+    wrong = nbformat.read(course / "autograded" / "wrong" / "4_t_tests" / "4_t_tests.ipynb", 4)
+    outputs = [output for cell in wrong.cells for output in cell.get("outputs", ())]
+    assert not [output for output in outputs if output.output_type == "error"]
 
 
 WRONG = [
