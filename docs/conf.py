@@ -1,13 +1,25 @@
-"""How `make docs` builds the site: Sphinx with MyST and furo, of these pages and of what the code says of itself."""
+"""How `make docs` builds the site: Sphinx with MyST and furo, of these pages, the lessons and what the code says."""
 
+import json
 import os
 import re
 import sys
 from pathlib import Path
+from typing import Any
 
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+from IPython.core.displayhook import DisplayHook
+from IPython.core.interactiveshell import InteractiveShell
+from IPython.core.pylabtools import select_figure_formats
+from IPython.display import display
+from IPython.utils.capture import capture_output
 from sphinx.application import Sphinx
+from sphinx.writers.html5 import HTML5Translator
+from traitlets.config import Config
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+LESSONS = HERE.parent / "notebooks" / "lessons"
 sys.path.insert(0, str(HERE.parent / "lib"))
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
@@ -17,10 +29,11 @@ from benchbook.cli import pages  # noqa: E402
 project = "benchbook"
 version = release = benchbook.__version__
 extensions = ["myst_parser"]
-source_suffix = {".md": "markdown"}
-exclude_patterns = ["_build"]
+source_suffix = {".md": "markdown", ".ipynb": "markdown"}
+exclude_patterns = ["_build", "lessons/solutions"]
 myst_heading_anchors = 3
-myst_enable_extensions = ["deflist"]
+myst_enable_extensions = ["deflist", "dollarmath"]
+html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"benchbook {release}"
 html_static_path = ["_static"]
@@ -30,9 +43,27 @@ html_copy_source = False
 html_show_copyright = False
 
 
+class _Displayed(DisplayHook):
+    """A cell's value, displayed as its other outputs are, so that both are captured in their order."""
+
+    def __call__(self, result: Any = None) -> None:
+        if result is not None:
+            display(result)
+
+
+SHELL = InteractiveShell.instance(
+    displayhook_class=_Displayed,
+    ipython_dir=str(HERE.parent / ".cache" / "ipython"),
+    config=Config({"HistoryManager": {"enabled": False}}),
+)
+select_figure_formats(SHELL, {"png"}, dpi=144)
+
+
 def _read(app: Sphinx, name: str, source: list[str]) -> None:
     """Fill in what a page asks for, and turn what it links to outside this folder into what the site has."""
     folder = (HERE / name).parent
+    if Path(app.env.doc2path(name)).suffix == ".ipynb":
+        source[0] = _lesson(json.loads(source[0]), name)
     if name == "index":  # a page that no list names is a how-to
         unlisted = {page.stem for page in HERE.glob("*.md")} - {*source[0].split()} - {"index"}
         source[0] = source[0].replace("\nextending\n", "\n".join(["\nextending", *sorted(unlisted), ""]))
@@ -41,12 +72,52 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
         target = (folder / link[2]).resolve()
         if target == HERE.parent / "README.md":
             return f"[{link[1]}]({os.path.relpath(HERE, folder)}/index.md)"
-        ours = target.is_relative_to(HERE) or (target.is_file() and target.suffix != ".md")
+        if target.parent == LESSONS:
+            return f"[{link[1]}](/lessons/{target.stem})"
+        ours = target.is_relative_to(HERE) or (target.is_file() and target.suffix not in source_suffix)
         return link[0] if ours else link[1]  # a file is a download; of a folder or another page the words are left
 
-    source[0] = re.sub(r"\[([^\]]*)\]\((\.\./[^)#]+)(#[^)]*)?\)", linked, pages.filled(source[0]))
+    source[0] = re.sub(r"\[([^\]]*)\]\(((?!\w+:)[^)#]+)(#[^)]*)?\)", linked, pages.filled(source[0]))
+
+
+def _lesson(notebook: dict[str, Any], name: str) -> str:
+    """Return a lesson as students get it, with what its cells tagged `shown` show: they need no answer, nor measure."""
+    SHELL.reset()
+    where = f"In the suite this is `notebooks/{name}.ipynb`: `make lab` opens it."
+    note = f"{where} What you measure and answer comes out there. Write your prediction down before you read on."
+    title, *cells = notebook["cells"]
+    parts = ["".join(title["source"]), f"```{{note}}\n{note}\n```"]
+    for cell in cells:
+        text = "".join(cell["source"])
+        if cell["cell_type"] == "markdown":
+            parts.append(text)
+            continue
+        parts.append(f"```python\n{text}\n```")
+        if "shown" in cell["metadata"].get("tags", ()):
+            with capture_output() as shown:
+                SHELL.run_cell(text).raise_error()
+            parts += [f"```text\n{shown.stdout}```"] if shown.stdout else []
+            parts += [_output(one.data) for one in shown.outputs]
+    return "\n\n".join(parts)
+
+
+def _output(forms: dict[str, Any]) -> str:
+    """Return what a cell shows: a figure, a table, or its text."""
+    if "image/png" in forms:
+        return f'<img alt="What the code above draws" src="data:image/png;base64,{forms["image/png"]}">'
+    if "text/html" in forms:
+        table = re.sub(r'<table(?: border="1" class="dataframe")?', '<table class="docutils"', forms["text/html"])
+        return f"```{{raw}} html\n{table}\n```"
+    return f"```text\n{forms['text/plain']}\n```"
+
+
+def _as_mathml(translator: HTML5Translator, formula: nodes.math | nodes.math_block) -> None:
+    """Write a formula as browsers read it by themselves: MathJax would be loaded from elsewhere."""
+    translator.body.append(tex2mathml(formula.astext(), as_block=isinstance(formula, nodes.math_block)))
+    raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> None:
-    """Have each page go through `_read`."""
+    """Have each page go through `_read`, and each formula through `_as_mathml`."""
     app.connect("source-read", _read)
+    app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))

@@ -24,6 +24,7 @@ REFUSED = {"message": "405 Method Not Allowed", "error": {"summary": ""}}
         (ASKED, CLEAN, 0, "requirements.lock, 1 packages: nothing is known"),
         (KNOWN, REFUSED, 1, "requirements.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
         (ASKED, HOLES, 1, "harness/node, 275 packages: leveldown <2: high, mended in level 9.0.0"),
+        (KNOWN, CLEAN, 1, "grading.lock, 1 packages: six 1: PYSEC-1, mended in 1.1"),
         (SKIPPED, CLEAN, 3, "audit.lock, 1 packages: could not be asked: 1 of them, the first: Dependency not found"),
         (ASKED, REFUSED, 3, "harness/reqlite: could not be asked: 405 Method Not Allowed"),
         ("no network", CLEAN, 3, "requirements.lock: could not be asked: no network"),
@@ -47,11 +48,12 @@ def test_the_status_says_what_is_known_and_who_could_not_be_asked(
     assert line in capfd.readouterr().out
 
 
-def test_what_audits_is_pinned_by_hash_and_installed_for_nothing_else() -> None:
-    entries = re.split(r"\n(?=\S)", (paths.root() / "audit.lock").read_text())
+@pytest.mark.parametrize(("lock", "program"), [("audit.lock", "pip-audit"), ("grading.lock", "nbgrader")])
+def test_what_audits_and_marks_is_pinned_by_hash_and_installed_for_nothing_else(lock: str, program: str) -> None:
+    entries = re.split(r"\n(?=\S)", (paths.root() / lock).read_text())
     assert all("--hash=sha256:" in entry for entry in entries)
-    assert any(entry.startswith("pip-audit==") for entry in entries)
-    assert "pip-audit" not in (paths.root() / "requirements.lock").read_text()
+    assert any(entry.startswith(f"{program}==") for entry in entries)
+    assert program not in (paths.root() / "requirements.lock").read_text()
 
 
 def test_the_java_lanes_artefacts_are_listed() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
+import nbformat
 import pytest
 from lxml import html
 
@@ -69,6 +70,23 @@ def test_the_reference_names_every_command_parameter_and_column(site: Path):
     assert all(name in said("parameters") for slug in SLUGS for name in load(slug).Parameters.model_fields)
     columns = said("observations")
     assert all(name in columns for name in (*schema.OBSERVATIONS.names, *schema.UNITS))
+
+
+def test_each_lesson_has_a_page_of_all_that_students_get_and_the_guide_leads_to_it(site: Path):
+    leads_to = {one.get("href") for one in html.parse(site / "teaching.html").find(".//article").iter("a")}
+    for lesson in (ROOT / "notebooks" / "lessons").glob("*.ipynb"):
+        assert f"lessons/{lesson.stem}.html" in leads_to
+        page = html.parse(site / "lessons" / f"{lesson.stem}.html").getroot()
+        cells = nbformat.read(lesson, 4).cells
+        shown = [block.text_content().strip() for block in page.find_class("highlight-python")]
+        assert shown == [cell.source for cell in cells if cell.cell_type == "code"]
+        drawing = "\n".join(cell.source for cell in cells if "shown" in cell.metadata.get("tags", ()))
+        assert drawing.count("lesson.draw") == len(page.findall('.//img[@alt="What the code above draws"]'))
+        prose = "\n".join(cell.source for cell in cells if cell.cell_type == "markdown")
+        said = page.text_content().replace("\N{RIGHT SINGLE QUOTATION MARK}", "'")
+        assert all(title.replace("*", "") in said for title in re.findall(r"^#+ (.*)$", prose, re.MULTILINE))
+        assert prose.count("$$") == 2 * len(page.findall(".//math"))
+        assert "A model answer" not in page.text_content()
 
 
 def test_a_page_that_asks_for_what_there_is_not_is_refused():

@@ -34,6 +34,7 @@ SMALL = {
 }
 """What the lessons' parameters are in tests."""
 
+PAGE = (ROOT / "docs" / "teaching.md").read_text()
 KEYS = {"cell_type", "grade", "grade_id", "locked", "points", "schema_version", "solution", "task"}
 
 
@@ -99,6 +100,22 @@ def test_the_students_lesson_is_the_teachers_without_solutions_and_outputs(teach
         assert not cell.outputs and cell.execution_count is None
 
 
+def test_a_lessons_minutes_are_the_same_wherever_they_are_said():
+    texts = [nbformat.read(release.students(teacher), 4).cells[0].source for teacher in TEACHERS]
+    minutes = {number: int(re.search(r"About (\d+) minutes", text)[1]) for number, text in enumerate(texts, 1)}
+    span = f"{min(minutes.values())} to {max(minutes.values())} minutes"
+    for page in ("README.md", "docs/teaching.md", "notebooks/00_start_here.ipynb"):
+        said = (ROOT / page).read_text()
+        assert re.findall(r"[Ee]ight lessons\b.{0,30}? of (.*? minutes)", said) == [span], page
+    rows = re.findall(r"^\| \[?(\d) ?.*?\| (\d+) \|(.*)\|$", PAGE, re.MULTILINE)
+    assert [(int(number), int(planned)) for number, planned, _ in rows] == [*minutes.items()] * 2
+    for _, planned, parts in rows[len(minutes) :]:
+        assert sum(map(int, parts.split("|"))) == int(planned)
+    slots = re.findall(r"(\d+):(\d+) to (\d+):(\d+) \| lesson (\d)", PAGE)
+    lasting = {int(number): (int(h) - int(g)) * 60 + int(n) - int(m) for g, m, h, n, number in slots}
+    assert lasting == minutes
+
+
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
 def test_cells_are_marked_as_nbgrader_wants_them(teacher: Path):
     notebook = nbformat.read(teacher, 4)
@@ -131,7 +148,7 @@ def alarms_counted(a: Any, b: Any, test: str) -> int:
 
 @pytest.fixture
 def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Make the kernel and the course as docs/teaching.md says, with an nbgrader whose own environment lacks the suite."""
+    """Make the kernel and the course as docs/teaching.md says, with an nbgrader whose environment lacks the suite."""
     grading = Path(sys.prefix) / "grading" / "bin"
     assert (grading / "nbgrader").exists(), "make test makes it: make .venv/grading/bin/nbgrader"
     for name in ("JUPYTER_DATA_DIR", "JUPYTER_CONFIG_DIR", "IPYTHONDIR"):
@@ -145,7 +162,6 @@ def course(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path / "course"
 
 
-PAGE = (ROOT / "docs" / "teaching.md").read_text()
 MARKED = re.findall(r"^<!-- run -->\n```sh\n(.*?)```", PAGE, re.DOTALL | re.MULTILINE)
 RIGHT_IN_PART = {
     "prediction": "prediction = lesson.predict(p_of_system_cpu='about 5 %', p_of_user_cpu=...)\nprediction",
