@@ -7,7 +7,9 @@ import re
 import site
 import sys
 from collections.abc import Sequence
-from typing import Final
+from typing import Any, Final
+
+from typing_extensions import override
 
 from benchbook import processes, suite
 from benchbook.folders import FolderError
@@ -121,8 +123,19 @@ class _Version(argparse.Action):
         parser.exit()
 
 
+class _Parser(argparse.ArgumentParser):
+    """Says of a word that is none of its choices, a command above all, which one is nearest."""
+
+    @override
+    def _check_value(self, action: argparse.Action, value: Any) -> None:
+        if action.choices is not None and value not in action.choices:
+            from benchbook import strict  # now: every command would wait for it
+
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {strict.nearest(value, action.choices)}")
+
+
 def _parser() -> argparse.ArgumentParser:
-    parser = argparse.ArgumentParser(prog="benchbook", description="Rerun five published studies on this machine.")
+    parser = _Parser(prog="benchbook", description="Rerun five published studies on this machine.")
     parser.add_argument("--version", action=_Version, nargs=0, help="print version and commit, and end")
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     parts = {name: commands.add_parser(name, help=text, description=text) for name, text in COMMANDS.items()}
