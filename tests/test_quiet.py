@@ -39,10 +39,11 @@ def busy() -> Iterator[int]:
             process.kill()
 
 
-def benchbook(*words: str, patience_s: float = quiet.PATIENCE_S) -> subprocess.CompletedProcess[str]:
+def benchbook(*words: str, **of_quiet: float) -> subprocess.CompletedProcess[str]:
     """Run the command in a process of its own, of which what a test starts is no part."""
-    code = "import sys; from benchbook import cli; from benchbook.runner import quiet; quiet.PATIENCE_S = {}; {}"
-    command = [sys.executable, "-c", code.format(patience_s, "sys.exit(cli.main(sys.argv[1:]))"), *words]
+    set_s = "".join(f"quiet.{name.upper()} = {seconds}; " for name, seconds in of_quiet.items())
+    code = f"import sys; from benchbook import cli; from benchbook.runner import quiet; {set_s}"
+    command = [sys.executable, "-c", f"{code}sys.exit(cli.main(sys.argv[1:]))", *words]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
@@ -174,6 +175,29 @@ def test_a_machine_that_is_never_quiet_is_refused_with_who_is_busy_and_what_to_d
     assert "measure beside them with --noisy" in line and line.endswith("the same command goes on from there")
 
 
+def test_a_run_that_waits_long_says_once_for_what_and_that_noisy_goes_on():
+    with busy():
+        ran = benchbook("run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=8, long_s=1)
+    (line,) = [line for line in ran.stdout.splitlines() if "--noisy" in line]
+    assert re.search(r"^waiting until others use less than 0.1 processors: .*python.* \d\.\d\d.*; for \d+ s now", line)
+    assert "and for 8 s at most: stop them, or run again with --noisy, which measures beside them" in line
+
+
+def test_on_a_terminal_too_a_long_wait_is_said_on_a_line_of_its_own(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("FORCE_COLOR", "1")  # takes what is no terminal for one
+    monkeypatch.setenv("COLUMNS", "40")
+    (cell, *_) = planned()
+    with Progress([cell], {}) as progress:
+        progress.begun(cell)
+        progress.waiting("others are busy")
+        progress.waiting("others are busy", "use --noisy instead of waiting for them any longer")
+        progress.waiting("others are busy", "use --noisy instead of waiting for them any longer")
+    said = re.sub(r"\x1b\[[0-9;?]*[A-Za-z]", "", capsys.readouterr().out)
+    assert said.count("others are busy; use --noisy instead of waiting for them any longer\n") == 1, said
+
+
 def test_ctrl_c_ends_a_wait_and_leaves_nothing():
     command = [sys.executable, "-m", "benchbook.cli", "run", "bookstore", "--profile", "quick", "--where", CHOSEN[0]]
     with busy(), subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as process:
@@ -188,14 +212,14 @@ def test_ctrl_c_ends_a_wait_and_leaves_nothing():
 
 
 def test_a_wait_ends_when_the_others_do_and_a_quiet_cell_spares_the_next_one(monkeypatch: pytest.MonkeyPatch):
-    said: list[str] = []
+    said: list[tuple[str, str]] = []
     script = iter([used(0.5, 1.2), used(1.0, 0.9), used(1.0, 0.02), used(3.0, 0.0), used(0.01, 5.0)])
     slept: list[float] = []
     monkeypatch.setattr(quiet.time, "sleep", slept.append)
     monkeypatch.setattr(quiet, "load", lambda *_: next(script))
-    watch = quiet.Watch(said.append)
+    watch = quiet.Watch(lambda *words: said.append(words))
     watch.begin([])
-    assert len(said) == 2 and all("less than 0.1 processors: other processes use " in line for line in said)
+    assert len(said) == 2 and all("less than 0.1 processors: other processes use " in why for why, _ in said)
     assert slept == [0.0, 0.5, 1.0, 1.0]
     assert watch.end([]).quiet
     watch.begin([])
@@ -207,7 +231,7 @@ def test_patience_ends(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(quiet.time, "sleep", lambda _: None)
     monkeypatch.setattr(quiet, "load", lambda *_: used(1.0, 1.0))
     with pytest.raises(NotQuietError, match=r"use 1.00 processors .*, and the machine was not quiet for 0 s \(stop"):
-        quiet.Watch(lambda _: None, 0.0).begin([])
+        quiet.Watch(lambda *_: None, 0.0).begin([])
 
 
 def test_doctor_says_who_keeps_the_machine_busy():

@@ -98,9 +98,9 @@ class Relay:
         """Tell that a cell is about to start."""
         self._say("begun", self._numbers[cell.key])
 
-    def waiting(self, why: str) -> None:
-        """Tell for what a cell waits."""
-        self._say("waiting", why)
+    def waiting(self, why: str, advice: str = "") -> None:
+        """Tell for what a cell waits, and what can be done."""
+        self._say("waiting", why, advice)
 
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
         """Tell that a cell has ended."""

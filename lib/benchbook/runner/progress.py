@@ -22,8 +22,8 @@ class Told(Protocol):
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
 
-    def waiting(self, why: str) -> None:
-        """Note that the cell that has begun waits, and for what."""
+    def waiting(self, why: str, advice: str = "") -> None:
+        """Note that the cell that has begun waits, for what, and once it waits long what can be done."""
 
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
         """Note that a cell has ended, in what state, how long it took, and why it failed."""
@@ -60,7 +60,7 @@ class Progress(AbstractContextManager["Progress"]):
         self._known = dict(known)
         self._console = Console(stderr=False, soft_wrap=True, highlight=False)
         self._live = self._console.is_terminal
-        self._waits = False
+        self._waits = self._advised = False
         self._bar = Bar(
             BarColumn(bar_width=20),
             TextColumn("{task.fields[counts]}"),
@@ -92,14 +92,20 @@ class Progress(AbstractContextManager["Progress"]):
 
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
-        self._waits = False
+        self._waits = self._advised = False
         self._draw(f"block {cell.block + 1}: {described(cell, self._apart)}")
 
-    def waiting(self, why: str) -> None:
-        """Note that the cell that has begun waits, and for what; asked again and again, it is said once in a log."""
-        if not self._live and not self._waits:
+    def waiting(self, why: str, advice: str = "") -> None:
+        """Note that the cell that has begun waits, for what, and once it waits long what can be done.
+
+        Asked again and again, a log says it once, and once more with the advice, which a terminal has room for on no
+        live line either.
+        """
+        if advice and not self._advised:
+            self._say(f"{why}; {advice}")
+        elif not self._live and not self._waits:
             self._say(why)
-        self._waits = True
+        self._waits, self._advised = True, self._advised or bool(advice)
         self._draw(why)
 
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:

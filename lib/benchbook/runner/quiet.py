@@ -9,6 +9,9 @@ from benchbook.measure.load import QUIET, Load, Reading, load, reading
 PATIENCE_S: Final = 300.0
 """How long a run waits for a quiet machine: an update that the system makes by itself is over by then."""
 
+LONG_S: Final = 30.0
+"""After which a wait is said on a line of its own, with how to go on without it."""
+
 _LONG_ENOUGH_S: Final = 0.5
 """A window that tells quiet from busy."""
 
@@ -25,12 +28,12 @@ class Watch:
     Parameters
     ----------
     say
-        Is told, in a line, for what a wait is, every second of it.
+        Is told, every second of a wait, what it is for, and once it is long what else can be done.
     patience_s
         How long a wait may last; None: nothing is waited for, the load is only recorded.
     """
 
-    def __init__(self, say: Callable[[str], None], patience_s: float | None = PATIENCE_S) -> None:
+    def __init__(self, say: Callable[[str, str], None], patience_s: float | None = PATIENCE_S) -> None:
         self._say = say
         self._patience_s = patience_s
         self._last: Reading | None = None
@@ -88,4 +91,7 @@ class Watch:
                 f"{found}, and the machine was not quiet for {waited_s:.0f} s (stop them, or measure beside them with"
                 " --noisy, which marks the cells)"
             )
-        self._say(f"waiting until others use less than {QUIET:g} processors: {found}")
+        advice = f"for {waited_s:.0f} s now, and for {self._patience_s:.0f} s at most: stop them, or run again with"
+        advice += " --noisy, which measures beside them and marks the cells"
+        why = f"waiting until others use less than {QUIET:g} processors: {found}"
+        self._say(why, advice if waited_s >= LONG_S else "")
