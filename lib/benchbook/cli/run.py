@@ -109,7 +109,7 @@ def carried_out(
                 work(summary)
             except KeyboardInterrupt as error:
                 stopped = cli.TERMINATED if isinstance(error, _Terminated) else cli.INTERRUPTED
-            except (UnwritableError, NotQuietError, NoLabError) as error:
+            except (UnwritableError, NotQuietError, NoLabError, folders.FolderError) as error:
                 stopped, why = cli.FAILED, f"stopped, for {error}"
     except (BusyError, UnwritableError) as error:
         raise cli.UsageError(str(error)) from error

@@ -25,6 +25,7 @@ import psutil
 from distributed import Worker, get_worker
 
 from benchbook import grid, paths, results
+from benchbook.folders import FolderError
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay
 from benchbook.hosts.sameness import sameness
 from benchbook.measure.environment import host
@@ -135,7 +136,7 @@ class Slot:
             _measure(order, Relay(order, tell), delivery.summary)
         except _StoppedError:
             delivery.ended = STOPPED
-        except (UnwritableError, NotQuietError) as error:
+        except (UnwritableError, NotQuietError, FolderError) as error:
             delivery.ended = str(error)
         except Exception as error:  # a defect of ours: the worker lives on, and the run says it
             delivery.ended = f"{type(error).__name__}: {error}"

@@ -18,11 +18,12 @@ import pyarrow as pa
 from benchbook import paths, results, servers, studies
 from benchbook.datasets import own_records
 from benchbook.deployment import Topology
+from benchbook.folders import FolderError
 from benchbook.grid import Cell, code, code_hash, notebook
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.measure.load import Load
-from benchbook.runner import campaign, quiet
+from benchbook.runner import campaign, quiet, room
 from benchbook.runner.kernels import Forks, Kernel
 from benchbook.runner.notebook import Ended, execute
 from benchbook.runner.progress import Told
@@ -49,8 +50,8 @@ class Batch:
 
     It goes on from the `summary` of the rounds before; no cell is begun once `over` says that time is up, or before the
     machine is quiet: for `patience_s` seconds it waits. A cell that other processes disturb is measured once more at
-    its block's end. With a patience of None the run does neither, and only marks such cells. Servers are what `up`
-    brings up.
+    its block's end. With a patience of None the run does neither, and only marks such cells. What a temporary folder
+    failed that has gone, or is full, is measured again once there is room. Servers are what `up` brings up.
     """
 
     def __init__(
@@ -74,11 +75,14 @@ class Batch:
         self._repeats = patience_s is not None
         self._disturbed: dict[str, tuple[Cell, float]] = {}
         """The block's cells that others disturbed, and how many processors they used."""
+        self._without_room: set[str] = set()
+        """The cells that the temporary folder failed."""
 
     def run(self) -> None:
         """Run what is not done; lets an interrupt through once nothing runs any more.
 
-        Raises `UnwritableError`, and `benchbook.runner.quiet.NotQuietError`.
+        Raises `UnwritableError`, `benchbook.runner.quiet.NotQuietError`, and `FolderError` when the temporary folder
+        takes nothing any more.
         """
         start = time.monotonic()
         try:
@@ -117,18 +121,36 @@ class Batch:
             self._progress.begun(cell)
             self._run["campaign"] = campaign.begun()
             try:
-                with self.summary.spends("servers"):
-                    visit.ready()
-            except ServerError as error:
-                self._fail(cell, str(error), {})
-            else:
-                self._quiet.begin(visit.own)
-                if not self._attempt(cell, visit):
-                    visit.down()  # on servers that failed a cell, or lost their replica, the next would fail too
+                self._measure(cell, visit)
+            except FolderError as error:
+                visit.clear()
+                room.wait(self._progress.waiting, str(error), self._over)
+                self._measure(cell, visit)
             campaign.ended()
         with self.summary.spends("servers"):
             visit.down()
         self._progress.visited(cells, again=again)
+
+    def _measure(self, cell: Cell, visit: Visit) -> None:
+        """Measure a cell, on servers that run; raises `FolderError` as `_blame_folder` does."""
+        try:
+            with self.summary.spends("servers"):
+                visit.ready()
+        except ServerError as error:
+            self._blame_folder(cell, visit, str(error))
+            self._fail(cell, str(error), {})
+        else:
+            self._quiet.begin(visit.own)
+            if not self._attempt(cell, visit):
+                # on servers that failed it, or lost their replica, and in a folder that it filled, the next would fail
+                stop = visit.clear if cell.key in self._without_room else visit.down
+                stop()
+
+    def _blame_folder(self, cell: Cell, visit: Visit, reason: str) -> None:
+        """Raise `FolderError` when the temporary folder failed a cell, for the first time."""
+        if cell.key not in self._without_room and (why := visit.without_room(reason)):
+            self._without_room.add(cell.key)
+            raise FolderError(why)
 
     def _attempt(self, cell: Cell, visit: Visit) -> bool:
         """Run a cell; return whether its servers can be trusted with another."""
@@ -144,13 +166,14 @@ class Batch:
         other = _changed(cell)
         table, lacking = _delivered(cell, visit.folder / ROWS)
         watch.stop()
-        known = _measured_on(visit, watch, load)
         failed = table is None or lacking or other
         dead = visit.broken() if failed or visit.deployment.given else None  # it may have got a replica meanwhile
         if table is None or failed or dead:
             little = f"the notebook ended well but delivered too little: {lacking}"
-            self._fail(cell, dead or other or ended.why or little, known)
+            self._blame_folder(cell, visit, f"{ended.why} {dead}")
+            self._fail(cell, dead or other or ended.why or little, _measured_on(visit, watch, load))
             return False
+        known = _measured_on(visit, watch, load)
         rows = _judged(table)
         late = ran_out(rows)
         _, least = self._disturbed.get(cell.key, (cell, math.inf))

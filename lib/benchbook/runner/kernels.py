@@ -159,6 +159,10 @@ class Forks(AbstractContextManager["Forks"]):
         self.server: ForkServer | None = None
 
     def __exit__(self, *_: object) -> None:
+        self.down()
+
+    def down(self) -> None:
+        """End it and remove its folder; the next `ready` starts another."""
         self.server = self._folder = None
         self._up.close()
 
@@ -176,7 +180,8 @@ class Forks(AbstractContextManager["Forks"]):
         """Return why it runs no more; None while it does, or where there is none."""
         if self.server is None or self._folder is None or self.server.process.poll() is None:
             return None
-        return f"what forks the kernels has ended: {(self._folder / _LOG).read_text()[-500:]}"
+        log = self._folder / _LOG
+        return f"what forks the kernels has ended: {log.read_text()[-500:] if log.exists() else 'its folder has gone'}"
 
 
 @dataclass

@@ -12,7 +12,7 @@ from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder
 from benchbook.measure.environment import environment
-from benchbook.runner import kernels
+from benchbook.runner import kernels, room
 from benchbook.runner.kernels import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
@@ -70,6 +70,18 @@ class Visit(AbstractContextManager["Visit"]):
                 self._up = up.pop_all()
         except OSError as error:
             raise ServerError(f"nothing can be started here: {advised(str(error))}") from error
+
+    def clear(self) -> None:
+        """Stop all that was started and let go of all that lies in temporary folders; `ready` makes it anew."""
+        self.down()
+        self.forks.down()
+        if "_folder" in vars(self):
+            self._folder.remove()
+            del self._folder
+
+    def without_room(self, reason: str) -> str | None:
+        """Return what of the temporary folder failed a cell, as `benchbook.runner.room.failed` does."""
+        return room.failed(reason, self.folder if "_folder" in vars(self) else None)
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
