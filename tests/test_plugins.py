@@ -1,7 +1,9 @@
 """`benchbook new` writes packages that run at once, and adding one leaves all other cells done."""
 
+import itertools
 import json
 import os
+import re
 import subprocess
 import sys
 import sysconfig
@@ -16,10 +18,13 @@ from benchbook.inputs import InputError
 
 ROOT = Path(__file__).parents[1]
 BIN = Path(sys.executable).parent
-MADE = [
-    *(("codec", "swiftjson", "--format=json"), ("codec", "swiftxml", "--format=xml")),
-    *(("engine", "newstore"), ("study", "packing")),
-]
+PAGE = (ROOT / "docs" / "extending.md").read_text()
+MADE = [line.split()[2:] for line in PAGE.splitlines() if line.startswith("benchbook new ")] + [["engine", "my_store"]]
+"""What the page makes, a codec of each format, an engine, a study; and an engine whose name no address begins with."""
+
+THEN = {row.split(" | ")[0].strip("| "): re.findall(r"`benchbook ([^`]+)`", row.rpartition(" | ")[2])
+        for row in PAGE.splitlines() if re.match(r"\| (codec|engine|study) ", row)}  # fmt: skip
+"""What the page then has one do with each kind."""
 
 
 class Environment:
@@ -27,7 +32,7 @@ class Environment:
 
     def __init__(self, folder: Path) -> None:
         self.python, self.results = folder / "env" / "bin" / "python", folder / "results"
-        self.plugins = [folder / f"plugin-{name}" for _, name, *_ in MADE]
+        self.plugins = [folder / f"benchbook-{name}" for _, name, *_ in MADE]
         subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(folder / "env")], check=True)
         (site,) = (folder / "env").glob("lib/python3*/site-packages")
         (site / "benchbook-tests.pth").write_text(f"import site; site.addsitedir({sysconfig.get_path('purelib')!r})\n")
@@ -56,7 +61,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
     folder = tmp_path_factory.mktemp("plugins")
     made = Environment(folder)
     for kind, name, *more in MADE:
-        assert cli.main(["new", kind, name, "--folder", str(folder / f"plugin-{name}"), *more]) == 0
+        assert cli.main(["new", kind, name, "--folder", str(folder / f"benchbook-{name}"), *more]) == 0
     made.before = made.identities()
     made.install()
     return made
@@ -65,7 +70,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Environment:
 @pytest.fixture
 def server(environment: Environment) -> Iterator[str]:
     """Yield the address of the engine's example server."""
-    command = [environment.python, "-m", "benchbook_newstore.example_server"]
+    command = [environment.python, "-m", "benchbook_tinystore.example_server"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as running:
         yield running.stdout.readline().strip()
         running.terminate()
@@ -93,7 +98,7 @@ def test_adding_them_leaves_all_other_cells_as_they_were(environment: Environmen
 
 
 def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environment):
-    chosen = ["plan", "bookstore", "--set", "keys=paper", "--set", "json_codec=swiftjson,orjson"]
+    chosen = ["plan", "bookstore", "--set", "keys=paper", "--set", "json_codec=ujson,orjson"]
 
     def identities(study: str = "bookstore") -> dict[str, set[str]]:
         cells = environment.said(*(chosen if study == "bookstore" else ["plan", study, "--profile", "smoke"]))
@@ -101,12 +106,12 @@ def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environm
         return {one: {c["identity"] for c in cells if c["parameters"].get("json_codec") == one} for one in codecs}
 
     before = identities()
-    codec = environment.plugins[0] / "benchbook_swiftjson" / "codec.py"
+    codec = environment.plugins[0] / "benchbook_ujson" / "codec.py"
     written = codec.read_text()
     codec.write_text(written + "\nCHANGED = True\n")
     after = identities()
     codec.write_text(written)
-    assert not before["swiftjson"] & after["swiftjson"]
+    assert not before["ujson"] & after["ujson"]
     assert before["orjson"] == after["orjson"]
 
     of_study = identities("packing")
@@ -121,27 +126,40 @@ def test_a_plug_ins_own_code_is_part_of_its_cells_identity(environment: Environm
     assert not of_study[None] & other[None]
 
 
-def test_doctor_finds_the_engine_and_what_their_pages_show_measures_with_them(environment: Environment, server: str):
-    table = environment.ran("-I", "-c", "from benchbook.cli import capabilities; print(capabilities.matrix())").stdout
-    assert "| `newstore` | no server |" in table and "the example server replicates nothing" in table
-    given = {"BENCHBOOK_NEWSTORE_URL": server}
-    (row,) = [row for row in environment.said("doctor", **given) if row["engine"] == "newstore"]
-    assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
+def test_what_the_page_has_one_do_with_each_kind_works_as_written(environment: Environment):
+    assert [*THEN] == ["codec", "engine", "study"] and THEN["engine"][0] == "doctor"
+    (row,) = [row for row in environment.said("doctor") if row["engine"] == "tinystore"]
+    assert (row["available"], row["stand_in"], row["from"]) == (True, True, "stand-in"), "it is nobody's product"
 
     small = ["--noisy", "--set", "repetitions=2", "--set", "blocks=1", "--set", "n=50"]
     pages = [(one / "README.md").read_text() for one in environment.plugins]
-    asked = [line.split()[1:] for page in pages for line in page.splitlines() if line.startswith("benchbook run ")]
-    assert len(asked) == len(MADE)
+    shown = [line.removeprefix("benchbook ") for page in pages for line in page.splitlines()]
+    asked = dict.fromkeys(line for line in [*shown, *itertools.chain(*THEN.values())] if line.startswith("run "))
+    assert len(asked) == len(MADE), "the pages say the same"
     for words in asked:
-        ran = environment.ran("-I", "-m", "benchbook.cli", *words, *small, **given)
+        ran = environment.ran("-I", "-m", "benchbook.cli", *words.split(), *small)
         assert ran.returncode == 0, ran.stdout + ran.stderr
-    sql = "SELECT study, codec, engine, operation FROM observations"
-    rows = environment.said("results", "--sql", sql, **given)
-    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"orjson", "lxml", "swiftjson", "swiftxml"}
-    assert {row["engine"] for row in rows if row["study"] == "crud"} == {"newstore"}
+    sql = "SELECT study, codec, engine, operation, stand_in FROM observations"
+    rows = environment.said("results", "--sql", sql)
+    assert {row["codec"] for row in rows if row["study"] == "bookstore"} == {"orjson", "lxml", "ujson", "minidom"}
+    assert {(row["engine"], row["stand_in"]) for row in rows if row["study"] == "crud"} == {
+        ("tinystore", True),
+        ("my_store", True),
+    }
     assert {row["operation"] for row in rows if row["study"] == "packing"} == {"compress"}
     judged = environment.said("claims", "--profile", "smoke")
     assert {claim["study"] for claim in judged} == set(studies.SLUGS), "the papers' claims, beside another study's arms"
+
+
+def test_an_engine_is_found_at_its_address_and_of_two_servers_none_is_started(environment: Environment, server: str):
+    table = environment.ran("-I", "-c", "from benchbook.cli import capabilities; print(capabilities.matrix())").stdout
+    assert "| `tinystore` |" in table and "the example server replicates nothing" in table
+    (row,) = [row for row in environment.said("doctor", BENCHBOOK_TINYSTORE_URL=server) if row["engine"] == "tinystore"]
+    assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")
+    two = environment.said(
+        "plan", "crud", "--set", "engine=tinystore", "--set", "topology=replicated", "--set", "constraints=on"
+    )
+    assert {cell["state"] for cell in two} == {"skipped"}
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ class StandIn:
 
     version: str  # as it is printed
     programs: tuple[str, ...]  # what runs it
-    lane: str  # its folder in ``harness``, which holds the next two
+    lane: str  # its folder in ``harness``, another package's with its whole path, which holds the next two
     launcher: str
     package: str
     get: str  # how to get it

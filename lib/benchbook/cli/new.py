@@ -32,9 +32,9 @@ _TRY: Final = {
         "benchbook results"
     ),
     "engine": (
-        "export BENCHBOOK_{NAME}_URL={name}://127.0.0.1:5999   # of: python -m {package}.example_server 5999\n"
         "benchbook doctor\n"
-        "benchbook run crud --set engine={name} --set topology=single --set constraints=on"
+        "benchbook run crud --set engine={name} --set topology=single --set constraints=on\n"
+        "export BENCHBOOK_{NAME}_URL={dashed}://HOST:PORT   # of a server of yours: it is used from then on"
     ),
     "study": "benchbook plan {name}\nbenchbook run {name}\nbenchbook results",
 }
@@ -70,10 +70,10 @@ def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
     """Return the files of a new package, by their paths in its folder."""
     package, main_codec = f"benchbook_{name}", "orjson" if form == "json" else "lxml"
     words = {"name": name, "NAME": name.upper(), "package": package, "format": form, "main": main_codec}
+    words |= {"dashed": name.replace("_", "-")}  # an address begins with no underscore
     own = Path(sys.executable).parent
     words |= {
         "kind": kind,
-        "dashed": name.replace("_", "-"),
         "Title": name.replace("_", " ").title(),
         "group": f"codecs.{form}" if kind == "codec" else {"engine": "engines", "study": "studies"}[kind],
         "target": f"{package}.{_TARGETS[kind]}",
