@@ -72,7 +72,7 @@ class Watcher:
     @cached_property
     def _rethinkdb(self) -> Any:
         address = login(self._node.url, 28015)
-        link = r.connect(address["host"], address["port"], timeout=2)
+        link = r.connect(address["host"], address["port"], password=address["password"].decode(), timeout=2)
         self._open.callback(link.close, noreply_wait=False)
         return link
 

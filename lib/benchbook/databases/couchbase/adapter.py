@@ -274,7 +274,6 @@ class Couchbase(Compared):
         "wait_for": "CouchbaseMock has no XDCR, hence no replica: two real clusters by their addresses do",
         "find": "CouchbaseMock knows no SQL++: only the key finds a record",
         "durability": "CouchbaseMock refuses durable writes",
-        "passwords": "CouchbaseMock does not verify them",
     }
 
     @override
@@ -323,6 +322,10 @@ class Couchbase(Compared):
     @override
     def ids(self) -> list[str]:
         return [key.removeprefix(self._prefix) for key in self._bucket.keys(self._prefix)]
+
+    @override
+    def text(self, error: Exception) -> str:
+        return f"{'authentication failed: ' * isinstance(error, AuthenticationException)}{super().text(error)}"
 
     @override
     def code(self, error: Exception) -> int | str | None:

@@ -1,9 +1,6 @@
-"""RethinkDB: a server, or a cluster of two, by address; else reqlite, which stands in for a single server.
+"""RethinkDB: a server, or a cluster of two, by address; else reqlite, in memory, which stands in for a single one."""
 
-reqlite keeps everything in memory and knows one user, admin, without a password: any user of this machine can read what
-is written to it while it runs.
-"""
-
+import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -44,9 +41,11 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
 
 
 def _serve(fleet: Fleet, found: Found) -> str:
-    server = fleet.serve("primary", lambda port: [found.programs["node"], found.programs["launcher"], str(port)])
+    password = secrets.token_urlsafe(24)
+    node, launcher, secret = found.programs["node"], found.programs["launcher"], fleet.secret("password", password)
+    server = fleet.serve("primary", lambda port: [node, launcher, str(port), secret])
     server.await_line("ready")
-    return f"rethinkdb://admin:@{server.address}"
+    return f"rethinkdb://admin:{password}@{server.address}"
 
 
 def ask(url: str) -> Answer:
