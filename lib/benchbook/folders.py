@@ -10,12 +10,10 @@ import shutil
 import tempfile
 from pathlib import Path
 from types import TracebackType
-from typing import Final, Literal
+from typing import Literal, get_args
 
 Owner = Literal["servers", "run", "cell"]
 """Whose folder it is: the servers' of one deployment; a run's own, for its kernels; one cell's, or another task's."""
-
-_MODES: Final[dict[Owner, int]] = {"servers": 0o711, "run": 0o700, "cell": 0o700}
 
 
 class FolderError(OSError):
@@ -28,8 +26,7 @@ class Folder:
     Parameters
     ----------
     owner
-        Whose it is. Others are closed to all but their owner; through that of servers, the user of root's servers must
-        get.
+        Whose it is: closed to all others.
     parent
         Where it is made, if not in the folder of temporary files (`temporary`).
     """
@@ -72,7 +69,7 @@ def temporary() -> Path:
 
 def sweep(parent: Path) -> None:
     """Remove our own folders in `parent` whose owner is dead."""
-    for folder in (found for owner in _MODES for found in parent.glob(f"benchbook-{owner}-*")):
+    for folder in (found for owner in get_args(Owner) for found in parent.glob(f"benchbook-{owner}-*")):
         if (lock := _locked(folder)) is not None:
             shutil.rmtree(folder, ignore_errors=True)
             os.close(lock)
@@ -82,7 +79,6 @@ def _create(owner: Owner, parent: Path) -> tuple[Path, int | None]:
     while True:
         folder = Path(tempfile.mkdtemp(prefix=f"benchbook-{owner}-", dir=parent))
         if (lock := _locked(folder)) is not None and folder.exists():  # else another's sweep came between
-            folder.chmod(_MODES[owner])
             return folder, lock
 
 

@@ -72,6 +72,7 @@ def spawn(
     command: Sequence[str | Path],
     *,
     user: str | None = None,
+    group: int | None = None,
     cwd: Path | None = None,
     env: Mapping[str, str] | None = None,
     stdin: File = None,
@@ -81,9 +82,10 @@ def spawn(
 ) -> subprocess.Popen[bytes]:
     """Start a child that ends with this process, in a session of its own (a Ctrl-C in the terminal is the owner's).
 
-    It runs as `user`, in its primary group only (needs root), else as the owner; in the environment `env`, else in the
-    least, as `environment` returns it. When the owner dies it is sent `death_signal`, and acts on it even when it was
-    stopped (SIGSTOP). `RuntimeError` outside the main thread: the child would die with the thread.
+    It runs as `user`, in one group only: `group`, else its primary one (needs root); or as the owner; in the
+    environment `env`, else in the least, as `environment` returns it. When the owner dies it is sent `death_signal`,
+    and acts on it even when it was stopped (SIGSTOP). `RuntimeError` outside the main thread: the child would die with
+    the thread.
     """
     if threading.current_thread() is not threading.main_thread():
         raise RuntimeError("servers are started from the main thread only: they would die with the thread that did")
@@ -92,7 +94,7 @@ def spawn(
         child = subprocess.Popen(
             [str(part) for part in command],
             user=user,
-            group=None if user is None else pwd.getpwnam(user).pw_gid,
+            group=pwd.getpwnam(user).pw_gid if user is not None and group is None else group,
             extra_groups=None if user is None else [],
             cwd=cwd,
             env=environment() if env is None else env,

@@ -1,6 +1,8 @@
 """Servers that were started together: each with its port and log, all in one temporary folder."""
 
+import grp
 import os
+import secrets
 import shutil
 import signal
 import socket
@@ -38,6 +40,8 @@ _STOP_S = 10.0
 _PATIENCE_S = 30.0
 _POLL_S = 0.01
 _LOG_B = 1 << 18
+_GROUPS: Final = range(61_184, 65_520)
+"""Where systemd, too, takes groups from that are not there for long; a container that has ``nobody`` has them."""
 
 
 class Server:
@@ -100,6 +104,12 @@ class Fleet:
         self.death_signal = death_signal
         self.waits = waits
         self.folder = Folder("servers")
+        self.group: int | None = None
+        if user is not None:
+            # in a group of their own: whoever else runs as that user finds neither their files nor what is in a process
+            self.group = secrets.choice([*{*_GROUPS} - {group.gr_gid for group in grp.getgrall()}])
+            os.chown(self.folder.path, -1, self.group)
+            self.folder.path.chmod(0o710)
         self.servers: list[Server] = []
         self.address = LOOPBACK
         """On which they listen; any other is one of this machine's at which other machines reach them."""
@@ -165,6 +175,7 @@ class Fleet:
             return processes.spawn(
                 command,
                 user=self.user,
+                group=self.group,
                 cwd=self.folder.path,
                 env=environment(self.folder.path),
                 stdin=subprocess.DEVNULL,
