@@ -6,6 +6,8 @@ import signal
 import socket
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Callable
 from contextlib import closing, suppress
 from pathlib import Path
@@ -19,9 +21,13 @@ import pytest
 
 from benchbook import folders, servers
 from benchbook.databases.couchdb.http import AnswerError, HTTPNode
-from benchbook.deployment import Deployment
+from benchbook.databases.mongodb import server as mongodb
+from benchbook.deployment import Deployment, Topology
+from benchbook.processes import answer
 from benchbook.servers import fleet
 from benchbook.servers.address import login
+from knocks import entries, knocking
+from standing import LOCAL, here
 from stopping import stopped
 from waiting import PATIENCE_S, comes_true
 
@@ -150,12 +156,56 @@ def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
                     psycopg.connect(url)
 
 
+@pytest.mark.parametrize("product", filter(here, servers.PRODUCTS))
+def test_nobody_gets_in_while_servers_start(product: str) -> None:
+    """The short form of the benchmark's twenty starts each."""
+    topologies: dict[str, tuple[Topology, ...]] = {"mongodb": ("single", "replicated")}
+    counts: Counter[str] = Counter()
+    with knocking(product.partition("@")[0], counts):
+        for topology in topologies.get(product, ("replicated" if product in LOCAL else "single",)):
+            with servers.start(product, topology):
+                time.sleep(0.2)
+    assert counts["refused"] and not entries(counts)
+
+
+def test_a_stranger_among_mongodbs_users_ends_the_server(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    initiated = mongodb._client
+
+    def joined(url: str) -> mongodb.Client:
+        client = initiated(url)
+        if "__system" in url:
+            client.test.command("createUser", "stranger", pwd="stranger", roles=[])
+        return client
+
+    monkeypatch.setattr(mongodb, "_client", joined)
+    with pytest.raises(servers.ServerError, match=r"users that are not ours: test\.stranger"):
+        servers.start("mongodb", "single")
+    assert list(temporary.iterdir()) == []
+
+
+@ROOT
+def test_who_runs_as_the_servers_user_finds_neither_their_files_nor_what_is_in_their_processes(
+    pair: servers.Running,
+) -> None:
+    folder = Path(pair.deployment.settings["folder"])
+    files = [path for path in folder.iterdir() if path.is_file()]
+    assert files
+    for node in pair.deployment.nodes:
+        user = psutil.Process(node.pid).username()
+        if pair.deployment.product not in ("mongodb", "couchdb"):  # they run as anybody
+            assert answer(["id", "-un"], user=user, cwd=Path("/")).stdout.strip() == user
+            of_process = Path(f"/proc/{node.pid}")
+            for path in (*files, folder / node.role, of_process / "environ", of_process / "cwd"):
+                tried = answer(["head", "-c1", path], user=user, cwd=Path("/"))
+                assert tried.returncode and "denied" in tried.stderr, (path, tried)
+
+
 def test_the_folder_is_closed_to_others(pair: servers.Running) -> None:
     folder = Path(pair.deployment.settings["folder"])
     private = list(folder.iterdir())
     assert {"primary", "replica", "primary.log"} <= {path.name for path in private}
     assert all(path.stat().st_mode & 0o077 == 0 for path in private)
-    assert folder.stat().st_mode & 0o066 == 0
+    assert folder.stat().st_mode & 0o067 == 0
 
 
 def test_the_deployment_says_what_runs(pair: servers.Running) -> None:

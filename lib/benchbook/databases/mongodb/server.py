@@ -14,6 +14,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer
+from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
 from benchbook.servers.programs import Found
 
@@ -25,6 +26,7 @@ _FLAGS: Final = (
     *("--wiredTigerEngineConfigString", "log=(prealloc=false,file_max=10MB)"),
     *("--setParameter", "shutdownTimeoutMillisForSignaledShutdown=100"),
     *("--setParameter", "diagnosticDataCollectionEnabled=false"),
+    *("--setParameter", "enableLocalhostAuthBypass=false"),  # else anybody here could make the first user
 )
 _MEMBER_FLAGS: Final = (
     *("--replSet", "rs0", "--oplogSize", "990"),
@@ -45,15 +47,14 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    password = secrets.token_urlsafe(24)
+    password, key = secrets.token_urlsafe(24), secrets.token_hex(96)
     if topology == "single":
-        at("primary", _serve, "primary")
-        return {"primary": at("primary", _owned, password)}
-    key = secrets.token_hex(96)
+        at("primary", _serve, "primary", key, False)
+        return {"primary": at("primary", _owned, password, key, False)}
     for role in _ROLES:
-        at(role, _serve, role, key)
+        at(role, _serve, role, key, True)
     urls: dict[Role, str] = {
-        "primary": at("primary", _owned, password, True),
+        "primary": at("primary", _owned, password, key, True),
         "replica": at("replica", _ready, password),
     }
     _unite(urls)
@@ -73,25 +74,26 @@ def ask(url: str) -> Answer:
         raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
 
 
-def _serve(fleet: Fleet, found: Found, role: Role, key: str | None = None) -> None:
-    """Start a server: a member of a set, if there is a key to know other members by."""
-    flags = ["--keyFile", str(fleet.secret(f"{role}.key", key)), *_MEMBER_FLAGS] if key else ["--auth"]
+def _serve(fleet: Fleet, found: Found, role: Role, key: str, member: bool) -> None:
+    """Start a server, of a set if it is a member, that lets in who has the key: other members, and us."""
+    flags = ("--keyFile", str(fleet.secret(f"{role}.key", key)), *(_MEMBER_FLAGS if member else ()))
     data, bound = fleet.subfolder(role), ",".join(dict.fromkeys([LOOPBACK, fleet.address]))
     own = ("--bind_ip", bound, *_FLAGS, *flags)
     fleet.serve(role, lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *own])
 
 
-def _owned(fleet: Fleet, found: Found, password: str, member: bool = False) -> str:
+def _owned(fleet: Fleet, found: Found, password: str, key: str, member: bool) -> str:
     """Give the primary its user, once it is ready, as the first of a set if it is a member; return its URL."""
     server = fleet.server("primary")
     server.await_line(_READY)
-    local = f"{LOOPBACK}:{server.port}"
-    with closing(_client(_url(local))) as client:
+    with closing(_client(_url(f"{LOOPBACK}:{server.port}", key, "__system", "local"))) as client:
         if member:
             client.admin.command("replSetInitiate", _set(server.address))
             _await(client, "isWritablePrimary", "primary")
-        # MongoDB allows the first user to be made without one, from its own machine
         client.admin.command("createUser", _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
+        users = client.admin.command("usersInfo", {"forAllDBs": True})["users"]
+    if strangers := [user["_id"] for user in users if user["_id"] != f"admin.{_USER}"]:
+        raise ServerError(f"mongodb's primary has users that are not ours: {', '.join(strangers)}")
     return _url(server.address, password)
 
 
@@ -126,9 +128,9 @@ def _await(client: Client, state: str, role: Role) -> None:
     )
 
 
-def _url(address: str, password: str | None = None) -> str:
-    user, source = (f"{_USER}:{password}@", "&authSource=admin") if password else ("", "")
-    return f"mongodb://{user}{address}/?directConnection=true{source}"
+def _url(address: str, password: str | None = None, user: str = _USER, source: str = "admin") -> str:
+    login, where = (f"{user}:{password}@", f"&authSource={source}") if password else ("", "")
+    return f"mongodb://{login}{address}/?directConnection=true{where}"
 
 
 def _client(url: str) -> Client:
