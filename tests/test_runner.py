@@ -24,6 +24,7 @@ import pymongo
 import pytest
 
 from benchbook import cli, grid, processes, results, servers
+from benchbook.results import folder as results_lock
 from benchbook.runner import batch, room
 from benchbook.runner.kernels import ForkServer
 from benchbook.runner.run_lock import UnwritableError, writing
@@ -531,6 +532,18 @@ def test_two_runs_do_not_overlap(suite: Suite, results_folder: Path):
         status, printed = suite.run()
     assert status == 2 and "process 4711, running since 10:03, writes to" in printed
     assert states() == []
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root can be another account, too")
+def test_another_account_cannot_hold_the_results(temporary: Path, monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(temporary))
+    (temporary / ".running").touch(mode=0o644)  # as it was made before
+    with results_lock.locked():
+        pass
+    command = ["flock", "--nonblock", temporary / ".running", "true"]
+    assert processes.answer(command, cwd=Path("/")).returncode == 0
+    tried = processes.answer(command, user="nobody", cwd=Path("/"))
+    assert tried.returncode and "Permission denied" in tried.stderr, tried
 
 
 def test_what_cannot_run_here_is_a_row_that_says_why(suite: Suite, monkeypatch: pytest.MonkeyPatch):

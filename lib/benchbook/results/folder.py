@@ -128,11 +128,16 @@ def locked(patience_s: float = 0.0) -> Iterator[TextIO]:
 
 
 def _lock_file() -> TextIO:
-    """Open the lock's file; nothing that waits when it is opened, and nothing elsewhere that a link leads to."""
+    """Open the lock's file; nothing that waits when it is opened, and nothing elsewhere that a link leads to.
+
+    Whoever can open it can hold it, reading or not: it is its owner's alone, also one that was made for all to read.
+    """
     folder = paths.results()
     folder.mkdir(parents=True, exist_ok=True)
     flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_NOFOLLOW | os.O_NONBLOCK
-    descriptor = os.open(folder / LOCK, flags, 0o666)
+    descriptor = os.open(folder / LOCK, flags, 0o600)
+    if os.fstat(descriptor).st_uid == os.geteuid():
+        os.fchmod(descriptor, 0o600)
     return os.fdopen(descriptor, "r+", errors="replace")
 
 
