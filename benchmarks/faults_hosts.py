@@ -8,8 +8,8 @@ with any of it the exit status is 1.
 """
 
 import argparse
-import json
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -39,7 +39,6 @@ class Lab:
     def __init__(self, folders: Folders, studies: list[str]) -> None:
         self._folders = folders
         self._studies = studies
-        self._file = folders.path / "scheduler.json"
         self.running: dict[str, subprocess.Popen[bytes]] = {}
         self.address = ""
         self.tend()
@@ -47,21 +46,24 @@ class Lab:
     def tend(self) -> None:
         """Start what does not run, the run excepted."""
         if self._ended("scheduler"):
-            port = self.address.rpartition(":")[2] or "0"
-            self._file.unlink(missing_ok=True)
-            options = ["--host", "tcp://127.0.0.1", "--port", port, "--no-dashboard"]
-            self._start("scheduler", "-m", "dask", "scheduler", *options, "--scheduler-file", str(self._file))
-            while not self._file.exists() or not self._file.read_text().strip().endswith("}"):
+            before = self._schedulers()
+            self._start("scheduler", "scheduler", f"127.0.0.1:{self.address.rpartition(':')[2] or 0}")
+            while (now := self._schedulers()) == before:
                 time.sleep(0.05)
-            self.address = json.loads(self._file.read_text())["address"]
+            self.address = now[-1]
         for name in ("worker 1", "worker 2"):
             if self._ended(name):
-                self._start(name, "-m", "benchbook.cli", "worker", self.address)
+                self._start(name, "worker", self.address)
 
     def run(self) -> "subprocess.Popen[bytes]":
         """Start a run."""
         asked = ["run", *self._studies, "--profile", "smoke", "--where", "lane=python", "--hosts", self.address]
-        return self._start("run", "-m", "benchbook.cli", *asked)
+        return self._start("run", *asked)
+
+    def _schedulers(self) -> list[str]:
+        """Return the addresses of all schedulers that stood so far."""
+        log = self._folders.path / "scheduler.log"
+        return re.findall(r"run --hosts (\S+)\n", log.read_text()) if log.exists() else []
 
     def end(self) -> None:
         """End all of it."""
@@ -73,7 +75,8 @@ class Lab:
 
     def _start(self, name: str, *words: str) -> "subprocess.Popen[bytes]":
         with (self._folders.path / f"{name}.log").open("ab") as log:
-            command = [sys.executable, *words]
+            command = [sys.executable, "-m", "benchbook.cli", *words]
+            command += ["--credentials", str(self._folders.path / "lab.pem")]
             self.running[name] = subprocess.Popen(command, env=self._folders.environment(), stdout=log, stderr=log)
         return self.running[name]
 

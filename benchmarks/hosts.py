@@ -10,7 +10,6 @@ and to judge what they measured. ``python benchmarks/hosts.py`` takes ten minute
 """
 
 import argparse
-import json
 import os
 import pickle
 import subprocess
@@ -108,22 +107,17 @@ def main() -> None:
 
 def _lab(folder: Path, workers: int, alone_s: float) -> str:
     folder.mkdir()
-    file = folder / "scheduler.json"
-    options = ["--host", "tcp://127.0.0.1", "--port", "0", "--no-dashboard", "--scheduler-file", str(file)]
-    processes: list[Any] = []
-    with (folder / "scheduler.log").open("wb") as log:
-        processes.append(
-            subprocess.Popen([sys.executable, "-m", "dask", "scheduler", *options], stdout=log, stderr=log)
-        )
+    log, key = folder / "scheduler.log", ("--credentials", str(folder / "lab.pem"))
+    processes: list[Any] = [simulated("scheduler", "127.0.0.1:0", *key, results=folder, log=log)]
     try:
-        while not file.exists() or not file.read_text().strip().endswith("}"):
+        while not (said := log.read_text().partition("benchbook run --hosts ")[2].split()):
             time.sleep(0.05)
-        address = json.loads(file.read_text())["address"]
+        address = said[0]
         logs = [folder / f"{number}.log" for number in range(workers)]
-        processes += [simulated("worker", address, results=folder, log=log) for log in logs]
+        processes += [simulated("worker", address, *key, results=folder, log=log) for log in logs]
         while sum("waits for blocks" in log.read_text() for log in folder.glob("[0-9]*.log")) < workers:
             time.sleep(0.05)
-        took_s, count = timed_run(folder / "results", workers, "--hosts", address)
+        took_s, count = timed_run(folder / "results", workers, "--hosts", address, *key)
     finally:
         for process in reversed(processes):
             process.terminate()

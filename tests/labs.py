@@ -1,41 +1,45 @@
 """A scheduler and workers on this machine."""
 
-import json
 import os
 import subprocess
 import sys
 from pathlib import Path
 
+from distributed import Security
+
+from benchbook.hosts.scheduler import secured
 from waiting import comes_true
 
 READY = "waits for blocks"
+RUNS = "benchbook run --hosts "
 PYTHON = [sys.executable, "-m"]
 
 
 class Lab:
     """A scheduler and workers on this machine, and runs that use them."""
 
-    def __init__(self, folder: Path, **security: str) -> None:
+    def __init__(self, folder: Path) -> None:
         self._folder = folder
         self.results = folder / "results"
-        self.environment = {**os.environ, **security}
+        self.credentials = folder / "lab.pem"
         self.processes: list[subprocess.Popen[str]] = []
-        kind, file = ("tls" if security else "tcp"), folder / "scheduler.json"
-        options = ["--host", f"{kind}://127.0.0.1", "--port", "0", "--dashboard-address", "127.0.0.1:0"]
-        self.start([*PYTHON, "dask", "scheduler", *options, "--scheduler-file", str(file)], "scheduler")
-        written = comes_true(lambda: file.exists() and file.read_text().strip().endswith("}"))
-        assert written, self.said("scheduler")
-        self.address: str = json.loads(file.read_text())["address"]
+        command = [*PYTHON, "benchbook.cli", "scheduler", "127.0.0.1:0", "--credentials", str(self.credentials)]
+        self.start(command, "scheduler")
+        assert comes_true(lambda: RUNS in self.said("scheduler")), self.said("scheduler")
+        self.address = self.said("scheduler").partition(RUNS)[2].split()[0]
 
     def start(self, command: list[str], name: str) -> "subprocess.Popen[str]":
-        environment = {**self.environment, "BENCHBOOK_RESULTS": str(self.results)}
+        environment = {**os.environ, "BENCHBOOK_RESULTS": str(self.results)}
         with (self._folder / f"{name}.log").open("a") as log:
             process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True)
         self.processes.append(process)
         return process
 
     def workers(self, *names: str) -> "list[subprocess.Popen[str]]":
-        return self.ready({name: [*PYTHON, "benchbook.cli", "worker", self.address] for name in names})
+        return self.ready({name: [*PYTHON, *self.worker()] for name in names})
+
+    def worker(self, *options: str) -> list[str]:
+        return ["benchbook.cli", "worker", self.address, "--credentials", str(self.credentials), *options]
 
     def ready(self, commands: dict[str, list[str]]) -> "list[subprocess.Popen[str]]":
         names = [*commands]
@@ -46,7 +50,15 @@ class Lab:
         return started
 
     def run(self, *options: str) -> "subprocess.Popen[str]":
-        return self.start([*PYTHON, "benchbook.cli", "run", *options, "--hosts", self.address], "run")
+        return self.start([*PYTHON, "benchbook.cli", "run", *options, *self.hosts], "run")
+
+    @property
+    def hosts(self) -> list[str]:
+        return ["--hosts", self.address, "--credentials", str(self.credentials)]
+
+    @property
+    def secured(self) -> tuple[str, Security]:
+        return secured(self.address, self.credentials)
 
     def said(self, name: str) -> str:
         file = self._folder / f"{name}.log"

@@ -4,6 +4,8 @@ import pickle
 import signal
 import subprocess
 import sys
+import time
+from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -17,7 +19,7 @@ import pytest
 from benchbook import cli, grid, paths, results
 from benchbook.grid import planning
 from benchbook.hosts import lab as runner
-from benchbook.hosts import worker
+from benchbook.hosts import scheduler, worker
 from benchbook.hosts.lab import Host
 from benchbook.hosts.orders import Delivery, Order, Plan, Relay
 from benchbook.hosts.sameness import differences, sameness
@@ -25,6 +27,7 @@ from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.measure.environment import host
 from benchbook.runner.progress import Progress
 from benchbook.runner.summary import Summary
+from knocks import entries, knocking
 from labs import PYTHON, Lab
 from waiting import comes_true, gone
 
@@ -36,7 +39,8 @@ ONE = (*SMOKE[:-1], "n=1")
 @pytest.fixture(scope="module")
 def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     lab = Lab(tmp_path_factory.mktemp("lab"))
-    lab.start([*PYTHON, "dask", "worker", lab.address, "--no-nanny", "--no-dashboard"], "other")
+    tls = [f"--tls-{part}={lab.credentials}" for part in ("ca-file", "cert", "key")]
+    lab.start([*PYTHON, "dask", "worker", lab.address, "--no-nanny", "--no-dashboard", *tls], "other")
     lab.workers("one", "two")
     yield lab
     lab.end()
@@ -123,7 +127,7 @@ def test_a_killed_run_leaves_workers_that_measure_for_the_next_and_a_killed_work
 
 def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runner, "ANSWER_S", 0.5)
-    assert cli.main(["run", "bookstore", "--profile", "smoke", "--hosts", "tcp://127.0.0.1:9"]) == cli.USAGE
+    assert cli.main(["run", "bookstore", "--profile", "smoke", "--hosts", "127.0.0.1:9", "--unprotected"]) == cli.USAGE
     assert "--hosts: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
 
@@ -149,53 +153,68 @@ def test_one_machine_needs_no_dask() -> None:
     assert subprocess.run([sys.executable, "-c", code], stdout=subprocess.DEVNULL, check=False).returncode == 0
 
 
-def test_tls_lets_nobody_in_without_a_certificate(
-    tmp_path: Path,
-    certificate: tuple[Path, Path],
-    monkeypatch: pytest.MonkeyPatch,
-    capsys: pytest.CaptureFixture[str],
+def test_nobody_gets_into_a_scheduler_or_a_worker_without_the_labs_credentials(lab: Lab) -> None:
+    counts: Counter[str] = Counter()
+    open_at = [listening(process) for process in (lab.processes[0], lab.processes[3])]
+    assert [[host for host, _ in sockets] for sockets in open_at] == [["127.0.0.1"], ["127.0.0.1"]]
+    with knocking("lab", counts) as tell:
+        for ((_, port),) in open_at:
+            tell(port)
+        time.sleep(2)
+    kept_there = paths.root() / ".cache" / "worker" / f"{host()}-1"
+    assert kept_there.stat().st_mode & 0o077 == 0  # whoever can open its lock could hold it
+    assert counts["refused"] and not entries(counts)
+
+
+def listening(process: "subprocess.Popen[str]") -> list[tuple[str, int]]:
+    """Return where a process can be reached."""
+    found = psutil.Process(process.pid).net_connections("inet")
+    return [(one.laddr.ip, one.laddr.port) for one in found if one.status == psutil.CONN_LISTEN]
+
+
+def test_a_run_with_another_labs_credentials_is_not_heard(
+    lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cert, key = map(str, certificate)
-    tls = "DASK_DISTRIBUTED__COMM__TLS__"
-    files = {"CERT": cert, "KEY": key}
-    roles = ("SCHEDULER", "WORKER", "CLIENT")
-    security = {f"{tls}{role}__{what}": path for role in roles for what, path in files.items()}
-    security |= {f"{tls}CA_FILE": cert, "DASK_DISTRIBUTED__COMM__REQUIRE_ENCRYPTION": "True"}
-    lab = Lab(tmp_path, **security)
-    try:
-        assert lab.address.startswith("tls://")
-        lab.workers("one")
-        finished(lab, *ONE)
-        monkeypatch.setattr(runner, "ANSWER_S", 1.0)
-        assert cli.main(["run", *ONE, "--hosts", lab.address]) == cli.USAGE  # this process knows of no certificate
-    finally:
-        lab.end()
+    scheduler.make(tmp_path / "other.pem")
+    monkeypatch.setattr(runner, "ANSWER_S", 1.0)
+    assert cli.main(["run", *ONE, "--hosts", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE
     assert f"--hosts: no scheduler answers at {lab.address}" in capsys.readouterr().err
+    assert cli.main(["scheduler", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE
+    assert f"no scheduler can listen at {lab.address}: [Errno 98] Address already in use" in capsys.readouterr().err
 
 
-@pytest.fixture
-def certificate(tmp_path: Path) -> tuple[Path, Path]:
-    """Return a certificate that is its own authority, and its key."""
-    from datetime import UTC, datetime, timedelta
+@pytest.mark.parametrize(
+    ("address", "mode", "text", "said"),
+    [
+        ("tcp://127.0.0.1:9", 0o600, None, "tcp://127.0.0.1:9 asks nobody for credentials"),
+        ("tcp://10.0.0.1", 0o600, None, "--unprotected trusts everybody who reaches this one"),
+        ("10.0.0.1", 0o640, None, "is open to other accounts, who could run code as you: chmod 600"),
+        ("10.0.0.1", 0o600, "no key", "holds no credentials"),
+        ("10.0.0.1", None, None, "copy it from there"),
+        ("tls://lab:port", 0o600, None, "is no scheduler's address"),
+    ],
+)
+def test_what_would_let_strangers_in_is_refused_by_worker_and_run_and_says_what_to_do(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], address: str, mode: int | None, text: str | None, said: str
+) -> None:
+    file = tmp_path / "lab.pem"
+    if mode is not None:
+        scheduler.make(file)
+        assert file.stat().st_mode & 0o777 == 0o600
+        file.chmod(mode)
+    if text is not None:
+        file.write_text(text)
+    for command in (["worker", address], ["run", *ONE, "--hosts", address]):
+        assert cli.main([*command, "--credentials", str(file)]) == cli.USAGE
+        assert said in capsys.readouterr().err
 
-    from cryptography import x509
-    from cryptography.hazmat.primitives import hashes, serialization
-    from cryptography.hazmat.primitives.asymmetric import ec
-    from cryptography.x509.oid import NameOID
 
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "lab")])
-    now = datetime.now(UTC)
-    made = x509.CertificateBuilder().subject_name(name).issuer_name(name).public_key(key.public_key())
-    made = made.serial_number(1).not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    made = made.add_extension(x509.BasicConstraints(ca=True, path_length=None), critical=True)
-    made = made.add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-    signed = made.sign(key, hashes.SHA256())
-    files = tmp_path / "lab.pem", tmp_path / "lab-key.pem"
-    files[0].write_bytes(signed.public_bytes(serialization.Encoding.PEM))
-    form = serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
-    files[1].write_bytes(key.private_bytes(serialization.Encoding.PEM, *form))
-    return files
+def test_a_lab_without_credentials_is_one_that_was_asked_for_by_name(tmp_path: Path) -> None:
+    at, security = scheduler.secured("lab", tmp_path / "none.pem", unprotected=True)
+    assert at == "tcp://lab:8786" and not security.require_encryption
+    scheduler.make(tmp_path / "lab.pem")
+    at, security = scheduler.secured("[::1]", tmp_path / "lab.pem")
+    assert at == "tls://[::1]:8786" and security.require_encryption
 
 
 def test_random_signals_leave_nothing_behind_and_lose_nothing() -> None:

@@ -49,8 +49,8 @@ def lab(standing: Lab, results_folder: Path, monkeypatch: pytest.MonkeyPatch) ->
 
 def worker(lab: Lab, name: str) -> list[str]:
     """Return the command of a worker on a machine of that name."""
-    own = ["-m", "benchbook.cli", "worker", lab.address, "--listen", ADDRESSES[name]]
-    return ["unshare", "--uts", *PYTHON[:1], "-c", CALLED, name, *own]
+    own = lab.worker("--listen", ADDRESSES[name])
+    return ["unshare", "--uts", *PYTHON[:1], "-c", CALLED, name, "-m", *own]
 
 
 def held(lab: Lab) -> list[psutil.Process]:
@@ -64,7 +64,7 @@ def test_a_pair_on_two_machines_replicates_and_lets_nobody_in_without_its_passwo
     if isinstance(missing := servers.find(product, "replicated"), servers.Missing):
         pytest.skip(missing.why)
     data = phones.smartphones(5, 1)
-    with Places(lab.address) as places, places.up(product, "replicated") as running:
+    with Places(*lab.secured) as places, places.up(product, "replicated") as running:
         urls = [node.url for node in running.deployment.nodes]
         assert [urlsplit(url).hostname for url in urls] == [*ADDRESSES.values()]
         listening = {one.laddr.ip for process in held(lab) for one in process.net_connections("tcp") if not one.raddr}
@@ -127,7 +127,7 @@ def test_a_machine_that_is_lost_fails_the_cell_and_is_named(lab: Lab) -> None:
 def test_a_place_that_is_none_is_refused_before_anything_starts(
     lab: Lab, capfd: pytest.CaptureFixture[str], places: str, said: str
 ) -> None:
-    assert cli.main(["run", *REPLICATED, "--hosts", lab.address, "--place", places]) == cli.USAGE
+    assert cli.main(["run", *REPLICATED, *lab.hosts, "--place", places]) == cli.USAGE
     assert said in capfd.readouterr().err
 
 

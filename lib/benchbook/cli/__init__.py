@@ -27,6 +27,7 @@ COMMANDS: Final = {
     "figure": "a figure or a table for a manuscript: PDF, SVG, PNG, LaTeX, CSV",
     "number": "one number with its interval and provenance, or all of them as LaTeX macros",
     "results": "the merged table, as text, CSV, JSON, Parquet or DuckDB",
+    "scheduler": "be the scheduler that joins a lab's workers and runs, by credentials that it makes; stop on Ctrl-C",
     "worker": "measure on this machine for runs elsewhere, which send blocks by a Dask scheduler; stop on Ctrl-C",
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
     "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
@@ -154,12 +155,20 @@ def _parser() -> argparse.ArgumentParser:
     parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)
     text = "measure beside other processes: do not wait until they rest, mark the cells and repeat none"
     parts["run"].add_argument("--noisy", action="store_true", help=text)
-    text = "measure on the workers of a Dask scheduler, such as tcp://lab:8786 (benchbook worker starts one)"
+    text = "measure on the workers of a lab's scheduler, such as tls://lab:8786 (benchbook scheduler starts one)"
     parts["run"].add_argument("--hosts", metavar="SCHEDULER", help=text)
     text = "with --hosts: measure here, with servers on those workers: primary=HOST,replica=HOST"
     parts["run"].add_argument("--place", metavar="ROLE=HOST,...", help=text)
     parts["worker"].add_argument("--listen", metavar="ADDRESS", help="this machine's address for the lab")
-    parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tcp://lab:8786")
+    parts["worker"].add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tls://lab:8786")
+    text = "this machine's address for the lab (default: 127.0.0.1:8786, which no other machine reaches)"
+    parts["scheduler"].add_argument("address", metavar="ADDRESS", nargs="?", default="127.0.0.1", help=text)
+    for name in ("run", "worker", "scheduler"):
+        text = "the file of the lab's credentials (default: .cache/lab.pem, which benchbook scheduler makes)"
+        parts[name].add_argument("--credentials", metavar="FILE", help=text)
+    for name in ("run", "worker"):
+        text = "trust whoever reaches a scheduler at tcp://, which asks for no credentials, to run any code here"
+        parts[name].add_argument("--unprotected", action="store_true", help=text)
     _reading(parts["results"])
     _serving(parts["servers"])
     for name in ("explore", "compare", "figure", "number", "new"):

@@ -33,6 +33,8 @@ def main(asked: argparse.Namespace) -> int:
         raise cli.UsageError("--budget is of --until-decided: any other run ends when its cells are done")
     if asked.place and not asked.hosts:
         raise cli.UsageError("--place is of --hosts: it names workers of that scheduler")
+    if (asked.credentials or asked.unprotected) and not asked.hosts:
+        raise cli.UsageError("--credentials and --unprotected are of --hosts")
     if not asked.hosts:
         return _here(asked, servers.up)
     from benchbook.cli import on_hosts  # after the parser: it is slow to import
@@ -164,7 +166,10 @@ def _print_summary(
     for failure in summary.failed:
         print(f"\nfailed: {described(failure.cell, apart)} (block {failure.cell.block + 1})")
         print("  " + failure.reason.replace("\n", "\n  "))
-        hosts = "".join(f" --{name} {vars(asked)[name]}" for name in ("hosts", "place") if vars(asked)[name])
+        hosts = "".join(
+            f" --{name} {vars(asked)[name]}" for name in ("hosts", "place", "credentials") if vars(asked)[name]
+        )
+        hosts += " --unprotected" if asked.unprotected else ""
         print(f"  again: {again(failure.cell, apart, asked.profile, asked.where, asked.set)}{hosts}")
 
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from math import inf
 from typing import Any, Final, Protocol, Self
 
-from distributed import CancelledError, Client, Future, KilledWorker
+from distributed import CancelledError, Client, Future, KilledWorker, Security
 
 from benchbook.grid import Cell
 from benchbook.hosts import worker
@@ -71,14 +71,15 @@ class Work(Protocol):
         """Return whether nothing is left that these could measure."""
 
 
-def connected(scheduler: str) -> Client:
+def connected(scheduler: str, security: Security) -> Client:
     """Return a client of the scheduler at that address; raises `NoLabError` when none answers."""
     for name in ("distributed", "distributed.client"):
         logging.getLogger(name).setLevel(logging.CRITICAL)  # what a person needs to know is said here
     try:
-        return Client(scheduler, timeout=ANSWER_S, set_as_default=False, name="benchbook")
+        return Client(scheduler, security=security, timeout=ANSWER_S, set_as_default=False, name="benchbook")
     except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
-        raise NoLabError(f"no scheduler answers at {scheduler}: {error}") from error
+        why = "the one there has other credentials" if "certificate" in str(error) else str(error)
+        raise NoLabError(f"no scheduler answers at {scheduler}: {why}") from error
 
 
 class Lab(AbstractContextManager["Lab"]):
@@ -87,7 +88,9 @@ class Lab(AbstractContextManager["Lab"]):
     Parameters
     ----------
     scheduler
-        Its address, such as ``tcp://lab:8786``.
+        Its address, such as ``tls://lab:8786``.
+    security
+        What is shown to it, and asked of it.
     asked
         Which cells each host is asked to plan.
 
@@ -97,7 +100,7 @@ class Lab(AbstractContextManager["Lab"]):
         When no scheduler answers.
     """
 
-    def __init__(self, scheduler: str, asked: Asked) -> None:
+    def __init__(self, scheduler: str, security: Security, asked: Asked) -> None:
         self._asked = asked
         self._say: Callable[[str], None] = print
         self._refused: set[str] = set()
@@ -106,7 +109,7 @@ class Lab(AbstractContextManager["Lab"]):
         self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
         self._sent: dict[str, tuple[Host, Sent]] = {}
         self._mine = sameness()
-        self._client = connected(scheduler)
+        self._client = connected(scheduler, security)
         self._client.subscribe_topic(NEWS, lambda event: self._events.put(event[1]))
 
     def __enter__(self) -> Self:

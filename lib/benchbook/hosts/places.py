@@ -6,7 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager, ExitStack, suppress
 from typing import Any, Final, Self, TypeVar
 
-from distributed import Client, Future
+from distributed import Client, Future, Security
 
 from benchbook import servers
 from benchbook.deployment import Role, Topology
@@ -34,8 +34,8 @@ class Places(AbstractContextManager["Places"]):
         When no scheduler answers, there is no such host, or it runs other code.
     """
 
-    def __init__(self, scheduler: str) -> None:
-        self._client = connected(scheduler)
+    def __init__(self, scheduler: str, security: Security) -> None:
+        self._client = connected(scheduler, security)
         self._lost: set[str] = set()
         self._client.subscribe_topic("all", self._hear)
         try:

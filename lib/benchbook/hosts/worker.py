@@ -11,6 +11,7 @@ import logging
 import os
 import queue
 import signal
+import socket
 import sys
 import threading
 import time
@@ -22,12 +23,14 @@ from typing import Any, Final
 
 import dask
 import psutil
-from distributed import Worker, get_worker
+from distributed import Security, Worker, get_worker
+from distributed.comm.addressing import get_address_host_port
 
 from benchbook import grid, paths, results
 from benchbook.folders import FolderError
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay
 from benchbook.hosts.sameness import sameness
+from benchbook.hosts.scheduler import RESTING, OnePort
 from benchbook.measure.environment import host
 from benchbook.results import files
 from benchbook.runner import campaign
@@ -42,10 +45,8 @@ RETRY_S: Final = 2.0
 _GLANCE_S: Final = 0.25
 
 _RESTING: Final = {
+    **RESTING,
     "distributed.worker.profile.enabled": False,
-    "distributed.admin.system-monitor.interval": "10s",
-    "distributed.admin.tick.interval": "1s",
-    "distributed.admin.tick.limit": "1h",
     "distributed.worker.memory.target": False,
     "distributed.worker.memory.spill": False,
     "distributed.worker.memory.pause": False,
@@ -155,10 +156,15 @@ slot: Slot | None = None
 """This process's, if it is a worker of ours."""
 
 
-def serve(scheduler: str, listen: str | None = None) -> None:
+class _Worker(OnePort, Worker):
+    pass
+
+
+def serve(scheduler: str, security: Security, listen: str | None = None) -> None:
     """Offer this host to a scheduler until SIGINT or SIGTERM; one that is not there, or goes, is waited for.
 
-    Runs reach it, and servers that they place here, at the address `listen`; None: the one that Dask takes.
+    Runs reach it, and servers that they place here, at the address `listen` alone; None: this machine's on the way to
+    the scheduler.
     """
     global slot
     slot = Slot()
@@ -167,7 +173,9 @@ def serve(scheduler: str, listen: str | None = None) -> None:
         os.environ["BENCHBOOK_RESULTS"] = str(folder)
         os.environ.pop("BENCHBOOK_FIGURES", None)
         logging.getLogger("distributed").setLevel(logging.WARNING)  # what a person needs to know is said here
-        threading.Thread(target=lambda: asyncio.run(_connected(scheduler, listen, folder)), daemon=True).start()
+        threading.Thread(
+            target=lambda: asyncio.run(_connected(scheduler, security, listen, folder)), daemon=True
+        ).start()
         slot.run()
 
 
@@ -284,6 +292,7 @@ def _own_folder() -> Iterator[Path]:
     for number in itertools.count(1):
         folder = paths.root() / ".cache" / "worker" / f"{host()}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
+        folder.chmod(0o700)  # whoever can open the file could hold it
         with (folder / ".worker").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -295,17 +304,18 @@ def _own_folder() -> Iterator[Path]:
             return
 
 
-async def _connected(scheduler: str, listen: str | None, folder: Path) -> None:
+async def _connected(scheduler: str, security: Security, listen: str | None, folder: Path) -> None:
     """Be connected to the scheduler, again and again."""
     said, name = "", f"{host()}-{os.getpid()}"
     with dask.config.set(_RESTING):
         while True:
             try:
-                async with Worker(
+                async with _Worker(
                     scheduler,
+                    security=security,
                     nthreads=1,
                     name=name,
-                    host=listen,
+                    host=listen or _facing(scheduler),
                     dashboard=False,
                     death_timeout=10,
                     local_directory=str(folder),
@@ -314,10 +324,23 @@ async def _connected(scheduler: str, listen: str | None, folder: Path) -> None:
                     await worker.finished()
                 said = _say(f"{scheduler} has gone: this worker waits for it", said)
             except (OSError, TimeoutError) as error:
-                said = _say(f"no scheduler answers at {scheduler}: {error or 'no answer'}: asked again", said)
+                why = f"no scheduler answers at {scheduler}, or one with other credentials"
+                said = _say(f"{why}: {error or 'no answer'}: asked again", said)
+            except RuntimeError as error:  # Dask's, of an address that is not this machine's
+                said = _say(f"nothing can listen here: {error.__cause__ or error}: tried again", said)
             if slot is not None:
                 slot.stop()
             await asyncio.sleep(RETRY_S)
+
+
+def _facing(scheduler: str) -> str:
+    """Return this machine's address on the way to a scheduler, to which nothing is sent."""
+    place = get_address_host_port(scheduler)
+    family = socket.AF_INET6 if ":" in place[0] else socket.AF_INET
+    with socket.socket(family, socket.SOCK_DGRAM) as probe:
+        probe.connect(place)
+        address: str = probe.getsockname()[0]
+    return f"[{address}]" if family == socket.AF_INET6 else address
 
 
 def _say(line: str, said: str) -> str:
