@@ -21,16 +21,24 @@ from waiting import comes_true
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
+OWN_PLOT = "import pandas as pd\n\npd.DataFrame({'time': [1, 2]}).plot()"
 
 pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
 def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Start JupyterLab as ``make lab`` does, on copies of the notebooks; give its address with token and its folder."""
+    """Start JupyterLab as ``make lab`` does, on copies of the notebooks; give its address with token and its folder.
+
+    Each copy ends with a plot of one's own.
+    """
     home = tmp_path_factory.mktemp("lab")
     folder = home / "notebooks"
     shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
+    for name in NOTEBOOKS:
+        notebook = nbformat.read(folder / name, 4)
+        notebook.cells.append(nbformat.v4.new_code_cell(OWN_PLOT, id="own_plot"))
+        nbformat.write(notebook, folder / name)
     own = {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"), "HOME": str(wild(home))}
     environment = benchbook.lab.environment(home / "jupyter") | own
     command = [*benchbook.lab.command(folder, "00_start_here.ipynb"), "--no-browser", "--ServerApp.port=0"]
@@ -67,7 +75,7 @@ def browser() -> Iterator[Any]:
 
 
 @pytest.mark.parametrize("name", NOTEBOOKS)
-def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
+def test_a_notebook_runs_to_its_end_and_an_own_plot_below_it_shows(name: str, lab: tuple[str, Path], browser: Any):
     address, folder = lab
     cells = next(
         filter(None, (restart_and_run_all(browser, address, folder / name, attempt) for attempt in range(3))), []
@@ -76,6 +84,7 @@ def test_restart_and_run_all(name: str, lab: tuple[str, Path], browser: Any):
     for cell in cells:
         errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
         assert not errors, (cell["source"], errors)
+    assert [one["output_type"] for one in cells[-1]["outputs"] if "image/png" in one["data"]] == ["display_data"], name
     if name != "00_start_here.ipynb":  # the study's answer comes first: ratios with their intervals
         outputs = {cell["id"]: cell["outputs"] for cell in cells}
         assert re.fullmatch(r"\d+ repetitions? measured", "".join(outputs["run"][0]["data"]["text/plain"]))

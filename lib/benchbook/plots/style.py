@@ -204,6 +204,16 @@ def laid_out(chosen: Layout) -> Iterator[None]:
 
 @contextmanager
 def applied() -> Iterator[None]:
-    """Draw in this style inside the context, and leave the caller's settings alone."""
-    with matplotlib.rc_context(layout().rc):  # type: ignore[arg-type]
+    """Draw in this style inside the context, and leave the caller's settings alone.
+
+    What the first figure of a kernel sets lasts: its backend is loaded then and makes plots show by themselves, which
+    `matplotlib.rc_context` would take back.
+    """
+    settings: Any = matplotlib.rcParams
+    own = layout().rc
+    before = {name: settings[name] for name in own}
+    settings.update(own)
+    try:
         yield
+    finally:
+        settings.update(before)
