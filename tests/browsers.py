@@ -1,5 +1,6 @@
 """Debian's Chromium, driven by Playwright, and what every page must hold to."""
 
+import io
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -23,6 +24,14 @@ def started() -> Iterator[Any]:
         browser = playwright.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
         yield browser
         browser.close()
+
+
+def dark_on_white(element: Any) -> bool:
+    """Return whether most of an element is white as it is seen, and some of it nearly black."""
+    from PIL import Image
+
+    shades = Image.open(io.BytesIO(element.screenshot())).convert("L").histogram()
+    return shades.index(max(shades)) == 255 and shades[255] > sum(shades) / 2 and sum(shades[:64]) > sum(shades) / 500
 
 
 class Watched:

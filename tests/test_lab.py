@@ -15,7 +15,10 @@ import nbformat
 import pytest
 
 import benchbook.lab
-from browsers import needs_browser, started
+from benchbook import paths
+from benchbook.evidence import Evidence, reference
+from benchbook.report import show
+from browsers import dark_on_white, needs_browser, started
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
@@ -140,6 +143,30 @@ def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, P
         page.close()
     # a file is empty for a moment while it is saved
     assert comes_true(lambda: not subprocess.run([*git, "diff"], capture_output=True, check=True).stdout)
+
+
+def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that_does_not_trust_it(
+    lab: tuple[str, Path], browser: Any
+):
+    address, folder = lab
+    means = reference.means()
+    found = Evidence.of(means[means["study"] == "bookstore"])
+    shown = [show.exhibit(paths.reference(), "overview"), show.claims(found.outcomes, found.contrasts)]
+    written(folder / "report.ipynb", [""])
+    notebook = nbformat.read(folder / "report.ipynb", 4)
+    outputs = [nbformat.v4.new_output("display_data", {"text/html": one.data}) for one in shown]
+    notebook.cells[0].update(outputs=outputs, execution_count=1)
+    nbformat.write(notebook, folder / "report.ipynb")
+    server, _, token = re.split(r"(/lab\b.*token=)", address)
+    settings = f"{server}/lab/api/settings/@jupyterlab/apputils-extension:themes"
+    dark = {"raw": json.dumps({"theme": "JupyterLab Dark"})}
+    browser.new_context().request.put(settings, data=dark, headers={"Authorization": f"token {token}"})
+    page = opened(browser, address, "report.ipynb", "report")
+    page.locator("body[data-jp-theme-light='false']").wait_for(state="attached")
+    assert dark_on_white(page.locator(".jp-OutputArea-output").first.locator("figure"))
+    cells = page.locator("table.claims").locator(".claim, .verdict, .words")
+    assert set(cells.evaluate_all("cells => cells.map(cell => getComputedStyle(cell).textAlign)")) == {"left"}
+    page.close()
 
 
 def written(file: Path, cells: list[str]) -> None:

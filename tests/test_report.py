@@ -13,13 +13,14 @@ import lxml.html
 import nbformat
 import pandas as pd
 import pytest
+from nbconvert import HTMLExporter
 
 import constructed
 from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.report import builder, merge, show, words
-from browsers import Watched, needs_browser, started
+from browsers import Watched, dark_on_white, needs_browser, started
 from waiting import comes_true, gone
 
 
@@ -138,6 +139,20 @@ def test_the_page_in_a_browser(built: Path, tmp_path: Path):
         browserless = browser.new_context(java_script_enabled=False).new_page()
         browserless.goto(f"{address}#method")
         assert browserless.locator(".view:visible").get_attribute("id") == "method"
+
+
+@needs_browser
+def test_figures_of_the_executed_notebook_are_readable_where_the_page_is_not_around_them(built: Path, tmp_path: Path):
+    """As nbconvert shows it, on a dark screen and on paper."""
+    body, _ = HTMLExporter(template_name="basic").from_filename(built.parent / builder.NOTEBOOK)
+    (copy := tmp_path / "copy.html").write_text(body, encoding="utf-8")
+    with started() as browser:
+        page = Watched(browser, "file:", "data:", dark=True).page
+        page.goto(copy.as_uri())
+        for medium in ("screen", "print"):
+            page.emulate_media(media=medium)
+            for name in ("verdicts", "bookstore_case1", "bookstore_own"):
+                assert dark_on_white(page.locator(f"#{name} .scroll")), (medium, name)
 
 
 def _sorts_and_filters(table: Any) -> None:

@@ -16,8 +16,6 @@ if TYPE_CHECKING:  # an unchanged report is not to wait for imports
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
 STAMP: Final = "report.json"
-LETTER: Final = "DejaVuSans"
-"""What the ids of letters' outlines begin with."""
 LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
 
 
@@ -136,6 +134,7 @@ def html(notebook: Path, title: str) -> str:
     document = lxml.html.document_fromstring(body, parser=lxml.html.HTMLParser(huge_tree=True))
     for heading in document.iter("title"):
         heading.text = title
+    _inline(document)
     _letters_once(document)
     _paginate(document)
     if loaded := references(document):
@@ -143,9 +142,23 @@ def html(notebook: Path, title: str) -> str:
     return "<!DOCTYPE html>\n" + str(lxml.html.tostring(document, encoding="unicode"))
 
 
+def _inline(document: "HtmlElement") -> None:
+    """Put drawings that take the page's colours in place of the pictures that the notebook shows."""
+    import lxml.html
+
+    from benchbook.report.drawings import drawing, inline
+
+    for figure in document.find_class("drawn"):
+        for picture in figure.iter("img"):
+            svg = inline(drawing(picture.get("src")), figure.get("id"))
+            picture.getparent().replace(picture, lxml.html.fragment_fromstring(svg))
+
+
 def _letters_once(document: "HtmlElement") -> None:
     """Keep the outline of each letter, which every figure brings, once before all figures."""
     from lxml.html import builder
+
+    from benchbook.report.drawings import LETTER
 
     shared: dict[str, HtmlElement] = {}
     for letter in document.xpath(f"//*[starts-with(@id, '{LETTER}')]"):

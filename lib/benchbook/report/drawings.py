@@ -1,5 +1,9 @@
-"""Drawings inside a page: SVG that takes the page's colours, and in words what each shows."""
+"""Drawings: pictures in a notebook, SVG that takes the page's colours inside a page, and in words what each shows.
 
+A notebook is opened anywhere: without the page's colours, and where its outputs are not trusted, and SVG is left out.
+"""
+
+import base64
 import re
 from typing import Any, Final
 
@@ -7,7 +11,9 @@ import pandas as pd
 
 from benchbook.plots.points import each
 from benchbook.plots.tables import number
-from benchbook.report.builder import LETTER
+
+LETTER: Final = "DejaVuSans"
+"""What the ids of letters' outlines begin with."""
 
 _THEME: Final = {
     "#ffffff": "var(--paper)",
@@ -26,6 +32,18 @@ _THEME: Final = {
 
 _MOST: Final = 100
 """Points that are read out; the data has them all."""
+
+_PICTURE: Final = "data:image/svg+xml;base64,"
+
+
+def picture(svg: str) -> str:
+    """Return the address of a picture that holds a drawing."""
+    return _PICTURE + base64.b64encode(svg.encode()).decode()
+
+
+def drawing(picture: str) -> str:
+    """Return the drawing that is in the picture at such an address."""
+    return base64.b64decode(picture.removeprefix(_PICTURE)).decode()
 
 
 def inline(svg: str, name: str) -> str:

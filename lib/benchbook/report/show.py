@@ -25,7 +25,7 @@ from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
-from benchbook.report.drawings import in_words, inline
+from benchbook.report.drawings import in_words, picture
 from benchbook.report.merge import Merged
 
 Shown = HTML | Markdown
@@ -145,12 +145,12 @@ def exhibit(folder: Path, name: str) -> Shown:
     about = json.loads((folder / f"{name}.json").read_text(encoding="utf-8"))
     rows = pd.read_csv(folder / f"{name}.csv", dtype=str, keep_default_na=False)
     if rows.empty:
-        return _html("figure", drawing="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
+        return _html("figure", picture="", notes=[f"{about['title']}: {note}" for note in about["notes"]])
     if name in exhibits.TABLES:
         return frame(rows, title=about["title"], notes=about["notes"], name=name)
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values={column: [""] for column in _NUMBERS})
     svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-    shown = {"drawing": inline(svg, name), "values": in_words(points), "provenance": _measured(about)}
+    shown = {"picture": picture(svg), "values": in_words(points), "provenance": _measured(about)}
     return _html("figure", name=name, title=about["title"], **shown)
 
 
@@ -373,6 +373,12 @@ TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark, "pair": sides}
 TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
 
 
+_TEXT: Final = re.compile(r'(?<=<t[dh])(?= class="(?:text|long|words)\b)')
+"""Where the tag of a cell of text says what it is."""
+
+
 def _html(template: str, **parts: Any) -> HTML:
     """Return a template filled in; whatever it is given is escaped."""
-    return HTML(TEMPLATES.get_template(f"{template}.html.j2").render(parts))  # type: ignore[no-untyped-call]
+    html = TEMPLATES.get_template(f"{template}.html.j2").render(parts)
+    # the page's own style says so, too; JupyterLab, which has not that one, puts all that stands in tables to the right
+    return HTML(_TEXT.sub(' style="text-align: left"', html))  # type: ignore[no-untyped-call]
