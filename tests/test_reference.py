@@ -16,6 +16,7 @@ from benchbook.report.reference import campaigns
 from test_project import ROOT
 
 REFERENCE = ROOT / "figures" / "reference"
+ABSOLUTE = re.compile(r"""(?:^|[\s"'(=>:])(/(?!(?:proc|sys|dev)/)[\w.+@~-]+/[\w.+@~-][^\s"'<]*)""")
 README = (ROOT / "README.md").read_text()
 NUMBER = r"(\d+(?:,\d{3})*(?:\.\d+)?)"
 SAID = [
@@ -23,6 +24,20 @@ SAID = [
     for row in re.findall(r"^\| \[0\d_.*$", README, re.MULTILINE)
     for found in re.findall(rf"{NUMBER} \({NUMBER} to {NUMBER}\)", row)
 ]
+
+
+def absolute_paths(folder: Path) -> set[str]:
+    """Return all paths of a machine in a folder's files; in tables, those in their texts."""
+    texts = [file.read_text() for file in folder.iterdir() if file.suffix != ".parquet"]
+    for file in folder.glob("*.parquet"):
+        table = pq.read_table(file)
+        columns = [table[field.name] for field in table.schema if str(field.type).endswith("string")]
+        texts += [text for column in columns for text in column.unique().drop_null().to_pylist()]
+    return {path for text in texts for path in ABSOLUTE.findall(text)}
+
+
+def test_the_committed_run_names_no_path_of_the_machine_that_it_was_made_on():
+    assert absolute_paths(REFERENCE) == set()
 
 
 @pytest.fixture(scope="module")

@@ -20,8 +20,14 @@ from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.report import builder, merge, show, words
+from benchbook.report import reference as kept
+from benchbook.results import store
 from browsers import Watched, dark_on_white, needs_browser, started
+from test_reference import absolute_paths
 from waiting import comes_true, gone
+
+MAT = "/home/cat/mat"
+ENVIRONMENT = constructed.MACHINE | {"inherited": {"LD_LIBRARY_PATH": f"/opt/lib:{MAT}"}}
 
 
 @pytest.fixture
@@ -38,7 +44,7 @@ def measured(study: str, *changes: str) -> None:
     for cell in grid.plan([study], "smoke", (), changes):
         columns = {"study": study, "cell_id": cell.identity, "block": cell.block, "position": cell.position}
         columns |= {"host": "here", "lane": "python", "arm": cell.arm, "n": cell.parameters.n, "state": "done"}
-        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(constructed.MACHINE)}
+        columns |= {"parameters": cell.parameters.model_dump_json(), "environment": json.dumps(ENVIRONMENT)}
         results.write(columns, studies.load(study).run(cell.parameters))
 
 
@@ -46,7 +52,7 @@ def failed(study: str) -> None:
     """Write of a study's first smoke cell that it failed."""
     (cell, *_) = grid.plan([study], "smoke")
     columns = {"study": study, "cell_id": cell.identity, "block": 0, "state": "failed"}
-    results.write(columns | {"parameters": "{}", "reason": "ServerError: the cat sat on it"})
+    results.write(columns | {"parameters": "{}", "reason": f"ServerError: the cat sat on it, and {MAT} had no cat"})
 
 
 @pytest.fixture(scope="module")
@@ -57,6 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
         patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
         patch.setenv("BENCHBOOK_HOME", str(paths.root()))
+        patch.setattr(store, "without_paths", str)  # as files are that were written before
         measured("bookstore")
         measured("bookstore", "n=7", "blocks=2")
         failed("crud")
@@ -177,6 +184,18 @@ def test_the_reference_runs_page_begins_with_five_findings():
     assert page.stat().st_size <= 5_000_000
     beside = {link.get("href") for link in document.xpath("//span[@class='files']/a")}
     assert beside and all((page.parent / name).exists() for name in beside)
+
+
+def test_what_the_reference_run_keeps_names_no_path(built: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    for name in ("results", "figures"):
+        monkeypatch.setenv(f"BENCHBOOK_{name.upper()}", str(built.parents[2] / name))
+    monkeypatch.setattr(paths, "reference", lambda: tmp_path)
+    monkeypatch.setattr(report, "build", lambda _: built)
+    assert MAT in built.read_text(encoding="utf-8")
+    kept.keep("smoke")
+    assert "and …/mat had no cat" in (tmp_path / kept.PAGE).read_text(encoding="utf-8")
+    assert {file.suffix for file in tmp_path.iterdir()} == {".svg", ".csv", ".json", ".html", ".md", ".parquet"}
+    assert absolute_paths(tmp_path) == set()
 
 
 def test_the_page_says_what_ran_what_failed_and_what_is_left_out(built: Path):

@@ -1,5 +1,6 @@
 """Results are written whole or not at all, named by their state, and merged into views that change nothing."""
 
+import json
 import random
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -65,6 +66,30 @@ def test_the_files_name_is_the_state_and_a_later_success_removes_the_failure(res
     assert one == {"state": "failed", "reason": "boom"}
     results.write(columns(), values())
     assert names(results_folder) == {"abc.0.parquet"} and results.states("crud") == {"abc.0": "done"}
+
+
+@pytest.mark.parametrize(
+    ("said", "written"),
+    [
+        ("[Errno 2] No such file or directory: '/Users/Jane Doe/a b/own.csv'", "…/own.csv'"),
+        ("/opt/suite/harness/couchbase-mock has no jar: get file:///srv/jars/mock.jar", "file://…/mock.jar"),
+        ("LD_LIBRARY_PATH=/opt/lib:/home/me/lib", "LD_LIBRARY_PATH=…/lib:…/lib"),
+        (
+            "from /proc/PID/stat of http://127.0.0.1:80/a/b, XML/JSON",
+            "from /proc/PID/stat of http://127.0.0.1:80/a/b, ",
+        ),
+    ],
+)
+def test_a_path_of_the_machine_is_in_no_result(said: str, written: str):
+    results.write(
+        columns(state="failed", reason=said, environment=json.dumps({"é": said, "folder": "/tmp/jörg/servers"}))
+    )
+    with results.connect() as connection:
+        (one,) = results.frame(connection, "SELECT reason, environment FROM cells").to_dict("records")
+    environment = json.loads(one["environment"])
+    assert environment == {"é": one["reason"], "folder": "…/servers"}
+    assert written in one["reason"]
+    assert not any(folder in one["reason"] for folder in ("Jane", "/opt", "/srv", "/home"))
 
 
 def test_a_success_whose_failure_was_not_removed_in_time_is_a_success():

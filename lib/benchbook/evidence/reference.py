@@ -11,6 +11,7 @@ from benchbook import paths, results
 from benchbook.evidence.means import block_means, measures
 from benchbook.inputs import InputError
 from benchbook.results import files
+from benchbook.results.store import without_paths
 
 MEANS: Final = "block_means.parquet"
 REPETITIONS: Final = "repetitions.parquet"
@@ -40,7 +41,15 @@ def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
 
 
 def _write(path: Path, table: pa.Table) -> None:
-    """Write a table with its floating-point numbers split into streams of bytes, which zstd packs a third smaller."""
+    """Write a table, its texts without paths.
+
+    Floating-point numbers are split into streams of bytes, which zstd packs a third smaller.
+    """
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            coded = table[field.name].combine_chunks().dictionary_encode()
+            texts = [without_paths(text) for text in coded.dictionary.to_pylist()]
+            table = table.set_column(number, field, pa.array(texts, field.type).take(coded.indices))
     split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
     others = [name for name in table.column_names if name not in split]
     packed: dict[str, Any] = {"compression": "zstd", "compression_level": _LEVEL}

@@ -11,6 +11,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
@@ -25,6 +26,7 @@ from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
 from benchbook.report.merge import Merged
 from benchbook.report.show import TEMPLATES
+from benchbook.results.store import without_paths
 
 PAGE: Final = "verdicts.md"
 ABOUT: Final = "reference.json"
@@ -39,11 +41,16 @@ def keep(profile: str) -> None:
     shutil.rmtree(folder, ignore_errors=True)
     folder.mkdir(parents=True)
     for file in sorted(path for kind in _KINDS for path in drawn.glob(kind) if path.name != STAMP):
-        shutil.copyfile(file, folder / file.name)
+        _write(folder / file.name, file.read_text(encoding="utf-8"))
     reference.write(folder, grid.keys(merged.cells), merged.means)
     about = provenance(merged.means, profile) | {"campaigns": campaigns(merged.means)}
-    (folder / ABOUT).write_text(json.dumps(about, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    (folder / PAGE).write_text(text, encoding="utf-8")
+    _write(folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
+    _write(folder / PAGE, text)
+
+
+def _write(file: Path, text: str) -> None:
+    """Write a text without the paths of the machines that it comes from."""
+    file.write_text(without_paths(text), encoding="utf-8")
 
 
 def campaigns(means: pd.DataFrame) -> list[dict[str, Any]]:

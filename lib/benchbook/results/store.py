@@ -23,6 +23,13 @@ STATES: Final[tuple[State, ...]] = get_args(State)
 _WORD: Final = re.compile(r"[0-9A-Za-z_-]+")
 """What can name a cell's file, and the folder of its study."""
 
+_NAME: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
+_PATH: Final = re.compile(
+    r"(?:(?<=file://)|(?<![\w./~<)…]))(?!/(?:proc|sys|dev)/)"  # what the kernel tells is the same on every machine
+    rf"(?:(?<=')/[^':,;\n]*/(?=[^':,;/\n]+')|/(?:{_NAME}/)+(?={_NAME}))"  # as Python quotes them names may have spaces
+)
+"""The folders in an absolute path, in a text or in JSON."""
+
 
 def path(study: str, identity: str, block: int, state: State = "done") -> Path:
     """Return where a cell's file lies when it is in that state."""
@@ -36,13 +43,19 @@ def states(study: str) -> dict[str, State]:
     return found["skipped"] | found["failed"] | found["done"]  # done outlives what an interrupted `write` left beside
 
 
+def without_paths(text: str) -> str:
+    """Return a text, which may be JSON, with the last name alone of each path that it names on this or any machine."""
+    return _PATH.sub("…/", text)
+
+
 def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> Path:
     """Write a cell's file under the name of its state, then remove those of its earlier states.
 
     Parameters
     ----------
     cell
-        Columns of `CELLS`; at least ``study, cell_id, block, state``.
+        Columns of `CELLS`; at least ``study, cell_id, block, state``. Its reason and environment are written without
+        paths.
     values
         What the study delivered. Where it states a column of `CELLS` itself, that stands; None for a cell without
         values, which becomes one row that says why.
@@ -52,7 +65,8 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
     Path
         The file.
     """
-    table = joined(cell, values)
+    told = {name: without_paths(str(cell[name])) for name in ("reason", "environment") if cell.get(name) is not None}
+    table = joined({**cell, **told}, values)
     return _put_table(files.facts(table), table)
 
 

@@ -110,11 +110,12 @@ class Visit(AbstractContextManager["Visit"]):
 
     @cached_property
     def environment(self) -> dict[str, Any]:
-        """What the cells are measured on: the machine, and the servers without their addresses."""
+        """What the cells are measured on: the machine, and the servers without their addresses and their folder."""
         found: dict[str, Any] = environment(folders.temporary())
         found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
-        found["servers"] = {"product": self.deployment.product, "settings": self.deployment.settings, "nodes": nodes}
+        settings = {name: told for name, told in self.deployment.settings.items() if name != "folder"}
+        found["servers"] = {"product": self.deployment.product, "settings": settings, "nodes": nodes}
         return found
 
     def _servers(self) -> AbstractContextManager[Running]:
