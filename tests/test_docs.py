@@ -6,20 +6,26 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 from urllib.parse import unquote, urlsplit
 
+import duckdb
 import nbformat
+import numpy as np
+import pandas as pd
 import pytest
 from lxml import html
 
-from benchbook import cli, processes
+from benchbook import cli, evidence, processes
 from benchbook.cli import pages
+from benchbook.evidence import Evidence
 from benchbook.grid import expand
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
+REFERENCE = ROOT / "figures" / "reference" / "repetitions.parquet"
 BLOCK = re.compile(r"(<!-- run -->\n)?```(\w*)\n(.*?)```", re.DOTALL)
 
 
@@ -109,28 +115,72 @@ def test_every_command_that_a_page_shows_is_taken_with_its_parameters(page: Path
         assert name in cli.COMMANDS, f"{page.name}: benchbook {name}"
 
 
-def test_what_a_page_marks_to_be_run_runs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
-    """In the order in which they are read, in one folder: a later block takes the files of an earlier one."""
-    (tmp_path / "figures").symlink_to(ROOT / "figures")
-    own = {"BENCHBOOK_RESULTS": str(tmp_path / "results"), "BENCHBOOK_HOME": str(ROOT), "MPLBACKEND": "agg"}
-    for name, value in own.items():
-        monkeypatch.setenv(name, value)
-    monkeypatch.chdir(tmp_path)
-    for name in ("tutorial", "own-data", "results", "extending"):
-        marked = [(language, text) for run, language, text in blocks(ROOT / "docs" / f"{name}.md") if run]
-        assert marked, name
-        for language, text in marked:
-            for part in text.splitlines() if language == "sh" else [text]:
-                assert run(language, part) == 0, f"{name}: {part}"
-    assert (tmp_path / "round_trips.png").stat().st_size > 5_000
-    assert (tmp_path / "benchbook-ujson" / "pyproject.toml").is_file()
+@pytest.fixture(scope="module")
+def ran(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, dict[str, Any]]]:
+    """Run what pages mark to be run, in the order in which they are read, in one folder: later blocks take its files.
+
+    Returned are by page the names that its Python has left behind; the folder is still the current one.
+    """
+    folder = tmp_path_factory.mktemp("pages")
+    (folder / "figures").symlink_to(ROOT / "figures")
+    own = {"BENCHBOOK_RESULTS": str(folder / "results"), "BENCHBOOK_HOME": str(ROOT), "MPLBACKEND": "agg"}
+    names: dict[str, dict[str, Any]] = {}
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in own.items():
+            patch.setenv(name, value)
+        patch.chdir(folder)
+        for name in ("tutorial", "own-data", "results", "extending"):
+            marked = [(language, text) for run, language, text in blocks(ROOT / "docs" / f"{name}.md") if run]
+            assert marked, name
+            for language, text in marked:
+                for part in text.splitlines() if language == "sh" else [text]:
+                    assert run(language, part, names.setdefault(name, {})) == 0, f"{name}: {part}"
+        yield names
 
 
-def run(language: str, text: str) -> int:
+def run(language: str, text: str, names: dict[str, Any]) -> int:
     """Run a block of Python, or a line of a shell's, and return its exit status; what only asks, in this process."""
-    words = shlex.split(text) if language == "sh" else [sys.executable, "-c", text]
+    if language == "python":
+        exec(text, own := {"__name__": "__main__"})
+        names |= own
+        return 0
+    words = shlex.split(text)
     if words[0] == "benchbook" and words[1] != "run":
         return cli.main(words[1:])
     few = ["--noisy", "--set", "blocks=2", "--set", "repetitions=2"]
     command = [*processes.PYTHON, "-m", "benchbook.cli", *words[1:], *few] if words[0] == "benchbook" else words
     return subprocess.run(command, check=False).returncode
+
+
+def test_what_a_page_marks_to_be_run_runs(ran: dict[str, dict[str, Any]]):
+    assert Path("round_trips.png").stat().st_size > 5_000
+    assert Path("benchbook-ujson", "pyproject.toml").is_file()
+
+
+def round_trips(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return what the report says of the round trips of study bookstore, a row a cell's parameters."""
+    table = Evidence.of(rows[rows["study"] == "bookstore"]).comparisons
+    table = table[(table["operation"] == "round_trip") & (table["metric"] == "wall_time")]
+    settings = pd.DataFrame([*table["settings"]], table.index)
+    return table.join(settings[["lane", "case", "keys", "json_codec"]])
+
+
+def test_the_tutorial_s_ratio_of_one_s_own_data_is_the_report_s(ran: dict[str, dict[str, Any]]):
+    own = evidence.stored_means()
+    (row,) = round_trips(own[own["parameters"].str.contains("phones.csv")]).to_dict("records")
+    by_hand = ran["tutorial"]
+    here = [float(np.exp(by_hand[name])) for name in ("low", "high")]
+    assert [float(np.exp(by_hand["logs"].mean())), *here] == pytest.approx([row["ratio"], row["low"], row["high"]])
+
+
+def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dict[str, Any]]):
+    by = ["lane", "case", "keys", "n", "json_codec"]
+    report = round_trips(pd.read_parquet(REFERENCE)).set_index(by).sort_index()
+    assert report["test"].str.contains("campaign").any() and not report["test"].str.contains("campaign").all()
+    by_hand = ran["results"]
+    in_pandas = by_hand["cells"][by].join(by_hand["ratios"]).set_index(by).sort_index()
+    pd.testing.assert_frame_equal(in_pandas, report[["ratio", "low", "high"]])
+    in_sql = duckdb.sql(by_hand["QUERY"]).df().set_index(by).sort_index()
+    by_campaign = report["test"].str.contains("campaign")
+    expected = in_sql["ratio_of_campaigns"].where(by_campaign, in_sql["ratio"])
+    pd.testing.assert_series_equal(expected, report["ratio"], check_names=False, check_index_type=False)

@@ -46,8 +46,7 @@ def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
               if row["settings"] == one.pair.common and row["metric"] == one.quantity[2]]  # fmt: skip
     for name in ("ratio", "low", "high", "p", "published_ratio"):
         assert found.row[name] == pytest.approx(row[name])
-    assert found.effect.ratio == pytest.approx(row["ratio"])
-    assert found.effect.low < float(np.exp(np.log(found.points["ratio"]).mean())) < found.effect.high
+    assert found.row["low"] < float(np.exp(np.log(found.points["ratio"]).mean())) < found.row["high"]
 
 
 @pytest.mark.parametrize("measure", [("client", "wall_time"), ("client", "cpu_time")])
@@ -331,7 +330,7 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
     page.page.get_by_role("button", name="Measure and answer").click()
     told = page.page.locator(".bb-told")
     told.wait_for()
-    assert re.search(r"XML took [\d.]+ times \([\d.]+ to [\d.]+\) as long to read as JSON", told.inner_text())
+    assert re.search(r"XML took [\d.]+ \([^()]+\) times as long to read as JSON", told.inner_text())
 
 
 @needs_browser

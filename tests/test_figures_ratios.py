@@ -8,8 +8,9 @@ import pytest
 import constructed
 from benchbook import studies
 from benchbook.evidence import Evidence, number
+from benchbook.evidence.digits import estimate
+from benchbook.evidence.digits import number as written
 from benchbook.papers import exhibits
-from benchbook.plots import tables
 
 SHOWN = {
     "bookstore": {"format", "case"},
@@ -81,11 +82,11 @@ def test_every_decoder_stands_over_its_stacks_json_codec_and_the_nearest_to_the_
     found = found[(found["metric"] == "wall_time") & (found["n"] == 100_000) & shared].set_index("side_a")
     for codec, name in (("lxml", "lxml"), ("jaxb", "JAXB"), ("xmldecoder", "XMLDecoder"), ("dom", "DOM")):
         row = found.loc[codec]
-        text = tables.estimate(row["ratio"], row["low"], row["high"])
+        text = estimate(row["ratio"], row["low"], row["high"])
         assert rows.loc[("100,000", name), "Elapsed time, here"] == text
     assert rows.loc[("100,000", "msgspec"), "Elapsed time, here"].startswith("0.500")
     assert rows.loc[("100,000", "msgspec"), "Elapsed time, published"] == "–"
-    assert rows.loc[("100,000", "DOM"), "Elapsed time, published"] == tables.number(310017.47 / 7497.36)
+    assert rows.loc[("100,000", "DOM"), "Elapsed time, published"] == written(310017.47 / 7497.36)
     assert list(rows.index[rows["Nearest"] == "nearest"]) == [("20,000", "XMLDecoder"), ("100,000", "XMLDecoder")]
     assert "Java: not run in this profile: JAXB, a context an object" in exhibit.notes
 
@@ -102,16 +103,16 @@ def test_every_condition_of_both_driver_pairs_has_its_ratios_or_says_not_run(on_
     found = Evidence.of(mine[mine["study"] == "drivers"]).comparisons
     one = found[(found["side_a"] == "mongoose") & (found["operation"] == "find") & (found["metric"] == "wall_time")]
     one = one[one["settings"].map(lambda settings: settings["attributes"] == 6)].iloc[0]
-    assert row["Node.js: time, here"] == tables.estimate(one["ratio"], one["low"], one["high"])
+    assert row["Node.js: time, here"] == estimate(one["ratio"], one["low"], one["high"])
     assert row["Node.js: heap, here"] == row["Node.js: RSS, here"]
     freed = frame.loc[frame["Operation"] == "delete", "Node.js: heap, here"].iloc[0]
-    assert " MB [" in freed, "memory that shrank has a difference, and no ratio"
+    assert freed.endswith(") MB"), "memory that shrank has a difference, and no ratio"
 
 
 def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percent_named(on_two_stacks):
     frame = exhibits.TABLES["bookstore_cold"](Evidence.of(on_two_stacks)).frame.set_index(["Case", "Books"])
     assert len(frame) == 10
-    assert frame.loc[(2, "10,000"), "written and read, published"] == tables.number(
+    assert frame.loc[(2, "10,000"), "written and read, published"] == written(
         number("bookstore", "Case 2 table", "10000", "XML time")
         / number("bookstore", "Case 2 table", "10000", "JSON time")
     )
@@ -119,7 +120,7 @@ def test_cold_ratios_stand_beside_the_published_ones_with_those_within_30_percen
         said = frame[f"{stack}: within 30 %"]
         assert said.loc[(1, "1,000")].startswith("yes") and said.loc[(1, "10")].startswith("no")
         assert said.loc[(1, "100")] == "not run"
-        assert "[" in frame.loc[(1, "10"), f"{stack}: read, here"]
+        assert " (" in frame.loc[(1, "10"), f"{stack}: read, here"]
 
 
 def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
@@ -132,9 +133,13 @@ def test_a_warm_cell_is_not_taken_for_a_cold_one(observed):
 
 
 def test_an_intervals_ends_far_out_are_cut_off():
-    assert tables.estimate(2.0, 1e-9, float("inf")) == "2.00 [< 0.001, > 1,000]"
-    assert tables.estimate(2.0, float("nan"), float("nan")) == "2.00"
-    assert tables.estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 KB [-50,000, 40,000]"
+    assert estimate(2.0, 1e-9, float("inf")) == estimate(2.0, 0.0, float("inf")) == "2.0 (< 0.001 to > 1,000)"
+    assert estimate(2.0, 1e-9, 1e9) == "2.0 (< 0.001 to > 1,000)"
+    assert estimate(2.0, 1.5, float("inf")) == "2.0 (1.5 or more)"
+    assert estimate(2.0, 0.0, 2.5) == "2.0 (2.5 or less)"
+    assert estimate(2.0, 0.02, 19.0) == "2.00 (0.02 to 19.00)", "no end of some size is rounded to 0"
+    assert estimate(2.0, float("nan"), float("nan")) == "2.00"
+    assert estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 (-50,000 to 40,000) KB"
 
 
 def test_replications_cost_through_node_is_a_row_of_its_own(observed):

@@ -17,6 +17,7 @@ from benchbook.evidence import Evidence, reference
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex, style
 from benchbook.plots.exhibit import save
+from test_project import ROOT
 
 WIDTHS = (3.5, 7.2)
 TOUCH = 0.5
@@ -90,7 +91,7 @@ def test_a_contrast_of_one_of_several_hosts_has_its_host_in_its_key(on_four_host
         "id == 'crud.insert.replicating-costs' and host == 'lab3' and lane == 'python'"
     )
     row = rows.set_index("contrast").loc["engine=mongodb, n=10000"]
-    assert numbers.number(on_four_hosts, key).value == row["ratio"]
+    assert numbers.number(on_four_hosts, key).value == row["overall"]
 
 
 def test_labels_that_touch_are_found():
@@ -190,11 +191,15 @@ def keyed(committed: Evidence) -> dict[str, numbers.Number]:
 def test_each_kind_of_number_has_its_key(committed, keyed):
     outcome = committed.outcomes.set_index("id").loc["bookstore.round-trip.xml-slower"]
     claim = keyed["bookstore.round-trip.xml-slower"]
-    assert (claim.value, claim.low, claim.high) == (outcome["ratio"], outcome["low"], outcome["high"])
+    assert (claim.value, claim.low, claim.high) == tuple(outcome[["overall", "overall_low", "overall_high"]])
+    judged = keyed["bookstore.round-trip.xml-slower.judged"]
+    assert (judged.value, judged.low, judged.high) == tuple(outcome[["ratio", "low", "high"]])
+    assert (claim.confidence, judged.blocks) == (0.95, outcome["blocks"]) and judged.confidence > 0.95
     contrast = keyed["bookstore.round-trip.xml-slower.java.case-1.n-10000"]
     rows = committed.contrasts.query("id == 'bookstore.round-trip.xml-slower' and lane == 'java'").set_index("contrast")
-    assert contrast.value == rows.loc["case=1, n=10000", "ratio"]
-    assert contrast.blocks == rows.loc["case=1, n=10000", "blocks"]
+    assert contrast.value == rows.loc["case=1, n=10000", "overall"]
+    assert contrast.blocks == rows.loc["case=1, n=10000", "overall_blocks"]
+    assert "case=1, n=10000, Java" in contrast.says and "12 blocks" in contrast.says
     theirs = keyed[f"{contrast.key}.published"].value
     printed = (keyed[f"bookstore.case-1-table.10000.{kind}-time"].value for kind in ("xml", "json"))
     assert theirs == pytest.approx(next(printed) / next(printed))
@@ -221,6 +226,13 @@ def test_every_judged_ratio_and_every_mark_has_one_key(committed, keyed):
         assert all(numbers.number(committed, one.key) == one for one in mine[:1]), "alone as among all"
 
 
+def test_the_numbers_that_the_page_shows_are_those_of_their_keys(keyed):
+    page = (ROOT / "docs" / "manuscript.md").read_text()
+    shown = re.findall(r"^benchbook number (\S+)(?: --reference)?  +# ([\d.]+(?: ms| \([^()]*\)))", page, re.MULTILINE)
+    assert len(shown) == 2
+    assert {key: keyed[key].text for key, _ in shown} == dict(shown)
+
+
 @pytest.mark.parametrize(
     ("interval", "text"),
     [
@@ -245,7 +257,9 @@ def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(commi
     monkeypatch.setattr(sources, "evidence", lambda asked: (committed, "reference"))  # read once, not five times
     mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
     assert cli.main(["number", mark, "--reference"]) == cli.DONE
-    assert capsys.readouterr().out == f"{keyed[mark].text}\n"
+    assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (
+        "the number alone, and what"
+    )
     assert cli.main(["number", mark, "--reference", "--latex"]) == cli.DONE
     assert capsys.readouterr().out == f"{keyed[mark].text[:-1]}\\%\n"
     assert cli.main(["number", mark, "--reference", "--json"]) == cli.DONE

@@ -1,18 +1,31 @@
 """The reference run: the README says what stands in its data, and it is judged where nothing ran."""
 
+import ast
+import contextlib
+import io
 import json
 import random
 import re
 from pathlib import Path
+from typing import Any
 
+import nbformat
+import numpy as np
 import pandas as pd
 import pyarrow.parquet as pq
 import pytest
+from IPython.display import Markdown
 
 import constructed
 from benchbook import cli, evidence, inputs, results
-from benchbook.evidence import reference
+from benchbook.evidence import Evidence, reference
+from benchbook.explorer import contrasts, markup
+from benchbook.explorer.sources import Source
+from benchbook.papers import exhibits, numbers
+from benchbook.plots.points import each
+from benchbook.report import merge, show, words
 from benchbook.report.reference import campaigns
+from benchbook.studies import bookstore
 from test_project import ROOT
 
 REFERENCE = ROOT / "figures" / "reference"
@@ -57,6 +70,125 @@ def test_a_ratio_of_the_readme_is_drawn(said: tuple[str, str, str], drawn: pd.Da
         decimals = len(text.partition(".")[2])
         alike &= (drawn[name] - float(text)).abs() <= 0.5000001 * 10**-decimals
     assert alike.any(), f"{said[0]} ({said[1]} to {said[2]}) is in no figure's data"
+
+
+XML, MAPPER, REPLICATED = "XML against JSON", "mapper against driver", "replicated against single"
+BOOKS, BOTH = "bookstore.round-trip.xml-slower", {"process": "together"}
+OBJECTS, JACKSON = "tcp.scenario-2.xml-slower.java", {"n": 100_000, "b": "jackson", **BOTH}
+MANY = {"n": 10_000, "attributes": 89, "a": "mongoose", "b": "mongoclient", **BOTH}
+HEADLINES: list[tuple[str, str, dict[str, Any]]] = [
+    (f"{BOOKS}.java.case-1.n-10000", XML, {"operation": "round_trip", "lane": "java", "case": 1, "n": 10_000}),
+    (f"{BOOKS}.java.case-2.n-10000", XML, {"operation": "round_trip", "lane": "java", "case": 2, "n": 10_000}),
+    (f"{BOOKS}.python.case-1.n-10000", XML, {"operation": "round_trip", "lane": "python", "case": 1, "n": 10_000}),
+    (f"{OBJECTS}.codec-jaxb.n-100000", XML, {"a": "jaxb", **JACKSON}),
+    (f"{OBJECTS}.codec-xmldecoder.n-100000", XML, {"a": "xmldecoder", **JACKSON}),
+    ("drivers.insert.time.mapper-more.node.attributes-89.n-10000", MAPPER, {"operation": "insert", **MANY}),
+    ("drivers.find.time.mapper-more.node.attributes-89.n-10000", MAPPER, {"operation": "find", **MANY}),
+    *(
+        (f"crud_ratios_replication.insert.{name}", REPLICATED, {"operation": "insert", "engine": engine, "n": 10_000})
+        for name, engine in (("mongodb", "mongodb"), ("postgresql", "postgresql+relational"))
+    ),
+    ("replication_ratios.mongodb.cpu-time-primary", XML, {"measure": ("primary", "cpu_time"), "n": 10_000, **BOTH}),
+]
+"""Of each ratio of the README, in its order: its key, and what of the explorer, and of the report's tests, it is."""
+
+
+@pytest.fixture(scope="module")
+def source() -> Source:
+    return Source.of_reference()
+
+
+@pytest.fixture(scope="module")
+def committed(source: Source) -> Evidence:
+    return Evidence(source.means)
+
+
+def asked(source: Source, key: str, comparison: str, wanted: dict[str, Any]) -> contrasts.Asked:
+    measured = source.measured(key.partition(".")[0].partition("_")[0])
+    return contrasts.ask(measured, contrasts.comparisons(measured)[comparison], wanted)
+
+
+def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: Source, committed: Evidence):
+    said = [f"{value} ({low} to {high})" for value, low, high in SAID]
+    found = [numbers.number(committed, key) for key, _, _ in HEADLINES]
+    assert [one.text for one in found] == said
+    tests = [committed.comparisons[committed.comparisons["comparison"] == name] for _, name, _ in HEADLINES]
+    for one, headline, table, text in zip(found, HEADLINES, tests, said, strict=True):
+        assert one.confidence == 0.95
+        question = asked(source, *headline)
+        assert {name: question.factors.get(name, level) for name, level in headline[2].items()} == headline[2]
+        answer = contrasts.answer(question.pair)
+        (row,) = [row for row in each(table) if row.settings == question.pair.common and row.study == one.studies[0]
+                  and (row.operation, row.role, row.metric) == question.quantity
+                  and (row.side_a, row.side_b) == (question.a, question.b)]  # fmt: skip
+        for value in ((row.ratio, row.low, row.high), tuple(answer.row[name] for name in ("ratio", "low", "high"))):
+            assert value == pytest.approx((one.value, one.low, one.high))
+        assert show.TEMPLATES.filters["estimate"](row) == text
+        value, _, ends = text.partition(" (")
+        assert f"<b>{value} ×</b> <span>95 % interval {ends[:-1]}, over" in markup.answer(answer)
+        assert text in row.words and text in answer.words
+
+
+def test_the_report_s_findings_are_the_readme_s_numbers_and_say_of_what(committed: Evidence, nothing_ran: Path):
+    leads = {one.study: one for one in words.leads(merge.Merged("decide", [], committed.means, nothing_ran))}
+    named = {"bookstore": HEADLINES[1][0], "tcp": HEADLINES[4][0], "drivers": HEADLINES[5][0]}
+    for study, key in named.items():
+        one = numbers.number(committed, key)
+        value, low, high = one.parts
+        assert leads[study].ratio == f"{value} times"
+        assert leads[study].about.startswith(f"95 % interval {low} to {high}, {one.blocks} blocks; ")
+    assert [one.about.rpartition("; ")[2] for one in leads.values()] == [
+        "n = 10,000, Java",
+        "n = 100,000, Java",
+        "n = 10,000, Node.js",
+        "n = 100,000, Python",
+        "mean over n = 2,000 to 10,000, Python",
+    ]
+    drawn = exhibits.FIGURES["overview"](committed).frame.query("source == 'here'").set_index("level")
+    key = "drivers: mapper / driver, insert, time (n = 10,000, Node.js)"
+    assert drawn.loc[key, "value"] == numbers.number(committed, named["drivers"]).value
+
+
+def test_what_a_claim_was_judged_by_is_another_number_and_says_so(committed: Evidence):
+    key = HEADLINES[5][0]
+    told, judged = (numbers.number(committed, one) for one in (key, f"{key}.judged"))
+    assert told.value != judged.value and told.blocks > judged.blocks and judged.confidence > 0.95
+    assert "attributes=89, n=10000, Node.js" in told.says and told.says.endswith("18 blocks, 95 % interval")
+    assert judged.says.endswith("5 blocks, when it was judged, repeated interval")
+
+
+@pytest.mark.parametrize(("place", "case", "lane"), [(1, 2, "java"), (2, 1, "python")])
+def test_notebook_01_says_each_ratio_once_and_beside_it_the_readme_s(
+    place: int, case: int, lane: str, source: Source, committed: Evidence, nothing_ran: Path
+):
+    """Its drawn cells are given one block of the reference run, as if it had been measured there."""
+    question = asked(source, *HEADLINES[place])
+    side, quantity = question.pair.sides["a"], [("study", "=", "bookstore"), ("block", "=", 5)]
+    rows = pd.read_parquet(REFERENCE / "repetitions.parquet", filters=[*quantity, ("cell_id", "=", side.cells[0])])
+    parameters = json.loads(rows["parameters"].iloc[0])
+    names = {**parameters, "observations": rows[[name for name in rows if name in results.VALUES.names or name in (
+        "format", "codec", "arm")]].reset_index(drop=True), "bookstore": bookstore}  # fmt: skip
+    printed = io.StringIO()
+    with contextlib.redirect_stdout(printed):
+        shown = [last(cell.source, names) for cell in nbformat.read(ROOT / "notebooks" / "01_bookstore.ipynb", 4).cells
+                 if "draw" in cell.metadata.get("tags", [])]  # fmt: skip
+    (answer,) = [one.data for one in shown if isinstance(one, Markdown)]
+    line = next(line for line in answer.splitlines() if "time, round trip, client" in line)
+    times = rows[(rows["operation"] == "round_trip") & (rows["metric"] == "wall_time")]
+    geometric = np.exp(np.log(times["value"]).groupby(times["format"]).mean())
+    said = re.findall(r"([\d.]+) times as long", printed.getvalue()) + re.findall(r"\*\*([\d.]+)\*\*", line)
+    assert [float(one) for one in said] == [pytest.approx(geometric["xml"] / geometric["json"], rel=0.02)]
+    assert line.rstrip(" |").endswith(numbers.number(committed, HEADLINES[place][0]).text)
+
+
+def last(code: str, names: dict[str, Any]) -> Any:
+    """Run a notebook cell and return the value of its last expression, which a notebook would show."""
+    *before, end = ast.parse(code).body
+    exec(compile(ast.Module(before, []), "notebook", "exec"), names)
+    if isinstance(end, ast.Expr):
+        return eval(compile(ast.Expression(end.value), "notebook", "eval"), names)
+    exec(compile(ast.Module([end], []), "notebook", "exec"), names)
+    return None
 
 
 def test_the_profile_that_the_readme_names_is_the_one_that_was_drawn():

@@ -629,7 +629,12 @@ def test_the_command_says_of_how_many_products_and_which_are_missing(
     *entries, counts = capfd.readouterr().out.split("\n\n")
     (entry,) = (" ".join(one.split()) for one in entries if one.startswith("crud.insert.mongodb-before-relational: "))
     assert entry.startswith(f"crud.insert.mongodb-before-relational: {told['wording']}; ")
-    assert found["says"] in entry and told["products_missing"] in entry and "here 2.00 [" in entry
+    assert (
+        found["says"] in entry
+        and told["products_missing"] in entry
+        and "here 2.00 (" in entry
+        and "repeated 95 % interval" in entry
+    )
     assert "1 reproduced in part" in counts
 
 

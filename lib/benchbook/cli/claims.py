@@ -75,11 +75,11 @@ def _text(rows: list[dict[str, Any]]) -> str:
 
 def _entry(row: dict[str, Any], wide: int) -> str:
     """Return a claim's name and verdict with its numbers; indented, its sentence, and why it has that verdict."""
-    from benchbook.evidence.comparisons import figures
+    from benchbook.evidence.digits import number
 
     verdict = row["wording"] + (" (untrusted run)" if row["untrusted"] else "")
     numbers = [row["stage"], f"here {ratio}" if (ratio := _ratio(row)) else ""]
-    numbers += [] if row["published"] is None else [f"published {figures(row['published'])}"]
+    numbers += [] if row["published"] is None else [f"published {number(row['published'])}"]
     head = "; ".join(filter(None, [f"{row['id']}: {verdict}", *numbers]))
     why = "; ".join(filter(None, (row["waits_for"], row["why"])))
     wrap = textwrap.TextWrapper(wide, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False)
@@ -88,11 +88,11 @@ def _entry(row: dict[str, Any], wide: int) -> str:
 
 def _ratio(row: dict[str, Any]) -> str:
     """Return the ratio with its interval; an open end is that of a wait that ran out."""
-    from benchbook.evidence.comparisons import figures
+    from benchbook.evidence.digits import estimate
 
     if row["ratio"] is None:
         return ""
     if row["low"] is None:
-        return figures(row["ratio"])
-    high = "…" if row["high"] is None else figures(row["high"])
-    return f"{figures(row['ratio'])} [{figures(row['low'])}, {high}]"
+        return estimate(row["ratio"])
+    high = float("inf") if row["high"] is None else row["high"]
+    return f"{estimate(row['ratio'], row['low'], high)}, repeated 95 % interval"

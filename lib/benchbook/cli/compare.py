@@ -138,18 +138,17 @@ def _counted(kind: str, table: "pd.DataFrame") -> str:
 
 
 def _line(row: Mapping[Any, Any]) -> str:
-    from benchbook.evidence.comparisons import figures
-    from benchbook.plots.tables import number
+    from benchbook.evidence.digits import estimate
 
-    between = f" ({number(row['low'])} to {number(row['high'])})" if row["low"] == row["low"] else ""
-    change = f"{figures(row['change'])}{between} times" if row["change"] == row["change"] else "no ratio"
+    known = row["change"] == row["change"]
+    change = f"{estimate(row['change'], row['low'], row['high'])} times" if known else "no ratio"
     moved = " → ".join(_quantity(row[name], row["unit"]) for name in ("before", "after"))
     return f"  {change:26} {row['study']}: {row['what']}; {moved}; {row['settings']}"
 
 
 def _quantity(value: float, unit: str) -> str:
     """Return a value as it is read: times in the unit in which they have few digits."""
-    from benchbook.plots.tables import number
+    from benchbook.evidence.digits import number
 
     if unit in ("ns", "s"):
         seconds = value / 1e9 if unit == "ns" else value

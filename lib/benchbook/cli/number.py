@@ -2,6 +2,7 @@
 
 import argparse
 import difflib
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -25,7 +26,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 
 def main(asked: argparse.Namespace) -> int:
-    """Print what was asked for, a line each."""
+    """Print what was asked for, a line each, and beside it what it is."""
     from benchbook.evidence import Evidence, reference  # here, for they are slow to import
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
@@ -46,10 +47,14 @@ def main(asked: argparse.Namespace) -> int:
         found = [*numbers.numbers(evidence).values()]
     if asked.json:
         print(output.as_json([numbers.provenance(evidence, one, profile) for one in found]))
-    elif asked.key:
-        print("\n".join(latex.escaped(one.text) if asked.latex else one.text for one in found))
-    else:
+    elif not asked.key:
         print(output.as_text([{"key": one.key, "number": one.text, "what it is": one.says} for one in found]))
+    elif asked.latex:
+        print("\n".join(latex.escaped(one.text) for one in found))
+    else:
+        for one in found:
+            print(one.text)
+            print(f"{one.key}: {one.says}", file=sys.stderr)  # beside the number, which a script may take alone
     return cli.DONE
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 
 from benchbook import stats, studies
 from benchbook.evidence import Evidence
+from benchbook.evidence.means import of_ratios
 from benchbook.stats.inference import quantile
 
 COLUMNS: Final = (
@@ -130,7 +131,6 @@ class _Values(NamedTuple):
 
 def _values(means: pd.DataFrame) -> dict[tuple[str, ...], _Values]:
     """Return the blocks' values of each quantity of each cell; of a cell that several versions ran, the latest."""
-    means = means.assign(value=means["geometric"].fillna(means["value"]))  # as ratios are of
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
     about = {text: _parameters(study, text)
              for study, text in means[["study", "parameters"]].drop_duplicates().itertuples(index=False)}  # fmt: skip
@@ -142,8 +142,8 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, ...], _Values]:
     latest = means.sort_values("started_at").groupby("cell")["cell_id"].last()
     means = means[means["cell_id"] == means["cell"].map(latest)]
     groups = means.groupby(["study", "cell", *_QUANTITY], sort=False)
-    return {tuple(map(str, key)): _Values(rows["value"].to_numpy(dtype=float), str(rows["unit"].iloc[0]))
-            for key, rows in groups}  # fmt: skip
+    return {tuple(map(str, key)): _Values(of_ratios(rows["value"].to_numpy(dtype=float),
+            rows["geometric"].to_numpy(dtype=float)), str(rows["unit"].iloc[0])) for key, rows in groups}  # fmt: skip
 
 
 def _parameters(study: str, text: str) -> dict[str, Any]:

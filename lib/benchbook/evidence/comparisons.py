@@ -11,6 +11,7 @@ import pandas as pd
 from benchbook import stats
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
+from benchbook.evidence.digits import detectable, estimate, number
 from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures
@@ -220,15 +221,10 @@ def sentence(row: Mapping[str, Any]) -> str:
     """Return what a comparison found: a row of `comparisons`, with ``tests``, how many were corrected for."""
     said = _said(row)
     if row["published_ratio"] == row["published_ratio"]:
-        said += f"; the paper's ratio is {figures(row['published_ratio'])} ({row['published_source']})"
+        said += f"; the paper's ratio is {number(row['published_ratio'])} ({row['published_source']})"
     if row["stand_in"]:
         said += "; a stand-in ran, not the product itself"
     return said + "."
-
-
-def figures(value: float) -> str:
-    """Return a ratio as it is read: three digits, two decimals at most."""
-    return f"{value:.2f}" if 0.1 <= value < 10 else f"{value:.3g}" if value < 1000 else f"{value:,.0f}"
 
 
 def _said(row: Mapping[str, Any]) -> str:
@@ -256,9 +252,7 @@ def _compared(row: Mapping[str, Any]) -> str:
     if row["ratio"] != row["ratio"]:
         interval = f"({row['difference_low']:+.3g} to {row['difference_high']:+.3g}) {row['unit']}"
         return f"{row['a']} differed from {row['b']} by {row['difference']:+.3g} {interval}"
-    times = figures(row["ratio"])
-    if row["low"] == row["low"]:
-        times += f" ({figures(row['low'])} to {figures(row['high'])})"
+    times = estimate(row["ratio"], row["low"], row["high"])
     phrase = _PHRASES.get(row["metric"], f"had {{}} times the {row['metric'].replace('_', ' ')} of")
     return f"{row['a']} {phrase.format(times)} {row['b']}"
 
@@ -266,7 +260,7 @@ def _compared(row: Mapping[str, Any]) -> str:
 def _power(row: Mapping[str, Any]) -> str:
     if row["detectable_ratio"] != row["detectable_ratio"]:
         return _blocks(row)
-    return f"{_blocks(row)} could have shown {figures(row['detectable_ratio'])}"
+    return f"{_blocks(row)} could have shown {detectable(row['detectable_ratio'])}"
 
 
 def _blocks(row: Mapping[str, Any]) -> str:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import inf, nan
+from math import nan
 from typing import Any, Final
 
 import pandas as pd
@@ -21,11 +21,12 @@ from benchbook.evidence.claims import (
     label,
     published_ratio,
 )
-from benchbook.evidence.comparisons import figures, first_arms
+from benchbook.evidence.comparisons import first_arms
 from benchbook.evidence.controls import controls as identical_arms
 from benchbook.evidence.controls import untrusted
+from benchbook.evidence.digits import estimate, number
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
-from benchbook.evidence.judge import DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
+from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side, by_study, shared
@@ -39,9 +40,25 @@ LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
 """The lane of each paper's own stack, where it is one of ours; the first lane of the others is Python's."""
 
 DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
+OVERALL: Final = ("overall", "overall_low", "overall_high", "overall_blocks")
 CONTRASTS: Final = [
-    *("id", "study", "host", "lane", "contrast", "compare", "claimed", "margin", "ratio", "low", "high", "confidence"),
+    *(
+        "id",
+        "study",
+        "host",
+        "lane",
+        "contrast",
+        "common",
+        "compare",
+        "claimed",
+        "margin",
+        "ratio",
+        "low",
+        "high",
+        "confidence",
+    ),
     *DIFFERENCE,
+    *OVERALL,
     *("published", "published_source", "size", "look", "blocks", "test", "stood", "stand_in", "censored"),
     *("untrusted", "verdict", "decided", "open", "lacking", "why"),
 ]
@@ -71,8 +88,11 @@ def judged(
     Returns
     -------
     pandas.DataFrame
-        Columns `CONTRASTS`. ``contrast`` is its levels, as ``n=1000``; ``ratio, low, high`` are without unit (of a
-        ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait ran out);
+        Columns `CONTRASTS`. ``contrast`` is its levels, as ``n=1000``, and ``common`` the number of records, objects or
+        books where that is not among them; ``ratio, low, high``, on which the verdict rests, are those of its look,
+        without unit (of a ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait
+        ran out); ``overall`` is the ratio of all ``overall_blocks`` that ran, with its plain 95 % interval, as
+        `benchbook.evidence.comparisons` gives it: what a reader is told of the size;
         ``difference`` and its ends, in the metric's unit, stand where there is no ratio;
         ``confidence`` is the interval's; ``look``, from 1, was after ``blocks`` blocks, 0 when there was none;
         ``decided`` says whether that look left the contrast a verdict, ``open`` that more blocks may; ``published`` is
@@ -191,6 +211,7 @@ def _over_hosts(claim: Tested, found: Measured, lane: str) -> list[dict[str, Any
             return _Found(found.blocks, 1 - error, found, *verdict_on(claim, found, paper))
 
         row = _about(claim, levels, some[0], (f"{len(some)} hosts", lane), paper)
+        row |= _overall(at(ALPHA).effect)
         rows.append(_told(row, claim, _strict(at, allowed), paper, some[0].left_out))
     return rows
 
@@ -213,8 +234,13 @@ def _row(claim: Tested, levels: dict[str, Level], one: Eligible, allowed: Errors
     if not (found := _looked_at(claim, one.sides, allowed, paper)):
         few = f"the sides share {_shared(claim, one.sides)} of the {LOOKS[0]} blocks of a first look"
         return {**row, "open": True, "why": few}
+    row |= _overall(weakest([effect(terms, one.sides, claim.divisor) for terms in claim.ratios(one.sides)]))
     told = _told(row, claim, found, paper, one.left_out)
     return {**told, "look": LOOKS.index(found.blocks) + 1}
+
+
+def _overall(found: Effect) -> dict[str, Any]:
+    return dict(zip(OVERALL, (found.ratio, found.low, found.high, found.blocks), strict=True))
 
 
 def _about(
@@ -222,12 +248,21 @@ def _about(
 ) -> dict[str, Any]:
     """Return a contrast's row before anything is found."""
     row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
-    row |= {"contrast": label(levels), "compare": claim.compare, "claimed": claim.direction}
+    row |= {"contrast": label(levels), "common": _common(claim, levels, one.sides)}
+    row |= {"compare": claim.compare, "claimed": claim.direction}
     row |= {"margin": claim.tolerance, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
     row |= {"stood": _stood(claim, one.sides), "stand_in": one.stand_in, "lacking": one.lacking, "test": "none"}
     row |= {"censored": any(side.censored.any() for side in one.sides.values()), "look": 0, "blocks": 0}
     row |= {"size": "", "decided": False, "open": one.open, "verdict": NOT_TESTABLE, "why": one.missing}
-    return row | dict.fromkeys(("ratio", "low", "high", *DIFFERENCE), nan)
+    return row | dict.fromkeys(("ratio", "low", "high", *DIFFERENCE, *OVERALL), nan) | {OVERALL[-1]: 0}
+
+
+def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) -> str:
+    """Return the number of records that all sides of a contrast have, or over which their mean is taken."""
+    if pooled := (claim.pooled or {}).get("n"):
+        return f"mean over n={pooled[0]} to {pooled[-1]}"
+    every = {side.settings.get("n") for side in sides.values()}
+    return f"n={every.pop()}" if len(every) == 1 and None not in every and "n" not in levels else ""
 
 
 def _told(row: dict[str, Any], claim: Tested, found: "_Found", paper: PublishedRatio, left_out: str) -> dict[str, Any]:
@@ -324,7 +359,7 @@ def _words(claim: Tested, found: _Found, size: float, left_out: str) -> str:
     """Return what one contrast found."""
     said = [_found_words(claim, found.effect)]
     if size == size:
-        said.append(f"published {figures(size)}" + ("; size open" if found.size == "open" else ""))
+        said.append(f"published {number(size)}" + ("; size open" if found.size == "open" else ""))
     return "; ".join([*said, left_out] if left_out else said)
 
 
@@ -334,14 +369,10 @@ def _found_words(claim: Tested, found: Effect) -> str:
         name = "smallest lead " if isinstance(claim, Rank) else ""
         of = f" times {claim.against}" if isinstance(claim, Bound) else ""
         bound = f"; {found.reason}" if found.reason else ""
-        return f"{name}{figures(found.ratio)} ({_end(found.low)} to {_end(found.high)}){of} in {blocks}{bound}"
+        return f"{name}{estimate(found.ratio, found.low, found.high)}{of} in {blocks}{bound}"
     if found.difference[1] == found.difference[1]:
         _, low, high = found.difference
         of = f" from {claim.against}" if isinstance(claim, Bound) else ""
         return f"the difference{of} is {low:+.3g} to {high:+.3g} {found.unit} in {blocks}; {found.reason}"
-    estimate = f"{figures(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
-    return f"{estimate}{found.reason}"
-
-
-def _end(value: float) -> str:
-    return "any more" if value == inf else "0" if value == 0 else figures(value)
+    ratio = f"{number(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
+    return f"{ratio}{found.reason}"

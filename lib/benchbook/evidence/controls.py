@@ -12,7 +12,8 @@ import pandas as pd
 from benchbook import stats
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison, Untestable
-from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, figures, pairs
+from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, pairs
+from benchbook.evidence.digits import detectable, estimate
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures
@@ -242,7 +243,7 @@ def _words(row: Mapping[str, Any]) -> str:
     of += f" ({row['left_out']} more have no ratio)" if row["left_out"] else ""
     if row["state"] == TOO_FEW:
         return f"{of}: {row['blocks']} blocks, and {sequential.LOOKS[0]} are the first that are looked at"
-    said = f"{of}: arm b took {figures(row['ratio'])} ({figures(row['low'])} to {figures(row['high'])}) of arm a's"
+    said = f"{of}: arm b took {estimate(row['ratio'], row['low'], row['high'])} of arm a's"
     said += f" in {row['blocks']} blocks"
     within = f"within {100 * (row['margin'] - 1):.2g} %, the smallest margin of these claims"
     meaning = {
@@ -251,5 +252,5 @@ def _words(row: Mapping[str, Any]) -> str:
         OPEN: f"neither shown to differ nor to be alike {within}",
     }[row["state"]]
     found = row["detectable"]
-    seen = f"; a bias of {figures(found)} would have been found" if found == found else ""
+    seen = f"; a bias of {detectable(found)} would have been found" if found == found else ""
     return f"{said}: {meaning}{seen}"

@@ -205,6 +205,14 @@ def _inside(units: pa.Table) -> "tuple[NDArray[np.int64], pd.Series[float]]":
         return counts, pd.Series(sums / counts)
 
 
+def of_ratios(arithmetic: NDArray[np.float64], geometric: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Return the block means of one side, shape (n,), that its ratios are made of: the rule of ``docs/method.md``.
+
+    They are the geometric means of the repetitions where every block has one; else the arithmetic ones.
+    """
+    return arithmetic if np.isnan(geometric).any() else geometric
+
+
 _MEANS: Final = ("value", "at_least", "geometric", "value_without")
 
 

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 
 from benchbook import studies
 from benchbook.evidence.claims import Factor, Settings, Statistic
+from benchbook.evidence.means import of_ratios
 from benchbook.results import OF_AN_ARM
 
 K = TypeVar("K")
@@ -53,7 +54,7 @@ _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, 
 class Side:
     """The block means of one side, arrays of shape (n,); n may be 0.
 
-    They are geometric means of the repetitions, as ratios ask for, where all of these are positive; else arithmetic.
+    They are those that `benchbook.evidence.means.of_ratios` makes ratios of.
     """
 
     settings: Mapping[str, Any]  # what it ran with: parameters and columns
@@ -286,8 +287,8 @@ class Measured:
             else self._columns[name][parts[0]]
             for name in _READ
         )
-        if statistic == "mean" and not np.isnan(geometric).any():
-            value = geometric
+        if statistic == "mean":
+            value = of_ratios(value, geometric)
         if len(parts) > 1:
             block, first, which = np.unique(block, return_index=True, return_inverse=True)
             campaign, cell = campaign[first], cell[first]

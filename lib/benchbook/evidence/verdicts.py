@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
-from benchbook.evidence.contrasts import NOT_RUN, grouped
+from benchbook.evidence.contrasts import NOT_RUN, OVERALL, grouped
 from benchbook.evidence.judge import IN_PART, NOT_TESTABLE, Verdict, together
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
@@ -17,8 +17,8 @@ from benchbook.registry import title
 VERDICTS: Final = [
     *("id", "study", "says", "where", "compare", "claimed", "margin", "host", "lane", "verdict", "wording"),
     *("products_judged", "products", "products_missing", "judged", "contrasts"),
-    *("contrast", "ratio", "low", "high", "published", "published_source", "look", "blocks", "open"),
-    *("untrusted", "why"),
+    *("contrast", "common", "ratio", "low", "high", *OVERALL, "published", "published_source", "look", "blocks"),
+    *("open", "untrusted", "why"),
 ]
 
 
@@ -46,9 +46,9 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
         Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judge.VERDICTS`, ``wording`` what is printed for
         it; ``products_judged`` of the ``products`` that the claim is over could be judged, 0 of 0 where these are not
         several, and ``products_missing`` names the others with the reason; ``judged`` of ``contrasts`` could be judged;
-        ``contrast, ratio, low, high, published, look, blocks`` are those of the one that decided; ``open`` names those
-        that more blocks may still decide; ``why`` says in words what was found. ``untrusted`` is True when identical
-        arms of the study differed on that host.
+        ``contrast, common, ratio, low, high, overall, published, look, blocks`` are those of the one that decided;
+        ``open`` names those that more blocks may still decide; ``why`` says in words what was found. ``untrusted`` is
+        True when identical arms of the study differed on that host.
     """
     by_claim: dict[str, dict[Place, list[Mapping[Any, Any]]]] = {}
     for row in contrasts.to_dict("records"):
@@ -63,6 +63,7 @@ def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) 
     about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
     nothing = dict.fromkeys(VERDICTS, "") | dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan)
     nothing |= {"verdict": NOT_TESTABLE, "wording": NOT_TESTABLE, "untrusted": False}
+    nothing |= dict.fromkeys(OVERALL, nan) | {"overall_blocks": 0}
     nothing |= dict.fromkeys(("products_judged", "products", "judged", "contrasts", "look", "blocks"), 0)
     if isinstance(claim, Untestable):
         yield {**nothing, **about, "why": claim.why}
@@ -88,9 +89,9 @@ def _overall(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]
     among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
     among = f";{among}" if len(counts) > 1 else among
     final = found == NOT_TESTABLE or (found == "contradicted" and not claim.most)  # whatever a missing one would say
-    names = ("contrast", "ratio", "low", "high", "published", "published_source", "look", "blocks", "untrusted")
+    names = ("contrast", "common", "ratio", "low", "high", *OVERALL, "published", "published_source", "look", "blocks")
     return {
-        **{name: decided[name] for name in names},
+        **{name: decided[name] for name in (*names, "untrusted")},
         "verdict": IN_PART if missing and found == "reproduced" else found,
         "wording": _counted(found, counts) + (among if missing and not final else "") + _of_size(found, able),
         "products_judged": len(ran),

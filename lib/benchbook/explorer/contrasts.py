@@ -11,14 +11,12 @@ from benchbook import studies
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
 from benchbook.evidence.comparisons import Pair, sentence, tested
-from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.means import DERIVED
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import FREE, Measured, shared
 from benchbook.plots import names
 from benchbook.registry import title
 
-A_OVER_B: Final = ((1, "a"), (-1, "b"))
 _NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
 _OTHER_UNIT: Final = {
@@ -87,17 +85,14 @@ class Answer:
 
     Parameters
     ----------
-    effect
-        The ratio with its 95 % interval.
     row
-        The comparison with its test, as a row of `benchbook.evidence.comparisons`.
+        The ratio with its 95 % interval and its test, as a row of `benchbook.evidence.comparisons`.
     words
         The same in a sentence.
     points
         The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``.
     """
 
-    effect: Effect
     row: Mapping[str, Any]
     words: str
     points: pd.DataFrame
@@ -175,7 +170,7 @@ def answer(pair: Pair) -> Answer:
     )  # fmt: skip
     points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
     words = sentence({**row, "p_holm": row["p"], "tests": 1})
-    return Answer(effect(A_OVER_B, pair.sides), row, words[0].upper() + words[1:], points)
+    return Answer(row, words[0].upper() + words[1:], points)
 
 
 def called_factor(name: str) -> str:

@@ -11,13 +11,13 @@ import pandas as pd
 from benchbook import grid
 from benchbook.datasets import own_records
 from benchbook.evidence import measures, stored_means
-from benchbook.evidence.comparisons import figures, first_arms
+from benchbook.evidence.comparisons import A_OVER_B, first_arms
+from benchbook.evidence.digits import estimate
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.sides import Measured, Side
-from benchbook.explorer.contrasts import A_OVER_B, called_level
+from benchbook.explorer.contrasts import called_level
 from benchbook.explorer.running import Request
-from benchbook.plots.tables import number
 
 RECORDS: Final = 200
 """Records that are measured at most, unless more are asked for: a first look of a minute or two."""
@@ -181,7 +181,7 @@ def _sentence(what: str, operation: str, first: Mapping[str, object], second: Ma
     before, one, other = f"{what}: " if what else "", first["level"], second["level"]
     if low != low:
         return f"{before}{one} was faster than {other} {operation}, in one block: nothing says how surely."
-    times = f"{figures(ratio)} times ({number(low)} to {number(high)})"
+    times = f"{estimate(ratio, low, high)} times"
     if low <= 1:
         return f"{before}{one} and {other} cannot be told apart {operation} in so few blocks: {times} as long."
     if of == 2:

@@ -80,18 +80,20 @@ def _scale(found: Answer, unit: str) -> tuple[float, str]:
 
 def _ratios(axes: Axes, found: Answer) -> None:
     """Draw each block's ratio, their mean with its interval, the margin around 1 and the paper's own."""
-    points, here = found.points, found.effect
+    points = found.points
+    ratio, low, high = (float(found.row[name]) for name in ("ratio", "low", "high"))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylim(-1.1, 1.1)
-    if here.ratio != here.ratio:
-        axes.text(0.5, 0.5, here.reason, transform=axes.transAxes, ha="center", color=style.FAINT)
+    if ratio != ratio:
+        reason = found.row["reason"] or "no ratio: a mean is zero or negative"
+        axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", color=style.FAINT)
         axes.set_xticks([])
         return
     published = float(found.row["published_ratio"])
     values = points["ratio"][points["ratio"] > 0].to_numpy()
-    ends = [end for end in (here.low, here.high) if 0 < end < float("inf")]
-    every = [*values, here.ratio, 1.0, *ends, *([published] if published == published else [])]
+    ends = [end for end in (low, high) if isfinite(end)]
+    every = [*values, ratio, 1.0, *ends, *([published] if published == published else [])]
     axes.set_xscale("log")
     span = max(max(every) / min(every), 1.25) ** 0.05
     axes.set_xlim(min(every) / span, max(every) * span)
@@ -102,9 +104,9 @@ def _ratios(axes: Axes, found: Answer) -> None:
     heights = [-0.75 + 0.5 * (campaigns.index(one) / max(1, len(campaigns) - 1)) for one in points["campaign"]]
     axes.plot(points["ratio"], heights, "o", color=style.FAINT, markersize=4, alpha=0.75, label="a block")
     bar: dict[str, Any] = {"color": style.INK, "linewidth": 2}
-    if isfinite(here.low):
-        axes.plot([max(here.low, axes.get_xlim()[0]), min(here.high, axes.get_xlim()[1])], [0.35, 0.35], **bar)
-    axes.plot(here.ratio, 0.35, "D", color=style.INK, markersize=7, label="this ratio, 95 % interval")
+    if ends:
+        axes.plot(ends, [0.35, 0.35], **bar)
+    axes.plot(ratio, 0.35, "D", color=style.INK, markersize=7, label="this ratio, 95 % interval")
     if published == published:
         axes.plot(published, 0.35, "o", mec=style.VERMILION, mfc="none", mew=1.6, ms=10, label="the paper's")
     axes.set_title("Ratio, all blocks and each" if len(points) > 1 else "Ratio")

@@ -5,20 +5,18 @@ import io
 import json
 from collections.abc import Iterable, Mapping
 from html import escape
-from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence.comparisons import figures
+from benchbook.evidence.digits import estimate, interval, number, rounded
 from benchbook.explorer import documents, own_claims, running
 from benchbook.explorer.contrasts import Answer
 from benchbook.explorer.sources import HERE, Source
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.tables import number
 from benchbook.report.drawings import inline
 
 SMALL: Final = 0.001
@@ -38,12 +36,13 @@ def terminal(requests: Iterable[running.Request]) -> str:
 
 def answer(found: Answer) -> str:
     """Return the ratio large, its interval, and the finding in a sentence."""
-    here, row = found.effect, found.row
-    if here.ratio != here.ratio:
+    row = found.row
+    if row["ratio"] != row["ratio"]:
         return f'<div class="bb bb-answer"><p>{escape(found.words)}</p></div>'
-    ends = _ends(here.low, here.high)
-    between = f"95 % interval {ends}" if ends else f"no interval, of {len(found.points)} block"
-    head = f'<p class="bb-ratio"><b>{figures(here.ratio)} ×</b> <span>{between}</span></p>'
+    here = row["ratio"], row["low"], row["high"]
+    ends, blocks = interval(*here), f"{len(found.points)} block{'' if len(found.points) == 1 else 's'}"
+    between = f"95 % interval {ends}, over {blocks}" if ends else f"no interval, of {blocks}"
+    head = f'<p class="bb-ratio"><b>{rounded(*here)[0]} ×</b> <span>{between}</span></p>'
     p = "" if row["p"] != row["p"] else ", p < 0.001" if row["p"] < SMALL else f", p = {row['p']:.3f}"
     test = f"{row['test']}{p}"
     return f'<div class="bb bb-answer">{head}<p>{escape(found.words)}</p><p class="bb-small">{escape(test)}</p></div>'
@@ -76,28 +75,18 @@ def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> 
     return f'<div class="bb bb-scroll" tabindex="0" role="region" aria-label="{caption}">{table}</div>'
 
 
-def _between(ratio: Any, low: Any, high: Any) -> str:
-    if ratio is None or ratio != ratio:
-        return "–"
-    ends = _ends(low, high)
-    return f"{figures(float(ratio))} ({ends})" if ends else figures(float(ratio))
-
-
-def _ends(low: Any, high: Any) -> str:
-    """Return an interval in words; empty where there is none. A wait that ran out leaves an end open."""
-    if low is None or not isfinite(low) or (low == 0 and high == inf):
-        return ""
-    return f"{number(low)} to {'any more' if high == inf else number(high)}"
-
-
 def claims(found: pd.DataFrame) -> str:
     """Return the verdicts of the paper's claims."""
     if found.empty:
         return '<p class="bb bb-small">No claim of the paper is about this contrast.</p>'
     rows = [(f"{escape(one.says)}<br><small>{escape(one.id)}{', ' * bool(one.contrast)}{escape(one.contrast)}</small>",
-             f"<b>{escape(one.verdict)}</b>", _between(one.ratio, one.low, one.high), escape(one.why))
+             f"<b>{escape(one.verdict)}</b>", estimate(one.ratio, one.low, one.high), escape(one.why))
             for one in each(found)]  # fmt: skip
-    return _table(("claim", "verdict", "ratio", "why"), rows, "The paper's claims about it, judged on this contrast")
+    return _table(
+        ("claim", "verdict", "ratio, repeated interval", "why"),
+        rows,
+        "The paper's claims about it, judged on this contrast",
+    )
 
 
 def provenance(head: str, about: Mapping[str, Any]) -> str:
@@ -179,7 +168,7 @@ def told(told: documents.Told) -> str:
 
 
 def _times(one: Any) -> str:
-    return "the fastest" if one.ratio == 1 and one.low != one.low else f"× {_between(one.ratio, one.low, one.high)}"
+    return "the fastest" if one.ratio == 1 and one.low != one.low else f"× {estimate(one.ratio, one.low, one.high)}"
 
 
 def link(path: Path) -> str:

@@ -13,6 +13,7 @@ import ipywidgets as widgets
 from pydantic import ValidationError
 
 from benchbook import paths
+from benchbook.evidence.digits import number
 from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
 from benchbook.explorer.contrasts import Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import HERE, REFERENCE, Source
@@ -20,7 +21,6 @@ from benchbook.inputs import InputError
 from benchbook.plots import exhibit
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
-from benchbook.plots.tables import number
 
 STYLE: Final = (Path(__file__).parent / "page.css").read_text(encoding="utf-8")
 _WIDE: Final = widgets.Layout(width="auto")

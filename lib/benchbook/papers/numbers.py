@@ -4,8 +4,9 @@ A key is a path of words from the general to the particular, joined by dots, of 
 (and the underscores of figures' names) only: nothing in it is special to a shell, or in a LaTeX command's name. It says
 all that tells its number apart, the stack of a contrast too, so that it means the same when other cells have run:
 
-- ``CLAIM`` the ratio by which a claim was judged; ``CLAIM.LANE[.LEVEL...]`` one of its contrasts; either with
-  ``.published`` the paper's own ratio
+- ``CLAIM`` the ratio of the contrast that decided a claim; ``CLAIM.LANE[.LEVEL...]`` of one of its contrasts: of all
+  blocks, with its 95 % interval, where all have one. Either with ``.judged`` the one of its look, on which the verdict
+  rests, and with ``.published`` the paper's own
 - ``FIGURE[.PANEL].LEVEL[.SERIES]`` a mark of a figure; with ``.published`` the hollow one
 - ``STUDY.SOURCE.ROW.COLUMN`` a number that a paper prints
 - ``claims.VERDICT``, ``STUDY.claims.VERDICT`` how many claims came out so; ``all``, ``testable``, ``decided``, ``open``
@@ -18,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from benchbook.evidence import Counts, Evidence, published
+from benchbook.evidence.digits import estimate, rounded
 from benchbook.papers import exhibits
 from benchbook.plots import latex, style
 from benchbook.plots.names import STACKS
@@ -25,12 +27,6 @@ from benchbook.plots.points import each
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
-FINER: Final = 0.8
-"""The last digit printed counts at most this share of half the interval."""
-
-_DIGITS: Final = 2
-"""A value has at least so many significant digits; one without an interval one more."""
-
 _THEIRS: Final = "published"
 _SHEET: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures whose marks are those of claims."""
@@ -41,7 +37,7 @@ class Number:
     """One number with what must be known of it."""
 
     key: str
-    value: float
+    value: float  # whole where it is a count
     says: str  # what it is, in words
     studies: tuple[str, ...]
     low: float = NAN  # of its interval; NaN without one
@@ -55,40 +51,16 @@ class Number:
     @property
     def text(self) -> str:
         """The number as it is read: ``3.3 (3.2 to 3.5)``, with its unit."""
-        value, low, high = self.parts
-        between = f" ({low} to {high})" if low and high else f" ({low} or more)" if low else ""
-        return f"{value}{between}" + (f" {self.unit}" if self.unit else "")
+        if self.printed or isinstance(self.value, int):
+            return f"{self.parts[0]} {self.unit}".rstrip()
+        return estimate(self.value, self.low, self.high, self.unit)
 
     @property
     def parts(self) -> tuple[str, str, str]:
         """Value, lower and upper end, all with the same decimals; an end that there is not is empty."""
-        if self.printed:
-            return self.printed, "", ""
-        decimals = places(self.value, self.low, self.high)
-        ends = (self.low, self.high) if _spread(self.value, self.low, self.high) else ()
-        value, low, high = (
-            f"{round(end, decimals):,.{max(0, decimals)}f}" if math.isfinite(end) else ""
-            for end in (self.value, *(ends or (NAN, NAN)))
-        )
-        return value, low, high
-
-
-def _spread(value: float, low: float, high: float) -> float:
-    """Return half of an interval; 0 where there is none, or one that is a point."""
-    half = (high - low) / 2 if math.isfinite(high) else abs(value - low)
-    return half if half > abs(value) * 1e-4 else 0.0
-
-
-def places(value: float, low: float, high: float) -> int:
-    """Return to how many decimals a number is printed (to hundreds: -2), so that rounding does not hide its interval.
-
-    The last place counts at most `FINER` of half the interval, and the value has at least two significant digits.
-    Without an interval it has three, and whole numbers stay as they are.
-    """
-    magnitude = math.floor(math.log10(abs(value))) if value and math.isfinite(value) else 0
-    if half := _spread(value, low, high):
-        return max(_DIGITS - 1 - magnitude, math.ceil(-math.log10(FINER * half)))
-    return 0 if value == int(value) else max(0, _DIGITS - magnitude)
+        if self.printed or isinstance(self.value, int):
+            return self.printed or f"{self.value:,}", "", ""
+        return rounded(self.value, self.low, self.high)
 
 
 def numbers(evidence: Evidence) -> dict[str, Number]:
@@ -148,17 +120,15 @@ def _counts(evidence: Evidence) -> Iterator[Number]:
         for name, count in counts.items():
             key = ".".join(filter(None, (study, "claims", part(name))))
             says = f"claims{f' of {study}' if study else ''}: {name}"
-            yield Number(key, float(count), says, (study,) if study else tuple(SLUGS))
+            yield Number(key, count, says, (study,) if study else tuple(SLUGS))
 
 
 def _claims(evidence: Evidence) -> Iterator[Number]:
-    confidences = {(row.id, row.host, row.lane, row.contrast): row.confidence for row in each(evidence.contrasts)}
+    contrasts = {(row.id, row.host, row.lane, row.contrast): row for row in each(evidence.contrasts)}
     for row in each(evidence.outcomes):
         if row.ratio == row.ratio:
-            at = ", ".join(filter(None, (row.contrast if row.contrasts > 1 else "", f"in {STACKS[row.lane]}")))
-            says = f"{row.says} ({at}): {row.wording}"
-            confidence = confidences.get((row.id, row.host, row.lane, row.contrast), NAN)
-            yield from _judged(row, row.id, says, confidence, evidence)
+            contrast = contrasts[row.id, row.host, row.lane, row.contrast]
+            yield from _ratios(contrast, row.id, f"{row.says} ({_at(contrast)}), {row.wording}", evidence)
 
 
 def _contrasts(evidence: Evidence) -> Iterator[Number]:
@@ -168,18 +138,26 @@ def _contrasts(evidence: Evidence) -> Iterator[Number]:
         if row.ratio == row.ratio:
             levels = row.contrast.split(", ") if row.contrast else []
             at = [row.lane, *([row.host] if several else []), *levels]
-            key = f"{row.id}.{_key(*at)}"
-            yield from _judged(row, key, f"{says.get(row.id, row.id)} ({', '.join(at)})", row.confidence, evidence)
+            said = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
+            yield from _ratios(row, f"{row.id}.{_key(*at)}", said, evidence)
 
 
-def _judged(row: Any, key: str, says: str, confidence: float, evidence: Evidence) -> Iterator[Number]:
-    """Yield a judged ratio, and the published one where there is one."""
+def _at(row: Any) -> str:
+    """Return where a contrast was judged, in words."""
+    return ", ".join(filter(None, (row.contrast, row.common, STACKS[row.lane])))
+
+
+def _ratios(row: Any, key: str, says: str, evidence: Evidence) -> Iterator[Number]:
+    """Yield a contrast's ratio of all blocks, the one of its look, and the published one where there is one."""
     doubts = ["untrusted run"] if (row.study, row.host) in evidence.untrusted else []
-    doubts += ["a stand-in ran"] if getattr(row, "stand_in", False) else []
-    yield Number(
-        key, row.ratio, says, (row.study,), row.low, row.high, confidence=confidence if row.low == row.low else NAN,
-        blocks=int(row.blocks), caveat="; ".join(doubts),
-    )  # fmt: skip
+    caveat = "; ".join([*doubts, *(["a stand-in ran"] if row.stand_in else [])])
+    judged = (row.ratio, row.low, row.high), row.confidence, row.blocks, "when it was judged, repeated interval"
+    overall = (row.overall, row.overall_low, row.overall_high), 0.95, row.overall_blocks, "95 % interval"
+    every = {key: overall if row.overall == row.overall else judged, f"{key}.judged": judged}
+    for name, ((ratio, low, high), confidence, blocks, of) in every.items():
+        said = f"{says}: {blocks} blocks, {of}"
+        sure = confidence if low == low else NAN
+        yield Number(name, ratio, said, (row.study,), low, high, "", sure, int(blocks), "", caveat)
     if row.published == row.published:
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
         yield Number(f"{key}.{_THEIRS}", row.published, about, (row.study,))
@@ -206,9 +184,11 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
         doubts = [row.caveat] if row.caveat else []
         doubts += ["a wait ran out: the true value is larger"] if row.censored else []
         interval = {} if theirs else {"low": row.low, "high": row.high}
+        sure = bool(interval) and row.low == row.low
+        says = f"{made.title}: {place}" + (f": {int(row.blocks)} blocks, 95 % interval" if sure else "")
         yield Number(
-            key, row.value, f"{made.title}: {place}", studies, unit=unit, blocks=int(row.blocks or 0),
-            confidence=0.95 if interval and row.low == row.low else NAN, caveat="; ".join(doubts), **interval,
+            key, row.value, says, studies, unit=unit, blocks=int(row.blocks or 0),
+            confidence=0.95 if sure else NAN, caveat="; ".join(doubts), **interval,
         )  # fmt: skip
 
 

@@ -7,11 +7,12 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.evidence import DERIVED, Evidence
+from benchbook.evidence.digits import NOT_PRINTED
 from benchbook.plots import names
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.names import versions
 from benchbook.plots.points import paper, where
-from benchbook.plots.tables import NOT_PRINTED, misprints
+from benchbook.plots.tables import misprints
 from benchbook.suite import suite
 
 Environments = list[dict[str, Any]]

@@ -1,5 +1,6 @@
 """Comparisons as ratios: the paper's hollow, this machine's with its 95 % interval, a study's own or all studies'."""
 
+import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -73,18 +74,19 @@ class Ratios:
 
     def __call__(self, evidence: Evidence) -> Exhibit:
         """Draw the ratios; the published ones come with the comparisons."""
-        points, notes = self._drawn(evidence)
+        points, notes, at = self._drawn(evidence)
         title = f"{self.study}: {self.title}"
         if len(only := set(points["series"])) == 1 and (pair := only.pop()):
             points, title = points.assign(series=""), f"{self.study}: {pair}" if "/" in pair else title
+        title += at
         present = list(dict.fromkeys(points["panel"]))
         panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
         columns = -(-len(panels) // -(-len(panels) // self.abreast))
         rows = _ordered(list(dict.fromkeys(points["level"])))
         return ratio_dots(points, title=title, rows=rows, panels=panels, notes=notes, columns=columns)
 
-    def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str]]:
-        """Return the points, and what must be said of them."""
+    def _drawn(self, evidence: Evidence) -> tuple[pd.DataFrame, list[str], str]:
+        """Return the points, what must be said of them, and the one n that all have, for the title."""
         table = where(evidence.comparisons, study=self.study, comparison=self.comparison, metric=list(METRICS))
         table = where(table, operation=self.keep) if self.keep else table
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
@@ -93,13 +95,13 @@ class Ratios:
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
         rows = [_over(row, self.over) for row in each(kept) if row.ratio == row.ratio and _has(row, self.over)]
-        if self.one_n:
-            rows, notes = of_one_n(rows, notes)
+        rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
+        at = f", {of_n(rows[0])}" if self.one_n and rows else ""
         said = names.caveats(where(evidence.means, study=self.study))
         points = joined(*(
             points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, said)) for row in rows
         ))  # fmt: skip
-        return points, [*_said(points), *notes]
+        return points, [*_said(points), *notes], at
 
 
 def own(evidence: Evidence, study: str) -> Exhibit:
@@ -160,7 +162,7 @@ def by_condition(
 
 def blocks_a_side(counts: Iterable[float]) -> str:
     """Say of how many blocks a side the ratios are."""
-    return f"here: ratio of the blocks' means, {counted(counts, ' a side')}"
+    return f"here: ratio of the blocks' geometric means, {counted(counts, ' a side')}"
 
 
 def of_one_n(rows: list[Any], notes: list[str]) -> tuple[list[Any], list[str]]:
@@ -177,12 +179,14 @@ def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: s
     """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
     about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
-    return framed(beside(row, row.published_ratio, min(int(row.n_a), int(row.n_b))), unit="ratio", **about, **flags)
+    blocks = min(int(row.n_a), int(row.n_b))
+    marks = beside(row.published_ratio, row.ratio, row.low, row.high, blocks)
+    return framed(marks, unit="ratio", **about, **flags)
 
 
-def beside(row: Any, published: float, blocks: int) -> list[dict[str, Any]]:
+def beside(published: float, ratio: float, low: float, high: float, blocks: int) -> list[dict[str, Any]]:
     """Return the paper's ratio, where it prints one, and this machine's."""
-    here = {"source": "here", "value": row.ratio, "low": row.low, "high": row.high, "blocks": blocks}
+    here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
     return [here] if published != published else [{"source": "published", "value": published}, here]
 
 
@@ -232,16 +236,17 @@ class Headline:
     label: str
     claim: str  # its id
     levels: tuple[str, ...] = ()  # which of its contrasts, as ``case=1``; all when empty
-    says: str = ""  # the finding as a sentence, with the ratio at ``{}``; none when empty
+    says: str = ""  # the finding as a sentence, with the ratio at ``{}``, and what is compared; none when empty
 
 
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
-    """Draw each study's headlines on one sheet: what their claims are judged by, on the lane that counts."""
+    """Draw each study's headlines on one sheet: contrasts of claims, on the lane that counts."""
     points = joined(*(_contrast(evidence, study, one) for study, some in headlines.items() for one in some))
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [
         "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
-        "repeated 95 % intervals; right of 1: the first named is larger or slower",
+        "here: of all blocks, with the plain 95 % interval; verdicts rest on the wider ones of their looks",
+        "right of 1: the first named is larger or slower",
     ]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     rows = list(dict.fromkeys(points["level"]))
@@ -259,7 +264,7 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
     points = joined(*(one.assign(panel=one["level"].str.replace(" (", "\n("), level=one["host"]) for one in drawn))
     panels = list(dict.fromkeys(points["panel"]))
     rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
-    notes = ["each host's own blocks, with repeated 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
+    notes = ["each host's own blocks, with 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
     return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
 
 
@@ -274,14 +279,16 @@ def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "
     """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
     found = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
-    rows = [row for row in each(found[found["ratio"].notna()]) if set(headline.levels) <= set(row.contrast.split(", "))]
+    able = each(found[found["overall"].notna()])
+    rows = [row for row in able if set(headline.levels) <= set(row.contrast.split(", "))]
     return rows[-1] if rows else None
 
 
 def condition(headline: Headline, row: Any) -> str:
     """Return where a headline's contrast was judged, in words: its levels that are not in the name, and the stack."""
     shown = ", ".join(part for part in row.contrast.split(", ") if part and part not in headline.levels)
-    return ", ".join(filter(None, (shown, names.STACKS[row.lane])))
+    said = ", ".join(filter(None, (shown, row.common, names.STACKS[row.lane])))
+    return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", said).replace("=", " = ")
 
 
 def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = "", host: str = "") -> pd.DataFrame:
@@ -291,4 +298,5 @@ def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = ""
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
     level = f"{study}: {headline.label} ({condition(headline, row)})"
     empty = dict.fromkeys(("panel", "series", "caveat"), "")
-    return framed(beside(row, row.published, row.blocks), unit="ratio", level=level, **empty, **flags)
+    marks = beside(row.published, row.overall, row.overall_low, row.overall_high, row.overall_blocks)
+    return framed(marks, unit="ratio", level=level, **empty, **flags)

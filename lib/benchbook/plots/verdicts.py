@@ -14,7 +14,7 @@ from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import blended_transform_factory
 
 from benchbook.evidence import Counts, Evidence, claims
-from benchbook.evidence.comparisons import figures as digits
+from benchbook.evidence.digits import number
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
@@ -109,7 +109,7 @@ def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
     for row, drawn in zip(each(able), rows, strict=True):
         about = {name: getattr(row, name) for name in _TOLD}
         about |= {"level": drawn.says, "claim": row.id, "series": row.verdict}
-        points += [about | one for one in beside(row, row.published, row.blocks)]
+        points += [about | one for one in beside(row.published, row.ratio, row.low, row.high, row.blocks)]
     return framed(points, unit="ratio").reindex(columns=_COLUMNS)
 
 
@@ -215,7 +215,7 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
     sentence = top + columns.gap / 2 + row.head / 2 if columns.stacked else middle
     axes.text(_LEFT, sentence, "\n".join(row.lines), linespacing=1.2, **written)
     if isfinite(row.published):
-        axes.text(columns.published, middle, digits(row.published), ha="right", color=style.FAINT, **written)
+        axes.text(columns.published, middle, number(row.published), ha="right", color=style.FAINT, **written)
         _point(axes, row.published, middle, ends, style.Look(style.INK, "o"), filled=False)
     first = middle - columns.line / 2 * len(row.beneath)
     said = row.verdict + (UNTRUSTED if row.untrusted else "")

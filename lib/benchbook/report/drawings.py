@@ -9,8 +9,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.evidence.digits import estimate, number
 from benchbook.plots.points import each
-from benchbook.plots.tables import number
 
 LETTER: Final = "DejaVuSans"
 """What the ids of letters' outlines begin with."""
@@ -80,6 +80,7 @@ def in_words(points: pd.DataFrame) -> str:
 
 def _point(row: Any) -> str:
     where = ", ".join(str(one) for one in (row.panel, row.level, row.series) if one != "")
-    value = f"{number(row.value)} {row.unit}" if row.value == row.value else "bounds"
-    between = f" ({number(row.low)} to {number(row.high)})" if row.low == row.low and row.high == row.high else ""
-    return f"{where}: {row.source} {value}{between}"
+    unit = "" if row.unit == "ratio" else str(row.unit)
+    if row.value != row.value:
+        return f"{where}: {row.source} bounds ({number(row.low)} to {number(row.high)}) {unit}".rstrip()
+    return f"{where}: {row.source} {estimate(row.value, row.low, row.high, unit)}"

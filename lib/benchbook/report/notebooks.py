@@ -10,10 +10,10 @@ from IPython.display import Markdown
 from benchbook import grid, results
 from benchbook.evidence import Evidence, changes, stored_means
 from benchbook.evidence import reference as committed
+from benchbook.evidence.digits import NOT_PRINTED, estimate, interval, number, rounded
 from benchbook.papers.references import reference
 from benchbook.plots.points import each
 from benchbook.plots.ratios import METRICS, sides
-from benchbook.plots.tables import NOT_PRINTED, number
 from benchbook.results import store
 
 
@@ -82,12 +82,8 @@ def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Any]]:
 
 def _line(row: Any, beside: Mapping[str, Mapping[tuple[str, ...], Any]]) -> str:
     what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
-    between = f"{number(row.low)} to {number(row.high)}" if row.low == row.low else NOT_PRINTED
+    ratio, ends = rounded(row.ratio, row.low, row.high)[0], interval(row.ratio, row.low, row.high) or NOT_PRINTED
     others = (some.get(changes.key(row._asdict())) for some in beside.values())
-    theirs = [f"{number(one['ratio'])}{_between(one)}" if one else NOT_PRINTED for one in others]
-    cells = [sides(row), what, f"**{number(row.ratio)}**", between, number(row.published_ratio), *theirs]
+    theirs = [estimate(one["ratio"], one["low"], one["high"]) if one else NOT_PRINTED for one in others]
+    cells = [sides(row), what, f"**{ratio}**", ends, number(row.published_ratio), *theirs]
     return f"| {' | '.join(cells)} |"
-
-
-def _between(row: Mapping[str, Any]) -> str:
-    return f" ({number(row['low'])} to {number(row['high'])})" if row["low"] == row["low"] else ""

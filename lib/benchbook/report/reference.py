@@ -18,7 +18,7 @@ import pandas as pd
 
 from benchbook import grid, paths, report
 from benchbook.evidence import reference
-from benchbook.evidence.comparisons import figures as ratio_in_words
+from benchbook.evidence.digits import estimate
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
@@ -85,15 +85,12 @@ def _trusted(merged: Merged) -> list[str]:
 
 
 def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
-    here, low, high = (_number(value) for value in (row.ratio, row.low, row.high))
-    here += f" ({low} to {high or '…'})" if here and low else ""
+    here, published = (
+        estimate(*ratio) if ratio[0] == ratio[0] else "" for ratio in ((row.ratio, row.low, row.high), (row.published,))
+    )
     others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
     why = "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
-    return [row.says, row.wording, row.stage, here, _number(row.published), STACKS.get(row.lane, ""), why]
-
-
-def _number(value: float) -> str:
-    return ratio_in_words(value) if abs(value) < float("inf") else ""
+    return [row.says, row.wording, row.stage, here, published, STACKS.get(row.lane, ""), why]
 
 
 if __name__ == "__main__":

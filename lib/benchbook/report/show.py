@@ -14,6 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.compliance import untested
+from benchbook.evidence.digits import NOT_PRINTED, detectable, estimate, number
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
@@ -22,7 +23,7 @@ from benchbook.plots.exhibit import save
 from benchbook.plots.names import STACKS, mark
 from benchbook.plots.points import each, where
 from benchbook.plots.ratios import METRICS, sides
-from benchbook.plots.tables import FAR, NOT_PRINTED, NOT_RUN, SOURCES, estimate, number
+from benchbook.plots.tables import NOT_RUN, SOURCES
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
 from benchbook.report.drawings import in_words, picture
@@ -86,15 +87,12 @@ def beside(merged: Merged, slug: str) -> None:
     if rows.empty:
         return
     differs = [bool(p < ALPHA) for p in rows["p_holm"]]
-    between = (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "" for row in each(rows))
     shown = {
         "Ratio": [what.replace("_", " ") for what in rows["what"]],
         "Settings": list(rows["settings"]),
         "Reference": list(rows["before"]),
         "Here": list(rows["after"]),
-        "Here over reference": [
-            f"{number(change)}{ends}" for change, ends in zip(rows["change"], between, strict=True)
-        ],
+        "Here over reference": [estimate(row.change, row.low, row.high) for row in each(rows)],
         "Differs": ["yes" if one else "" for one in differs],
     }
     said = f"Of {len(rows)} ratios that the committed reference run has, too, {sum(differs)} differ beyond noise"
@@ -204,7 +202,7 @@ def _kind(name: str, values: "pd.Series[Any]") -> str:
     if source in SOURCES:
         return source
     texts = values.astype(str)
-    numeric = texts.str.fullmatch(r"[-+<> ]*[\d.,]+(e[-+]?\d+)?( \[.*\])?|nan|" + NOT_PRINTED + "|" + NOT_RUN)
+    numeric = texts.str.fullmatch(r"[-+<> ]*[\d.,]+( \(.*\))?|nan|" + NOT_PRINTED + "|" + NOT_RUN)
     return "" if numeric.all() else "long" if texts.str.len().max() > LONG else "text"
 
 
@@ -251,26 +249,19 @@ def _mark(row: Any) -> str:
     return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
+def _ratio(row: Any) -> str:
+    return estimate(row.ratio, row.low, row.high)
+
+
 def _estimate(row: Any) -> str:
-    if row.ratio == row.ratio:
-        return number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
-    if row.difference == row.difference:
-        return estimate(row.difference, row.difference_low, row.difference_high, row.unit)
-    return NOT_PRINTED
+    if row.ratio == row.ratio or row.difference != row.difference:
+        return _ratio(row)
+    return estimate(row.difference, row.difference_low, row.difference_high, row.unit)
 
 
 def p_value(p: float) -> str:
     """Return a p-value as it is read."""
     return NOT_PRINTED if p != p else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
-
-
-def end(value: float) -> str:
-    """Return an interval's end; far out its digits say nothing, as with two blocks."""
-    if value == float("inf"):
-        return "∞"
-    if value > FAR:
-        return f"> {FAR:,}"
-    return f"< {1 / FAR:g}" if 0 < value < 1 / FAR else number(value)
 
 
 def students(tests: pd.DataFrame) -> HTML:
@@ -337,12 +328,9 @@ def controls(table: pd.DataFrame) -> Shown:
         "Kind": table["kind"],
         "Quantities": table["quantities"],
         "Blocks": table["blocks"],
-        "Arm b over arm a": [
-            number(row.ratio) + (f" [{end(row.low)}, {end(row.high)}]" if row.low == row.low else "")
-            for row in each(table)
-        ],
+        "Arm b over arm a": [*map(_ratio, each(table))],
         "Smallest margin": table["margin"],
-        "Bias that would be found": [end(value) for value in table["detectable"]],
+        "Bias that would be found": [detectable(value) for value in table["detectable"]],
         "Identical arms": table["state"],
     })  # fmt: skip
     return frame(shown, otherwise="No pair to show.")
@@ -363,13 +351,21 @@ def _digits(value: float) -> str:
     return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
 
 
+_INTERVAL: Final = re.compile(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))")
+
+
+def _apart(text: str) -> list[str]:
+    """Return a number and its interval, which may stand below it; of other texts the whole."""
+    return _INTERVAL.split(text, maxsplit=1)
+
+
 TEMPLATES: Final = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "template"),
     autoescape=select_autoescape(["html.j2"]),
     undefined=StrictUndefined,
 )
-TEMPLATES.filters |= {"number": number, "end": end, "digits": _digits, "p_value": p_value}
-TEMPLATES.filters |= {"estimate": _estimate, "mark": _mark, "pair": sides}
+TEMPLATES.filters |= {"number": number, "detectable": detectable, "digits": _digits, "p_value": p_value}
+TEMPLATES.filters |= {"estimate": _estimate, "ratio": _ratio, "apart": _apart, "mark": _mark, "pair": sides}
 TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
 
 

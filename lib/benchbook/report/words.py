@@ -1,6 +1,5 @@
 """Sentences of the final notebook, computed from what was measured."""
 
-import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -12,13 +11,13 @@ from benchbook import grid, studies
 from benchbook.compliance import untested
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
+from benchbook.evidence.digits import estimate, interval, number, rounded
 from benchbook.evidence.judge import ALPHA
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
 from benchbook.papers.references import Reference, reference
 from benchbook.plots.provenance import environments
 from benchbook.plots.ratios import condition
-from benchbook.plots.tables import number
 from benchbook.report.merge import Merged, ran
 from benchbook.stats.sequential import LOOKS
 
@@ -63,21 +62,20 @@ def _lead(merged: Merged, study: str) -> Lead:
     if found := exhibits.lead(merged.evidence, study):
         headline, row = found
         before, _, after = headline.says.partition("{}")
-        about = [f"repeated 95 % interval {number(row.low)} to {_end(row.high)}"] if row.low == row.low else []
+        here = row.overall, row.overall_low, row.overall_high
+        about = [f"95 % interval {ends}, {row.overall_blocks} blocks"] if (ends := interval(*here)) else []
         about += [f"published {number(row.published)}"] if row.published == row.published else ["no ratio is published"]
-        about += [re.sub(r"=(\d+)", lambda level: f" = {int(level[1]):,}", condition(headline, row))]
-        ratio = f"{number(row.ratio)} times"
+        about += [condition(headline, row)]
+        ratio = f"{rounded(*here)[0]} times"
         return Lead(study, reference(study), before, ratio, after, "; ".join(about), row.verdict)
     ran = study in set(merged.means["study"])
     said = f"Not judged in this profile: {'too few blocks ran' if ran else 'nothing was measured'}."
     if not (kept := exhibits.lead(merged.reference_evidence, study)):
         return Lead(study, reference(study), said)
-    told = kept[0].says.format(f"{number(kept[1].ratio)} times")
-    return Lead(study, reference(study), said, about=f"The committed reference run: {told}")
-
-
-def _end(value: float) -> str:
-    return "any more" if value == float("inf") else number(value)
+    headline, row = kept
+    told = headline.says.format(f"{estimate(row.overall, row.overall_low, row.overall_high)} times")
+    where = condition(headline, row)
+    return Lead(study, reference(study), said, about=f"The committed reference run ({where}): {told}")
 
 
 def headline(merged: Merged) -> str:
@@ -225,8 +223,7 @@ def result(row: Any) -> str:
     one = row if isinstance(row, Mapping) else row._asdict()
     parts = [one["wording"], one["stage"]]
     if one["ratio"] == one["ratio"]:
-        ends = f" ({number(one['low'])} to {_end(one['high'])})" if one["low"] == one["low"] else ""
-        parts.insert(1, number(one["ratio"]) + ends)
+        parts.insert(1, estimate(one["ratio"], one["low"], one["high"]))
     return ", ".join(filter(None, parts))
 
 

@@ -1,13 +1,19 @@
 """The tables of both cases of study `bookstore`, time and size over the number of books; cold starts; all libraries."""
 
+from collections.abc import Iterable, Mapping
 from functools import partial
 from itertools import product
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
+import numpy as np
 import pandas as pd
 
 from benchbook.evidence import Evidence
 from benchbook.evidence import number as published_number
+from benchbook.evidence.comparisons import A_OVER_B, first_arms
+from benchbook.evidence.digits import estimate, number
+from benchbook.evidence.effects import Effect, effect
+from benchbook.evidence.sides import Measured, Side
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
@@ -15,6 +21,7 @@ from benchbook.plots.lines import lines
 from benchbook.plots.points import (
     by_source,
     chosen,
+    framed,
     here,
     joined,
     not_run,
@@ -28,7 +35,7 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import METRICS, Headline, Ratios, blocks_a_side, by_condition, of_n
-from benchbook.plots.tables import NOT_RUN, estimate, misprints, number, table
+from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
 N: Final = (1, 10, 100, 1000, 10000)
@@ -145,42 +152,72 @@ def _near(row: Any, theirs: float) -> str:
 
 def libraries(evidence: Evidence) -> Exhibit:
     """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
-    every, notes = chosen(wide(evidence, "bookstore"), ANY_LIBRARY)
-    every = where(every, operation="round_trip")
+    every, notes = chosen(where(wide(evidence, "bookstore"), operation="round_trip"), ANY_LIBRARY)
     n = 1000 if 1000 in set(every["n"]) else every["n"].max()
-    cases = [_over_the_fastest(f"case {case}", some) for case, some in where(every, n=n).groupby("case")]
-    points = joined(*cases)
+    every = where(every, n=n)
+    cases = {f"case {case}": _sides(evidence, some["cell_id"]) for case, some in every.groupby("case")}
+    points = joined(*(_over_the_fastest(case, sides) for case, sides in cases.items()))
     notes = [*remarks(points, {}), *(_libraries_said(int(n), cases) if cases else []), *notes]
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
     title = "bookstore: what the choice of library is worth beside the choice of format"
-    panels = sorted(set(points["panel"])) or ["case 1", "case 2"]
     axis = "time, times the fastest"
-    return dots(points, title=title, axis=axis, rows=rows, panels=panels, notes=notes, reference=1.0)
+    return dots(points, title=title, axis=axis, rows=rows, panels=[*cases] or ["case 1", "case 2"], notes=notes,
+                reference=1.0)  # fmt: skip
 
 
-def _over_the_fastest(case: str, rows: pd.DataFrame) -> pd.DataFrame:
-    level = rows["codec"].map(names.codec) + ", " + rows["lane"].map(names.STACKS)
-    points = here(rows, "wall_time", unit="ratio", panel=case, level=level, series=rows["format"].map(names.FORMATS))
-    fastest = points["value"].min()
-    return points.assign(**{name: points[name] / fastest for name in ("value", "low", "high")})
+Libraries: TypeAlias = dict[tuple[str, str], Side]
+"""Block means of the round trip by codec and lane, the fastest first."""
 
 
-def _libraries_said(n: int, cases: list[pd.DataFrame]) -> list[str]:
+def _sides(evidence: Evidence, cells: Iterable[str]) -> Libraries:
+    measured = Measured("bookstore", first_arms(where(evidence.means, cell_id=[*cells])))
+    found = measured.every("codec", ("format", "json_codec", "xml_codec"), [("round_trip", "client", "wall_time")])
+    sides: Libraries = {}
+    for _, _, common, some in found:
+        for codec, side in some.items():
+            sides.setdefault((codec, common["lane"]), side)  # of several hosts the first: they are never pooled
+    return dict(sorted(sides.items(), key=lambda one: float(np.log(one[1].values).mean())))
+
+
+def _times(a: Side, b: Side) -> Effect:
+    return effect(A_OVER_B, {"a": a, "b": b})
+
+
+def _over_the_fastest(case: str, sides: Libraries) -> pd.DataFrame:
+    fastest = next(iter(sides.values()))
+    points = []
+    for (codec, lane), side in sides.items():
+        found = Effect(1.0, blocks=len(side.blocks)) if side is fastest else _times(side, fastest)
+        place = {"level": f"{names.codec(codec)}, {names.STACKS[lane]}", "series": _format(side)}
+        points.append({**place, "value": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks})
+    return framed(points, source="here", unit="ratio", panel=case)
+
+
+def _format(side: Side) -> str:
+    return names.FORMATS[side.settings["format"]]
+
+
+def _libraries_said(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     """Say what is shown, and in each case what each of the two choices is worth."""
     said = [
-        f"{n:,} books: time to a file and back, over the fastest library's of the same case",
-        "each interval is the library's own; the fastest one's stands around 1",
+        f"{n:,} books: time to a file and back, over the fastest library's of the same case, in the blocks of both",
     ]
-    for points in cases:
-        ratios = points.groupby("series")["value"].agg(["min", "max"])
+    for case, sides in cases.items():
+        of_format = {kind: [side for side in sides.values() if _format(side) == kind] for kind in ("JSON", "XML")}
         worth = [
-            f"the slowest {kind} library took {row['max'] / row['min']:.2g} times the fastest one's time"
-            for kind, row in ratios.iterrows()
+            f"the slowest {kind} library took {_said(_times(some[-1], some[0]))} times the fastest one's time"
+            for kind, some in of_format.items()
+            if len(some) > 1
         ]
-        if {"JSON", "XML"} <= set(ratios.index):
-            worth += [f"the fastest XML {ratios['min']['XML'] / ratios['min']['JSON']:.2g} times the fastest JSON's"]
-        said.append(f"{points['panel'].iloc[0]}: {', '.join(worth)}")
+        if all(of_format.values()):
+            ratio = _said(_times(of_format["XML"][0], of_format["JSON"][0]))
+            worth.append(f"the fastest XML {ratio} times the fastest JSON's")
+        said.append(f"{case}: {', '.join(worth)}")
     return said
+
+
+def _said(found: Effect) -> str:
+    return estimate(found.ratio, found.low, found.high)
 
 
 FIGURES: Final[dict[str, Maker]] = {
@@ -216,7 +253,7 @@ HEADLINES: Final = [
         "XML / JSON, time, case 2",
         "bookstore.round-trip.xml-slower",
         ("case=2",),
-        "Writing a bookstore to XML and reading it back took {} as long as with JSON.",
+        "Writing a bookstore (case 2) to XML and reading it back took {} as long as with JSON.",
     ),
     Headline("XML / JSON, bytes, case 2", "bookstore.size.xml-larger", ("case=2",)),
 ]

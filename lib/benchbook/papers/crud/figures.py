@@ -7,13 +7,14 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.evidence import Evidence
+from benchbook.evidence.digits import NOT_PRINTED
 from benchbook.plots import names, ratios
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import chosen, counted, each, here, joined, paper, printed, remarks, where, wide
 from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import Headline, Ratios
-from benchbook.plots.tables import NOT_PRINTED, NOT_RUN, misprints, table
+from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
 PAPERS_WAY: Final[dict[str, Any]] = {
@@ -136,7 +137,8 @@ def progress(evidence: Evidence) -> Exhibit:
     )
     panels = [panel for panel in OPERATIONS["single"] if panel in set(points["panel"])] or [""]
     levels = list(dict.fromkeys(points["level"]))
-    return ratios.ratio_dots(points, title=f"{PROGRESS}, ratios of times", rows=levels, panels=panels, notes=notes)
+    title = f"{PROGRESS}, ratios of times{f', {ratios.of_n(rows[0])}' if rows else ''}"
+    return ratios.ratio_dots(points, title=title, rows=levels, panels=panels, notes=notes)
 
 
 def _old_and_rivals(evidence: Evidence) -> tuple[list[Any], list[str]]:

@@ -9,6 +9,7 @@ import pandas as pd
 
 from benchbook.evidence import Evidence, claim_files, comparisons
 from benchbook.evidence.claims import Quantities
+from benchbook.evidence.digits import NOT_PRINTED, estimate, number
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names
@@ -32,7 +33,7 @@ from benchbook.plots.points import (
 )
 from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, sides
-from benchbook.plots.tables import NOT_PRINTED, NOT_RUN, estimate, misprints, number, table
+from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
 MILLION: Final = 1_000_000
