@@ -4,10 +4,12 @@ import errno
 import io
 import json
 import os
+import pty
 import re
 import signal
 import subprocess
 import sys
+from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -15,7 +17,7 @@ import pandas as pd
 import pytest
 
 import benchbook
-from benchbook import cli, databases, grid, results, servers
+from benchbook import cli, databases, grid, report, results, servers
 from benchbook.grid import planning
 from benchbook.measure import timed
 from benchbook.studies import cell
@@ -348,6 +350,32 @@ def test_cells_that_own_records_cannot_take_are_left_out_with_a_word(tmp_path, c
     only = ["--where", "driver=pymongo+mongoengine"]
     assert cli.main(["plan", "drivers", "--profile", "quick", *only, *own]) == cli.USAGE
     assert "have a field id" in capsys.readouterr().err
+
+
+def test_a_reports_steps_are_a_line_each_in_a_log_and_one_renewed_line_on_a_terminal(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    def build(profile: str, say: Callable[[str], object]) -> str:
+        for step in ("drawing", "drawing", "writing", profile * 100):
+            say(step)
+        return "report.html"
+
+    monkeypatch.setattr(report, "build", build)
+    assert cli.main(["report"]) == cli.DONE
+    assert capsys.readouterr() == ("report.html\n", f"drawing\nwriting\n{'quick' * 100}\n")
+    ours, theirs = pty.openpty()
+    with os.fdopen(theirs, "w") as terminal:
+        monkeypatch.setattr(sys, "stderr", terminal)
+        assert cli.main(["report"]) == cli.DONE
+        terminal.write("end")
+        terminal.flush()
+        shown = b""
+        while not shown.endswith(b"end"):
+            shown += os.read(ours, 1024)
+    os.close(ours)
+    assert b"drawing" in shown and b"writing" in shown and b"quick" in shown
+    assert max(map(len, re.split(rb"\r|\x1b\[2K", shown))) < 100 and shown.count(b"\n") <= 1
+    assert capsys.readouterr().out == "report.html\n"
 
 
 def test_levels_of_the_grid_that_a_profile_does_not_have_are_said_of_a_study_that_was_named(capsys):

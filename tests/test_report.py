@@ -67,7 +67,18 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         measured("bookstore")
         measured("bookstore", "n=7", "blocks=2")
         failed("crud")
-        return report.build("smoke")
+        with (folder / "steps").open("w") as steps:
+            return report.build("smoke", lambda step: print(step, file=steps))
+
+
+def test_a_report_says_each_step_while_it_is_built(built: Path):
+    first, *steps, last = dict.fromkeys((built.parents[2] / "steps").read_text().splitlines())
+    assert (first, last) == ("merging the results, judging the claims", "writing the page")
+    drawn = [step for step in steps if re.fullmatch(rf"drawing figures: \d+ of {len(exhibits.FIGURES)}", step)]
+    assert drawn and steps[: len(drawn)] == drawn
+    titles = [step.partition(":")[2].strip() for step in steps[len(drawn) :] if step.startswith("notebook: ")]
+    assert len(drawn) + len(titles) == len(steps) and titles[0] == "What ran"
+    assert [title.partition(":")[0] for title in titles if title.startswith(studies.SLUGS)] == list(studies.SLUGS)
 
 
 def test_page_command_numbers_and_figures_count_the_same_claims(built: Path, monkeypatch, capsys):
@@ -280,7 +291,8 @@ def test_a_report_that_is_ended_leaves_no_process(
         assert comes_true(pids.exists)
         process.send_signal(signum)
         printed = process.communicate()[0]
-    assert process.returncode == status and len(printed.splitlines()) <= 1, printed
+    step, *rest = printed.splitlines()
+    assert process.returncode == status and step.startswith("merging") and len(rest) <= 1, printed
     assert comes_true(lambda: all(gone(int(pid)) for pid in pids.read_text().split()))
 
 

@@ -2,6 +2,8 @@
 
 import argparse
 import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 
 from benchbook import cli, grid, paths, studies
 from benchbook.cli import output, sources
@@ -21,11 +23,36 @@ def main(asked: argparse.Namespace) -> int:
     from benchbook import report  # after the check: it is slow to import
 
     try:
-        print(report.build(asked.profile))
+        with _steps() as say:
+            page = report.build(asked.profile, say)
     except report.NothingRanError as error:
         committed = f"open the committed run's, {paths.reference() / report.PAGE}"
         raise sources.nothing_ran(asked.profile, committed) from error
     except report.ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED
+    print(page)
     return cli.DONE
+
+
+@contextmanager
+def _steps() -> Iterator[Callable[[str], object]]:
+    """Yield what says each step: on a terminal in one line that is renewed, else in a line of its own."""
+    from rich.console import Console
+    from rich.live import Live
+    from rich.text import Text
+
+    console = Console(stderr=True)
+    if console.is_terminal:
+        with Live(console=console, auto_refresh=False, transient=True) as live:
+            yield lambda step: live.update(Text(step, no_wrap=True, overflow="ellipsis"), refresh=True)
+        return
+    said: set[str] = set()
+
+    def say(step: str) -> None:
+        if step not in said:
+            said.add(step)
+            with suppress(OSError):  # whose reader has seen enough: the report is built all the same
+                print(step, file=sys.stderr, flush=True)
+
+    yield say

@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,12 @@ if TYPE_CHECKING:  # an unchanged report is not to wait for imports
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
 STAMP: Final = "report.json"
+Say = Callable[[str], object]
+"""Is given what is done now, in a few words."""
+
+_DRAWN: Final = 5
+"""Figures after which it is said how many are drawn."""
+
 LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
 
 
@@ -27,13 +34,15 @@ class NothingRanError(ReportError):
     """No cell of the profile ran: there is nothing to report."""
 
 
-def build(profile: str = "quick") -> Path:
+def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     """Run the final notebook for a profile and write its figures and `report.html`.
 
     Parameters
     ----------
     profile
         The selection whose cells are read: exactly those that `benchbook.grid.plan` lists for it.
+    say
+        Is given each step that begins; nothing of a report that is not built anew. A step may be said again.
 
     Returns
     -------
@@ -56,7 +65,9 @@ def build(profile: str = "quick") -> Path:
         raise NothingRanError(f"no cell of the profile {profile} ran")
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
-    _replace(page, html(_execute(profile, folder), f"benchbook: {profile}"))
+    executed = _execute(profile, folder, say)
+    say("writing the page")
+    _replace(page, html(executed, f"benchbook: {profile}"))
     _replace(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
 
@@ -88,23 +99,49 @@ def _digest(page: Path) -> str | None:
     return hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else None
 
 
-def _execute(profile: str, folder: Path) -> Path:
+def _execute(profile: str, folder: Path, say: Say) -> Path:
     """Run the notebook and return the executed one, once everything it should have drawn is there."""
     from benchbook.papers import exhibits
     from benchbook.runner import kernels
     from benchbook.runner.notebook import execute
 
     source, target = paths.notebooks() / NOTEBOOK, folder / NOTEBOOK
-    for name in exhibits.FIGURES:
-        (folder / f"{name}.svg").unlink(missing_ok=True)
+    figures = [folder / f"{name}.svg" for name in exhibits.FIGURES]
+    for figure in figures:
+        figure.unlink(missing_ok=True)
+    titles = _titles(source)
+    say("merging the results, judging the claims")
+
+    def drawn() -> None:
+        count = sum(figure.exists() for figure in figures)
+        if 0 < count < len(figures):
+            say(f"drawing figures: {count - count % _DRAWN} of {len(figures)}")
+
+    def begun(cell: str) -> None:
+        if title := titles.get(cell):
+            say(f"notebook: {title}")
+
     with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
         kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
-        ended = execute(source, {"profile": profile}, kernel, target, skipped="")
+        # what is asked once a second whether anything has died looks at how far the figures are
+        ended = execute(source, {"profile": profile}, kernel, target, broken=drawn, skipped="", begun=begun)
     if ended.why:
         raise ReportError(ended.why)
-    if absent := [name for name in exhibits.FIGURES if not (folder / f"{name}.svg").exists()]:
+    if absent := [figure.stem for figure in figures if not figure.exists()]:
         raise ReportError(f"{target} ran but did not draw {', '.join(absent)}")
     return target
+
+
+def _titles(notebook: Path) -> dict[str, str]:
+    """Return the title above each cell of a notebook, by the cell's id; those before the second title have none."""
+    titles: dict[str, str] = {}
+    title = ""
+    for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
+        if found := re.match(r"##+ (.+)", "".join(cell["source"])):
+            title = found[1]
+        if title:
+            titles[cell["id"]] = title
+    return titles
 
 
 def _replace(path: Path, text: str) -> None:

@@ -56,6 +56,7 @@ def execute(
     scrub: Callable[[str], str] = scrubbed,
     timeout_s: float = math.inf,
     skipped: str = "draw",
+    begun: Callable[[str], object] | None = None,
 ) -> Ended:
     """Execute a notebook; return how it ended.
 
@@ -71,10 +72,13 @@ def execute(
         Seconds until the cell is given up.
     skipped
         The tag of notebook cells that are left out.
+    begun
+        Is given the id of each notebook cell that begins.
     """
     said: list[Ended] = []
     executed = kernel.folder / "executed.ipynb"
-    how = (notebook, parameters, kernel, executed, kept.name, skipped)
+    hooks = {"on_cell_start": lambda cell, **_: begun(cell.id)} if begun else {}
+    how = (notebook, parameters, kernel, executed, kept.name, {"skip_cells_with_tag": skipped, **hooks})
     worker = threading.Thread(target=lambda: said.append(_papermill(*how)))
     worker.start()
     try:
@@ -106,7 +110,7 @@ def _end(worker: threading.Thread, kernel: Kernel) -> None:
 
 
 def _papermill(
-    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, skipped: str
+    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, options: dict[str, Any]
 ) -> Ended:
     begun = datetime.now(UTC)
     try:
@@ -116,9 +120,9 @@ def _papermill(
             parameters,
             progress_bar=False,
             request_save_on_cell_execute=False,
-            skip_cells_with_tag=skipped,
             kernel_manager_class=kernel.manager(),
             shutdown_kernel="immediate",
+            **options,
         )
     except PapermillExecutionError as error:
         said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
