@@ -191,6 +191,30 @@ def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(sou
     assert "Removed: 1" in said
 
 
+ENTRY = {"claim": {}, "source": "here", "registered": "2026-11-24T10:00:00Z", "seen": 1}
+
+
+@pytest.mark.parametrize("damage", [b"", b"[{", b"\xff\xfe", b"null", b"{}", b"[1]", b"[" * 100_000,
+                                    json.dumps([ENTRY]).encode(), b'[{"claim": 1}]'])  # fmt: skip
+def test_a_damaged_file_of_claims_is_set_aside_with_a_line(damage: bytes, source: Source, results_folder: Path):
+    results_folder.mkdir()
+    file = results_folder / own_claims.FILE
+    asked_for = asked(source, "tcp", "XML against JSON")
+    own = own_claims.claim(asked_for, "equal", 1.25, "we would switch beyond a quarter")
+    for number in (1, 2):
+        file.write_bytes(damage)
+        assert own_claims.registered() == []
+        assert not file.exists()
+        assert (results_folder / f"own_claims.json.damaged.{number}").read_bytes() == damage
+    said = markup.own({}, own_claims.registered())
+    assert "own_claims.json.damaged.2" in said
+    assert "set aside" in said
+    entry = own_claims.register(own, contrasts.answer(asked_for.pair), source)
+    assert own_claims.registered() == [entry]
+    file.write_bytes(file.read_bytes().replace(b'Z"', b'"'))  # a moment without its time zone
+    assert own_claims.registered() == []
+
+
 @pytest.fixture(scope="module")
 def page(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Serve the explorer by its command and open it; the command must end on Ctrl-C and leave nothing behind."""

@@ -12,8 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, get_args
 
-Owner = Literal["servers", "run", "cell"]
-"""Whose folder it is: the servers' of one deployment; a run's own, for its kernels; one cell's, or another task's."""
+Owner = Literal["servers", "run", "cell", "explore"]
+"""Whose it is: the servers' of one deployment; a run's, for its kernels; one cell's, or another task's; a page's."""
 
 
 class FolderError(OSError):

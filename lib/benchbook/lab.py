@@ -26,6 +26,8 @@ def command(root: Path, first: str = FIRST) -> list[str]:
         "LabApp.news_url": None,
         "LabApp.check_for_updates_class": "jupyterlab.NeverCheckForUpdate",
         "LabApp.extension_manager": "readonly",
+        # between server and kernel, else any account of the machine may listen
+        "MappingKernelManager.transport_encryption": "auto",
         "FileContentsManager.pre_save_hook": "benchbook.lab.without_outputs",
     }
     allowed = ["--allow-root"] if os.geteuid() == 0 else []

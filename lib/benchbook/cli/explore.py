@@ -7,7 +7,6 @@ import signal
 import socket
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import webbrowser
@@ -15,12 +14,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from benchbook import cli, folders, paths, processes
+from benchbook import cli, explorer, folders, paths, processes
 
 _PATIENCE_S: Final = 60.0
-_TEMPLATES: Final = Path(__file__).parents[1] / "explorer" / "jupyter"
-READY: Final = "BENCHBOOK_EXPLORER_READY"
-"""The file that `benchbook.explorer.page` makes once its widgets stand."""
+_LOOKS_S: Final = 0.05
+_TEMPLATES: Final = Path(explorer.__file__).parent / "jupyter"
 _JUPYTER: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 
 
@@ -36,12 +34,12 @@ def main(asked: argparse.Namespace) -> int:
         raise cli.UsageError("explore needs voila, which is not installed here: run make setup")
     port, token = _free(asked.port), secrets.token_hex(16)
     address = f"http://127.0.0.1:{port}/?token={token}"
-    with tempfile.TemporaryDirectory(prefix="benchbook-explore-", dir=folders.temporary()) as folder:
-        log, ready = Path(folder) / "log", Path(folder) / "ready"
+    with folders.Folder("explore") as folder:
+        log, ready = folder / "log", folder / "ready"
         with log.open("wb") as file:
             server = processes.spawn(
-                _command(port, token),
-                env={**_environment(folder), READY: str(ready)},
+                _command(port, folder),
+                env=_environment(folder) | {explorer.READY: str(ready), explorer.TOKEN: token},
                 stdout=file,
                 stderr=file,
                 death_signal=signal.SIGTERM,
@@ -51,8 +49,9 @@ def main(asked: argparse.Namespace) -> int:
                 raise cli.UsageError(f"the page did not start:\n{log.read_text(errors='replace')[-2000:]}")
             print(f"{address}\n(Ctrl-C ends it)", flush=True)
             if not asked.no_browser:
-                threading.Thread(target=webbrowser.open, args=[address], daemon=True).start()
-            server.wait()
+                threading.Thread(target=webbrowser.open, args=[_redirect(folder, address)], daemon=True).start()
+            while server.poll() is None:  # wait() would miss a Ctrl-C that comes just before it
+                time.sleep(_LOOKS_S)
             raise cli.UsageError(f"the page's server ended:\n{log.read_text(errors='replace')[-2000:]}")
         except KeyboardInterrupt:
             return cli.DONE
@@ -60,19 +59,30 @@ def main(asked: argparse.Namespace) -> int:
             processes.stop(server)
 
 
-def _command(port: int, token: str) -> list[str | Path]:
-    """Return Voila's command: a kernel that has run the notebook waits, so that the page is there at once."""
+def _command(port: int, folder: Path) -> list[str | Path]:
+    """Return what starts the server; its kernels' keys lie in a folder of ours."""
     options = ("--no-browser", "--Voila.ip=127.0.0.1", f"--Voila.port={port}", "--Voila.port_retries=0",
-               f"--token={token}", "--template=benchbook", "--preheat_kernel=True", "--pool_size=1",
-               "--show_tracebacks=True")  # fmt: skip
-    return [sys.executable, "-m", "voila", paths.notebooks() / "explorer.ipynb", *options]
+               f"--Voila.connection_dir_root={folder}", "--template=benchbook", "--show_tracebacks=True",
+               "--MappingKernelManager.transport_encryption=auto")  # fmt: skip
+    return [*processes.PYTHON, "-m", "benchbook.explorer.serving", paths.notebooks() / "explorer.ipynb", *options]
 
 
-def _environment(folder: str) -> dict[str, str]:
+def _redirect(folder: Path, address: str) -> str:
+    """Return the address of a file of the owner's alone that leads to the page: browsers are given it as an argument.
+
+    Every account of the machine can read arguments, and the page's address has the token in it.
+    """
+    file = folder / "open.html"
+    file.touch(mode=0o600)
+    file.write_text(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Explorer</a>\n')
+    return file.as_uri()
+
+
+def _environment(folder: Path) -> dict[str, str]:
     """Return this environment with this Python first, and without the user's own settings of Jupyter."""
     first = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
     own = {"PATH": first, "BENCHBOOK_HOME": str(paths.root()), "JUPYTER_PATH": str(_TEMPLATES)}
-    return {**os.environ, **dict.fromkeys(_JUPYTER, folder), **own}
+    return {**os.environ, **dict.fromkeys(_JUPYTER, str(folder)), **own}
 
 
 def _free(port: int) -> int:
@@ -92,5 +102,5 @@ def _made(ready: Path, server: "subprocess.Popen[bytes]") -> bool:
     while server.poll() is None and time.monotonic() < deadline:
         if ready.exists():
             return True
-        time.sleep(0.05)
+        time.sleep(_LOOKS_S)
     return False

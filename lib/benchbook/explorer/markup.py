@@ -105,8 +105,10 @@ def provenance(head: str, about: Mapping[str, Any]) -> str:
 
 def own(sources: Mapping[str, Source], entries: list[dict[str, Any]]) -> str:
     """Return the registered claims with their verdicts, the newest first, and below them what was removed."""
+    advice = f"the claims in it are not read. Repair it and call it {own_claims.FILE} again, or delete it."
+    aside = "".join(refused(f"{path} was damaged and is set aside: {advice}") for path in own_claims.set_aside())
     if not entries:
-        return '<p class="bb bb-small">Nothing registered yet.</p>'
+        return f'{aside}<p class="bb bb-small">Nothing registered yet.</p>'
     rows = []
     for entry in reversed(own_claims.standing(entries)):
         own = own_claims.read(entry)
@@ -126,7 +128,7 @@ def own(sources: Mapping[str, Source], entries: list[dict[str, Any]]) -> str:
     taken_off = [entry for entry in entries if "removed" in entry]
     removed = [f"<li>{_claimed(entry)}<br><small>{_removed(entry)}</small></li>" for entry in taken_off]
     summary = f"<summary>Removed: {len(removed)}</summary>"
-    return table + (f'<details class="bb">{summary}<ul>{"".join(removed)}</ul></details>' if removed else "")
+    return aside + table + (f'<details class="bb">{summary}<ul>{"".join(removed)}</ul></details>' if removed else "")
 
 
 def _claimed(entry: Mapping[str, Any]) -> str:

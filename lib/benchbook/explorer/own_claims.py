@@ -1,12 +1,16 @@
 """The papers' claims that a contrast bears on, and claims of one's own: registered with a margin, then judged."""
 
 import json
+import os
 from collections.abc import Iterable, Mapping
+from contextlib import suppress
 from datetime import UTC, datetime
+from itertools import count
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+from pydantic import AwareDatetime, BaseModel, NonNegativeInt, TypeAdapter
 
 from benchbook import paths
 from benchbook.evidence import claims, judged
@@ -17,13 +21,16 @@ from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.evidence.sides import FREE, OF_QUANTITY, Side
 from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import Source
-from benchbook.inputs import InputError
+from benchbook.inputs import InputError, contents
 
 FILE: Final = "own_claims.json"
 """Where they are kept, in the results' folder."""
 
 _WIDEST: Final = 10
 """The largest margin, as in the forms of ``data/claims``."""
+_DAMAGED: Final = ".damaged."
+_LARGEST: Final = 10_000_000
+"""Bytes that the file may hold."""
 
 _SHOWN: Final = ["id", "contrast", "claimed", "ratio", "low", "high", "blocks", "verdict", "why"]
 
@@ -188,10 +195,41 @@ def _write(entries: list[dict[str, Any]], file: Path) -> None:
     beside.replace(file)
 
 
+class _Entry(BaseModel):
+    """What `register` keeps of a claim."""
+
+    claim: dict[str, Any]
+    source: str
+    registered: AwareDatetime
+    seen: NonNegativeInt
+    removed: AwareDatetime | None = None
+
+
 def registered(file: Path | None = None) -> list[dict[str, Any]]:
-    """Return what `register` kept, the oldest first; what was removed since says when: ``removed``."""
+    """Return what `register` kept, the oldest first; what was removed since says when: ``removed``.
+
+    A file that does not hold that is renamed (`set_aside`).
+    """
     file = file or paths.results() / FILE
-    return list(json.loads(file.read_text(encoding="utf-8"))) if file.is_file() else []
+    if not os.path.lexists(file):
+        return []
+    try:
+        entries: list[dict[str, Any]] = json.loads(contents(file, _LARGEST))
+        TypeAdapter(list[_Entry]).validate_python(entries)
+        for entry in entries:
+            read(entry)
+    except (ValueError, RecursionError):
+        free = (file.with_name(f"{file.name}{_DAMAGED}{number}") for number in count(1))
+        with suppress(FileNotFoundError):  # another page has come first
+            file.rename(next(path for path in free if not os.path.lexists(path)))
+        return []
+    return entries
+
+
+def set_aside(file: Path | None = None) -> list[Path]:
+    """Return the damaged files that `registered` met: nothing is lost that was in them, but it is not shown."""
+    file = file or paths.results() / FILE
+    return sorted(file.parent.glob(f"{file.name}{_DAMAGED}*"))
 
 
 def standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import ipywidgets as widgets
 from pydantic import ValidationError
 
-from benchbook import paths
+from benchbook import explorer, paths
 from benchbook.evidence.digits import number
 from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
 from benchbook.explorer.contrasts import Asked, called_factor, called_level, called_measure
@@ -54,7 +54,7 @@ class Page:
         self._chosen_study = ""
         self._follow: Callable[[], None] = lambda: None
         self.update()
-        if ready := os.environ.get("BENCHBOOK_EXPLORER_READY"):  # `benchbook explore` waits for it
+        if ready := os.environ.get(explorer.READY):  # `benchbook explore` waits for it
             Path(ready).touch()
 
     @property

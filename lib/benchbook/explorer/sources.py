@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import pandas as pd
+import pyarrow as pa
 import pyarrow.dataset as ds
 
 from benchbook import grid, paths, results
@@ -50,7 +51,9 @@ class Source:
     def of_reference(cls, folder: Path | None = None) -> Self:
         """Return the committed run, of another folder if one is given."""
         repetitions = reference.intact(reference.REPETITIONS, folder)
-        return cls(REFERENCE, first_arms(reference.means(folder)), {None: repetitions})
+        means = first_arms(reference.means(folder))
+        pa.default_memory_pool().release_unused()  # what reading took, 150 MB that each page would go on holding
+        return cls(REFERENCE, means, {None: repetitions})
 
     @classmethod
     def of_here(cls) -> Self:

@@ -1,0 +1,202 @@
+"""No password, token or key stands on a command line, or where another account can read it, whatever is started."""
+
+import multiprocessing
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from multiprocessing.connection import Connection
+from pathlib import Path
+
+import psutil
+import pytest
+
+from jupyters import COMMANDS, ROOT, served
+from labs import Lab
+from standing import here
+
+STRANGER = 64_999
+"""Another account: not that as which root's servers run."""
+
+LARGEST = 20_000
+"""Bytes of a file that is looked into: no secret stands in a larger one."""
+
+DATA = {"primary", "replica"}
+"""Folders of the servers' data, which are not looked into."""
+
+ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+jsonb", "mysql": "mysql+json", "mariadb": "mariadb+json",
+           "couchdb": ""}  # fmt: skip
+"""Products that stay up, and the engine with which a run measures one."""
+
+SECRETS = tuple(re.compile(pattern) for pattern in (
+    rb"://[^:/@\s'\"]*:([^@/\s'\"]{8,})@",  # in an address
+    rb"(?i)(?:password|passwd|secret|token|secretkey|\bkey|identified by)[\"']?[=:\s]+[\"']([^\"'\s]{8,})[\"']",
+    rb"(?i)(?:password|secret|token)=([^&;\s\"'\0]{8,})",
+    rb"(?m)^([A-Za-z0-9+/=]{60,})$",  # a line of a key
+))  # fmt: skip
+ALONE = re.compile(r"(?i)password|passwd|login|pgpass|secret|token|\.key$")
+"""Files that hold a secret and nothing else."""
+
+
+class Files:
+    """The small files of a folder, each once in each state."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._read: dict[str, int] = {}
+
+    def new(self) -> Iterator[tuple[Path, bytes]]:
+        """Yield what is new since the last call and can be read."""
+        for folder, folders, names in os.walk(self._folder):
+            folders[:] = {*folders} - DATA
+            for path in (Path(folder, name) for name in names):
+                with suppress(OSError):
+                    state = path.stat()
+                    if path.is_file() and state.st_size < LARGEST and self._read.get(str(path)) != state.st_mtime_ns:
+                        yield path, path.read_bytes()
+                        self._read[str(path)] = state.st_mtime_ns
+
+
+class Stranger:
+    """Another account, where this one may become one, reading all that it may; else this one, command lines."""
+
+    def __init__(self, folder: Path) -> None:
+        fork = multiprocessing.get_context("fork")
+        self._ours, theirs = fork.Pipe()
+        self._process = fork.Process(target=look, args=(theirs, folder), daemon=True)
+        self._process.start()
+        theirs.close()
+
+    def end(self) -> tuple[set[bytes], set[bytes]]:
+        """Return the command lines and the other texts that it saw."""
+        self._ours.send(None)
+        lines, texts = self._ours.recv()
+        self._process.join()
+        return lines, texts
+
+
+def look(orders: Connection, folder: Path) -> None:
+    """Read until told to stop; then tell what was seen."""
+    if other := os.geteuid() == 0:
+        os.setgroups([])
+        os.setgid(STRANGER)
+        os.setuid(STRANGER)
+    files, lines, texts = Files(folder), set[bytes](), set[bytes]()
+    while not orders.poll(0.02):
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                lines.add((process / "cmdline").read_bytes())
+                texts |= {(process / "environ").read_bytes()} if other else set()
+        texts |= {text for _, text in files.new()} if other else set()
+    orders.send((lines, texts))
+
+
+class Known:
+    """Every secret of what runs, by its files, its environment and what it prints; each with where it was found."""
+
+    def __init__(self, folder: Path) -> None:
+        self.found: dict[bytes, set[str]] = {}
+        self._files = Files(folder)
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._collect)
+        self._thread.start()
+
+    def note(self, secret: bytes, where: str) -> None:
+        self.found.setdefault(secret, set()).add(where)
+
+    def take(self, text: bytes, where: str) -> None:
+        for pattern in SECRETS:
+            for secret in pattern.findall(text):
+                self.note(secret, where)
+
+    def end(self) -> None:
+        self._ended.set()
+        self._thread.join()
+
+    def _collect(self) -> None:
+        asked: set[int] = set()
+        while not self._ended.wait(0.1):
+            for path, text in self._files.new():
+                self.take(text, path.name)
+                if ALONE.search(path.name) and len(text.split()) == 1 and len(text) >= 8:
+                    self.note(text.strip(), path.name)
+            for child in psutil.Process().children(recursive=True):
+                if child.pid not in asked:
+                    asked.add(child.pid)
+                    with suppress(psutil.Error):
+                        self.take("\0".join(map("=".join, child.environ().items())).encode(), "an environment")
+
+
+@contextmanager
+def up(product: str) -> Iterator["subprocess.Popen[bytes]"]:
+    command = [sys.executable, "-m", "benchbook.cli", "servers", "up", product, "--topology", "replicated"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, cwd=ROOT) as process:
+        try:
+            yield process
+        finally:
+            process.send_signal(signal.SIGTERM)
+
+
+def printed(process: "subprocess.Popen[bytes]") -> bytes:
+    """Return what servers that stay up print once they stand."""
+    assert process.stdout
+    lines = []
+    for line in process.stdout:
+        if line.startswith(b"# Ctrl-C"):
+            return b"".join(lines)
+        lines.append(line)
+    raise AssertionError("the servers did not start")
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes as files")
+def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(temporary: Path, tmp_path: Path):
+    shutil.copytree(ROOT / "notebooks", tmp_path / "home" / "notebooks")
+    own = {"explorer": {}, "lab": {"BENCHBOOK_HOME": str(tmp_path / "home")}}
+    products = [product for product in ENGINES if here(product, "replicated")]
+    (folder := temporary / "hosts").mkdir(0o700)
+    stranger, known = Stranger(temporary), Known(temporary)
+    with ExitStack() as standing:
+        standing.callback(known.end)
+        run = standing.enter_context(running(filter(None, map(ENGINES.get, products)), tmp_path))
+        kept = {product: standing.enter_context(up(product)) for product in products}
+        hosts = Lab(folder)
+        standing.callback(hosts.end)
+        hosts.workers("worker")
+        for name in COMMANDS:
+            (tmp_path / name).mkdir()
+            server = standing.enter_context(served(name, tmp_path / name, **own[name]))
+            known.note(server.token.encode(), name)
+            standing.enter_context(server.kernel())
+        for product, process in kept.items():
+            known.take(printed(process), product)
+        said, _ = run.communicate()
+        assert run.returncode == 0, said
+    lines, texts = stranger.end()
+    everywhere = set().union(*known.found.values())
+    assert {*COMMANDS, *products, "an environment"} <= everywhere
+    assert any(name.startswith("kernel-") for name in everywhere)
+    assert not [where for secret, where in known.found.items() if any(secret in line for line in lines)]
+    assert not [where for secret, where in known.found.items() if any(secret in text for text in texts)]
+
+
+@contextmanager
+def running(engines: Iterable[str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
+    """Run a small cell on a pair of each."""
+    chosen = "arm=a,lane=python,topology=replicated,calls=single,constraints=on,durability=default"
+    small = ("n=10", "repetitions=1", "blocks=1")
+    command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "paper", "--noisy", "--where", chosen,
+               "--where", f"engine={','.join(engines)}"]  # fmt: skip
+    command += [part for change in small for part in ("--set", change)]
+    environment = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results")}
+    with subprocess.Popen(
+        command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, cwd=ROOT
+    ) as process:
+        try:
+            yield process
+        finally:
+            process.terminate()
