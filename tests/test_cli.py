@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
@@ -346,10 +347,50 @@ def test_cells_that_own_records_cannot_take_are_left_out_with_a_word(tmp_path, c
     assert "left out: 1 cell a block (bookstore): case: 2 is not for own records" in said
     assert "keys: short is for lane: python and case: 1, not for own records" in said
     assert cli.main(["plan", "drivers", "--profile", "quick", *own]) == cli.DONE
-    assert "have a field id, a name of mongoengine's own: rename it" in capsys.readouterr().out
+    assert f"{file}: mongodb+mongoengine does not take the field 'id': mongoengine keeps" in capsys.readouterr().out
     only = ["--where", "driver=pymongo+mongoengine"]
     assert cli.main(["plan", "drivers", "--profile", "quick", *only, *own]) == cli.USAGE
-    assert "have a field id" in capsys.readouterr().err
+    assert "does not take the field 'id'" in capsys.readouterr().err
+
+
+ENGINES = "engine=mongodb,postgresql+jsonb,postgresql+relational,noop"
+MB = 2**20
+
+
+@pytest.mark.parametrize(
+    ("record", "studies", "says", "left"),
+    [
+        ({"$a": "x"}, "crud", ["mongodb does not take the field '$a': MongoDB takes a name"], 3),
+        ({"a.b": "x"}, "crud", ["mongodb does not take the field 'a.b'"], 3),
+        ({"xmin": "x"}, "crud", ["postgresql+relational does not take the field 'xmin': every table of"], 3),
+        ({"a\0b": "x"}, "crud", [f"{one} does not take the field 'a\\x00b'" for one in ENGINES[7:-5].split(",")], 1),
+        ({"a": "x\0"}, "crud", [f":1: postgresql+{one} does not take a text" for one in ("jsonb", "relational")], 2),
+        ({'a"b': "x", "a'b": "y", "a%sb": "z", "select": "", "__proto__": "", "id": "1"}, "crud", [], 4),
+        ({"a": "x\1"}, "bookstore tcp", [":1: lxml does not take this record: field 'a': All strings"], 1),
+        ({"a": "x" * (10 * MB + 1)}, "bookstore", [":1: lxml does not take this record: not a flat record"], 1),
+        ({"a": "x" * (MB + 1)}, "tcp", [":1: lxml does not take this record: a document of 1,048"], 0),
+        ({"a": 1}, "crud", ["an update changes a text field, and no field but the keys holds text"], 0),
+        ({}, "crud drivers", ["an update changes a text field, and no field but the keys holds text"], 0),
+        ({}, "bookstore replication", [], 6),
+    ],
+    ids=lambda one: None if isinstance(one, int) else str(one)[:24],
+)  # fmt: skip
+def test_own_records_that_a_codec_or_a_store_does_not_take_are_refused_by_it_before_anything_starts(
+    record: dict[str, Any], studies: str, says: list[str], left: int, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    file = tmp_path / "own.jsonl"
+    file.write_text(json.dumps(record) + "\n" + json.dumps(record) + "\n")
+    sets = ["--set", ENGINES, "--set", "topology=single"] if "crud" in studies and "drivers" not in studies else []
+    asked = ["plan", *studies.split(), "--profile", "smoke", "--where", "arm=a", *sets, "--set", f"dataset_file={file}"]
+    status = cli.main([*asked, "--set", "n=2"])
+    said = capsys.readouterr()
+    assert status == (cli.DONE if left else cli.USAGE)
+    for one in says:
+        assert (f"{file}{one}" if one[0] == ":" else f"{file}: {one}") in said.out + said.err
+    if left:
+        assert f"cells: {left}, {left} todo" in said.out
+    else:
+        assert said.out == "" and said.err.count("\n") == 1
 
 
 def test_a_reports_steps_are_a_line_each_in_a_log_and_one_renewed_line_on_a_terminal(

@@ -8,7 +8,8 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from bisect import bisect_left
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date
@@ -33,7 +34,7 @@ from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.datasets import Dataset, blog, phones
 from benchbook.deployment import Deployment, Node, Topology
-from benchbook.schemas import Field, Schema
+from benchbook.schemas import Field, Schema, UnfitError
 from benchbook.servers.address import login
 from cases import (
     CASES,
@@ -43,7 +44,9 @@ from cases import (
     EACH_REAL_SINGLE,
     EACH_SINGLE,
     ELSEWHERE,
+    KEYS,
     MOMENTS,
+    NAMES,
     ON_MYSQL,
     ON_POSTGRESQL,
     PAIRED,
@@ -51,6 +54,7 @@ from cases import (
     SETS,
     STOOD_IN_FOR,
     TABLES,
+    TEXTS,
     TYPED,
     Case,
     Deployed,
@@ -108,6 +112,61 @@ def test_every_verb_changes_what_it_should_and_nothing_else(engine: Engine, data
         assert engine.delete_all() == len(rest) + 1
         assert_contents(engine, [])
         assert engine.delete_all() == 0
+
+
+def of_texts(names: Sequence[str]) -> Schema:
+    return Schema("own_records", tuple(Field(name, "string") for name in ("_id", *names)))
+
+
+@EACH_SINGLE
+def test_own_records_that_are_not_refused_before_anything_starts_are_kept(engine: Engine) -> None:
+    def taken(schema: Schema, *some: dict[str, Any]) -> bool:
+        try:
+            engine.hold(schema, some, engine.gaps, stand_in=engine.deployment.node().stand_in)
+        except UnfitError:
+            return False
+        return True
+
+    names = [name for name in NAMES if taken(of_texts([name]))]
+    schema = of_texts(names)
+    records: list[dict[str, Any]] = []
+    for key in KEYS:
+        record = dict(zip(("_id", *names), (key, *TEXTS, *names), strict=False))
+        records += [record] if taken(schema, *records, record) else []
+    assert len(names) > len(NAMES) // 2 and len(records) > len(KEYS) // 2
+    engine.create(schema)
+    for record in records:
+        engine.insert(record)
+    assert_contents(engine, records)
+    change = {name: f"new {name}" for name in names}
+    engine.update_all(change)
+    assert_contents(engine, [record | change for record in records])
+    for record in records:
+        assert list(engine.find("_id", record["_id"]))
+        engine.update(record["_id"], {names[0]: "newer"})
+        engine.delete(record["_id"])
+    assert_contents(engine, [])
+
+
+@singles(TABLES)
+@pytest.mark.parametrize("value", [2**53 - 1, "x" * 24, "x" * 700], ids=["integers", "short texts", "long texts"])
+def test_the_widest_row_that_is_not_refused_before_anything_starts_is_kept(engine: Engine, value: Any) -> None:
+    kind: Any = "integer" if type(value) is int else "string"
+
+    def wide(count: int) -> tuple[Schema, dict[str, Any]]:
+        names = [f"c{number}" for number in range(count)]
+        fields = (Field("_id", "string"), *(Field(name, kind) for name in names))
+        return Schema("wide", fields), {"_id": "k" * 191, **dict.fromkeys(names, value)}
+
+    def refused(count: int) -> bool:
+        schema, record = wide(count)
+        return bool(engine.unfit_fields(schema, stand_in=False) or engine.unfit_record(record, {}, stand_in=False))
+
+    schema, record = wide(bisect_left(range(1_700), True, key=refused) - 1)
+    assert len(record) > 100
+    engine.create(schema)
+    engine.insert(record)
+    assert list(engine.read_all()) == [record]
 
 
 @EACH

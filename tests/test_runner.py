@@ -253,6 +253,28 @@ def test_own_records_that_change_before_or_after_they_are_read_fail_their_cell(s
     assert second == first, "the second finds other records than were planned"
 
 
+def test_own_records_that_some_refuse_are_measured_by_the_others_and_no_cell_fails(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    own = tmp_path / "my $ystem.records ä.jsonl"  # which no store takes for a name
+    names = ["ctid", "a.b", "id", "__proto__", 'a"b', "a'b", "a%sb", "select", "x" * 70, "ä 🙂"]
+    records = [{**dict.fromkeys(names, f"text {number}"), "bell": "\1" * number} for number in range(2)]
+    own.write_text("\n".join(map(json.dumps, records)))
+    engines = "engine=mongodb,postgresql+jsonb,postgresql+relational,noop"
+    only = ["--set", engines, "--set", "topology=single", "--set", f"dataset_file={own}", "--set", "n=2"]
+    assert cli.main(["run", "crud", "--profile", "smoke", "--where", "arm=a", *only]) == cli.DONE
+    said = capsys.readouterr().out
+    assert f"{own}: mongodb does not take the field 'a.b'" in said
+    assert f"{own}: postgresql+relational does not take the field 'ctid'" in said
+    own_only = ["--set", f"dataset_file={own}", "--set", "n=2", "--where", "lane=python"]
+    assert cli.main(["run", "bookstore", "--profile", "smoke", "--where", "arm=a", *own_only]) == cli.DONE
+    assert f"{own}:2: lxml does not take this record: field 'bell'" in capsys.readouterr().out
+    with results.connect() as connection:
+        found = results.frame(connection, "SELECT DISTINCT study, state, engine, format FROM cells")
+    assert set(found["state"]) == {"done"}
+    assert set(found["engine"].dropna()) == {"postgresql+jsonb", "noop"} and set(found["format"].dropna()) == {"json"}
+
+
 def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite):
     less = "from benchbook.studies import crud; whole = crud.run; crud.run = lambda parameters: whole(parameters)[:-1]"
     trap = suite.lay(50, less)

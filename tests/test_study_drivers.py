@@ -10,8 +10,11 @@ import pytest
 from pydantic import ValidationError
 
 from benchbook.databases import Engine
+from benchbook.datasets import own_records
+from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.store import WrongContentsError
+from cases import NAMES
 from standing import Announce, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
@@ -148,6 +151,33 @@ def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path:
     frame = drivers.run(parameters)
     assert outputs(frame, 0) == drivers.expected(parameters)
     assert set(frame["dataset"]) == {"own-towns"} == {drivers.dataset(parameters)}
+
+
+@pytest.mark.parametrize("driver", ["mongoclient", "mongoose"])
+def test_own_records_that_are_not_refused_before_anything_starts_are_kept_on_node(
+    driver: Any, tmp_path: Path, announce: Announce
+):
+    announce("mongodb", "single")
+    own = tmp_path / "towns.jsonl"
+    parameters = drivers.Parameters(
+        lane="node", process="apart", driver=driver, dataset_file=str(own), n=2, repetitions=1
+    )
+
+    def refused(record: dict[str, Any]) -> bool:
+        own.write_text(json.dumps(record))
+        data = own_records.read(own)
+        try:
+            for check in drivers.checks(parameters):
+                check.hold(data.schema, data.records)
+        except UnfitError:
+            return True
+        return False
+
+    taken = {name: f"text {name}" for name in NAMES if not refused({name: "text"})}
+    assert len(taken) > len(NAMES) // 2 and ("constructor" in taken) == (driver == "mongoclient")
+    assert refused({"a": "x", "n": 2**53}) and not refused({"a": "x", "n": 2**53 - 1})
+    assert not refused(taken | {"n": 2**53 - 1})
+    assert outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
 
 
 @pytest.mark.parametrize(

@@ -11,6 +11,17 @@ Record: TypeAlias = Mapping[str, Any]
 FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
 
 
+class UnfitError(ValueError):
+    """A person's own records that a codec or a store does not take; the message says which, and why.
+
+    The `record` is the first such record's number, from 0; None where it is the fields, which all records have.
+    """
+
+    def __init__(self, message: str, record: int | None = None) -> None:
+        super().__init__(message)
+        self.record = record
+
+
 @dataclass(frozen=True)
 class Field:
     """One attribute of a record; a ``datetime`` is UTC with whole milliseconds."""

@@ -1,10 +1,12 @@
 """Databases by their engines' names; an adapter, and its driver with it, is imported only when used."""
 
 import importlib
+from collections.abc import Sequence
+from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
 
-from benchbook import registry
+from benchbook import registry, servers
 from benchbook.databases.engine import Counter as Counter
 from benchbook.databases.engine import DuplicateKeyError as DuplicateKeyError
 from benchbook.databases.engine import Durability as Durability
@@ -16,7 +18,8 @@ from benchbook.databases.engine import OccupiedError as OccupiedError
 from benchbook.databases.engine import Options as Options
 from benchbook.databases.engine import RefusedError as RefusedError
 from benchbook.databases.engine import UnreachableError as UnreachableError
-from benchbook.deployment import Deployment
+from benchbook.deployment import Deployment, Topology
+from benchbook.schemas import Record, Schema
 
 NAMES: Final = tuple(registry.ENGINES)
 
@@ -26,6 +29,26 @@ if TYPE_CHECKING:
 else:  # what pydantic checks, and names in its errors
     Name = Literal[NAMES]
     StoreName = Literal[registry.STORES]
+
+
+@dataclass(frozen=True)
+class Stored:
+    """What an engine is given on the servers of a topology: it keeps each record."""
+
+    engine: str
+    topology: Topology = "single"
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` at the first record that the engine does not take; nothing is asked of any server.
+
+        What depends on servers is that of those which would be used; where there are none, nothing is held.
+        """
+        found = servers.find(registry.parsed(self.engine).product, self.topology)
+        if isinstance(found, servers.Missing):
+            return
+        adapter, stand_in = load(self.engine), found.stand_in
+        gaps = {**adapter.lacks_in([found.version]), **adapter.lacks_on({}, stand_in)}
+        adapter.hold(schema, records, gaps, stand_in=stand_in)
 
 
 def load(name: str) -> type[Engine]:

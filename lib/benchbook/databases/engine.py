@@ -4,7 +4,7 @@ No timing, no statistics.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import wraps
@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
 
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, older
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
 
 Durability = Literal["default", "relaxed", "strict"]
@@ -26,8 +26,14 @@ PATIENCE_S: Final = 5
 CATCH_UP_S: Final = 60.0
 """How long a replica may take to follow `create`, in seconds."""
 
+EXACT: Final = 2**53
+"""The integers up to which a double holds each."""
+
 _LONGEST: Final = 500
 """Characters of a driver's message."""
+
+_SHOWN: Final = 5
+"""Fields that are named at most."""
 
 
 class EngineError(RuntimeError):
@@ -132,9 +138,7 @@ class Engine(ABC):
         alone = {} if self.replicated else {"wait_for": f"a {deployment.topology} {self.product} has no replica"}
         urls = {node.role: node.url for node in deployment.nodes}
         lacks = self.lacks_on(urls, any(node.stand_in for node in deployment.nodes))
-        versions = [node.version for node in deployment.nodes]
-        old = {gap: why for gap, (end, why) in self.since.items() if any(older(version, end) for version in versions)}
-        self.gaps: Mapping[str, str] = {**old, **alone, **lacks}
+        self.gaps: Mapping[str, str] = {**self.lacks_in(node.version for node in deployment.nodes), **alone, **lacks}
         if not options.constraints:
             self._has("constraints")
         if options.durability != "default":
@@ -144,6 +148,45 @@ class Engine(ABC):
     def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
         """Return the gaps on servers at these addresses, none where they are started here."""
         return {**cls.lacks, **(cls.stand_in_lacks if stand_in else cls.server_lacks)}
+
+    @classmethod
+    def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
+        """Return the gaps that the oldest of some servers has for its age."""
+        old = [*versions]
+        return {gap: why for gap, (end, why) in cls.since.items() if any(older(version, end) for version in old)}
+
+    @classmethod
+    def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str], *, stand_in: bool) -> None:
+        """Raise `UnfitError` at the first of a person's own records that is not taken on servers with these gaps."""
+        if why := cls.unfit_fields(schema, stand_in=stand_in):
+            raise UnfitError(f"{cls.name} does not take {why}")
+        keys: set[str] = set()
+        for number, record in enumerate(records):
+            key = record[schema.key]
+            why = cls.unfit_record(record, gaps, stand_in=stand_in)
+            if not why and "trailing_blanks" in gaps:
+                why = f"the key {key!r} a second time: {gaps['trailing_blanks']}" if key.rstrip(" ") in keys else ""
+                keys.add(key.rstrip(" "))
+            if why:
+                raise UnfitError(f"{cls.name} does not take {why}", number)
+
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        """Return which fields of a person's own records are not taken, and why; empty when all are.
+
+        Which, as `listed` says it. What of the values is not taken, `unfit_record` says.
+        """
+        return ""
+
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        """Return what of a record, whose fields are taken, is not taken on a server with these gaps, and why."""
+        for name, value in record.items():
+            if type(value) is str and "\0" in value and "nul_characters" in gaps:
+                return f"a text with U+0000, in the field {name!r}: {gaps['nul_characters']}"
+            if type(value) is int and abs(value) > EXACT and "large_integers" in gaps:
+                return f"the number {value}, in the field {name!r}: {gaps['large_integers']}"
+        return ""
 
     @property
     def where(self) -> str:
@@ -263,6 +306,13 @@ class Engine(ABC):
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self.close()
+
+
+def listed(names: Iterable[str], why: str) -> str:
+    """Return fields that are not taken, and why; empty when there are none."""
+    fields = [*names]
+    said = ", ".join(map(repr, fields[:_SHOWN])) + f" and {len(fields) - _SHOWN} more" * (len(fields) > _SHOWN)
+    return f"the field{'s' * (len(fields) > 1)} {said}: {why}" if fields else ""
 
 
 def _translated(verb: Callable[..., Any]) -> Callable[..., Any]:

@@ -22,6 +22,12 @@ from benchbook.schemas import Field, Record, Schema
 Row = tuple[Any, ...]
 
 
+def twins(names: Sequence[str], folded: Callable[[str], str]) -> list[str]:
+    """Return the names that a database which folds them so takes for another of them."""
+    every = [folded(name) for name in names]
+    return [name for name, one in zip(names, every, strict=True) if every.count(one) > 1]
+
+
 class Table(ABC):
     """A schema's statements, made once: `find` one a field; `values` returns a record as a new row."""
 
@@ -76,6 +82,11 @@ class RowTable(Table):
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
         ordered: Callable[[Record], Row] = itemgetter(*self._fields)
+        if len(self._fields) == 1:  # of which itemgetter makes no row
+
+            def ordered(record: Record) -> Row:
+                return (record[schema.key],)
+
         self._sent = {field.name: self.sent[field.type] for field in schema.fields if field.type in self.sent}
         self._restored = TypeDecoder(schema, self.received)
         self.keys = {schema.key, schema.parent.field if schema.parent else schema.key}

@@ -8,6 +8,7 @@ import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
+from dataclasses import replace
 from datetime import UTC, date, datetime
 from functools import lru_cache
 from pathlib import Path
@@ -20,6 +21,9 @@ from benchbook.schemas import Field, FieldType, Record, Schema
 
 LIMIT: Final = 256 * 2**20
 """Bytes of the largest file that is read."""
+
+STORE: Final = "own_records"
+"""What their collection or table is called, whatever the file is: a store may refuse the file's name."""
 
 CHANGED: Final = "has changed since the cell was planned: run again, for with other records it is another cell"
 
@@ -48,13 +52,21 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     return Dataset(f"own-{file.stem}", schema, records, fingerprint(records))
 
 
-def names(path: str | Path) -> list[str]:
-    """Return the fields of a file's first record; none when it cannot be read, which `checked` says."""
-    try:
-        file = Path(path)
-        return next((list(record) for _, record in _rows(file, contents(file, LIMIT))), [])
-    except InputError:
-        return []
+def sample(data: Dataset, n: int | None) -> Dataset:
+    """Return of a whole file's records what `n` of them have: the first round, and the last if they repeat.
+
+    Whoever takes these takes all: rounds between differ in shorter ids alone.
+    """
+    rounds = -(-n // len(data.records)) if n else 1
+    last = [{**record, "_id": f"{record['_id']}-{rounds - 1}"} for record in data.records if rounds > 1]
+    return replace(data, records=[*data.records[:n], *last])
+
+
+def line(path: str | Path, number: int) -> int:
+    """Return the line on which a file's record ends, by its number in `sample`."""
+    file = Path(path)
+    lines = [line for line, _ in _rows(file, contents(file, LIMIT))]
+    return lines[number % len(lines)]
 
 
 def digest(path: str | Path) -> str:
@@ -246,7 +258,7 @@ def _typed(file: Path, records: list[Record]) -> tuple[Schema, list[Record]]:
     kinds: list[FieldType] = ["string", *(kind for kind, _ in columns)]
     rows = zip(keys, *(values for _, values in columns), strict=True)
     names.insert(0, "_id")
-    return Schema(file.stem, tuple(map(Field, names, kinds))), [dict(zip(names, row, strict=True)) for row in rows]
+    return Schema(STORE, tuple(map(Field, names, kinds))), [dict(zip(names, row, strict=True)) for row in rows]
 
 
 def _repeated(records: list[Record], n: int) -> list[Record]:

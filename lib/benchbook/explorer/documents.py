@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
+from pydantic import BaseModel
 
 from benchbook import grid
 from benchbook.datasets import own_records
@@ -18,6 +19,9 @@ from benchbook.evidence.means import ended
 from benchbook.evidence.sides import Measured, Side
 from benchbook.explorer.contrasts import called_level
 from benchbook.explorer.running import Request
+from benchbook.inputs import InputError
+from benchbook.plots import names
+from benchbook.studies.cell import CellParameters
 
 RECORDS: Final = 200
 """Records that are measured at most, unless more are asked for: a first look of a minute or two."""
@@ -103,13 +107,13 @@ class Told:
         ``what`` (where several were asked one by one), ``operation``, ``level``, ``ms``, and against the fastest
         ``ratio, low, high``.
     untried
-        What could not be tried, and why.
+        By the reason, the levels that could not be tried.
     """
 
     question: Question
     sentences: tuple[str, ...]
     table: pd.DataFrame
-    untried: tuple[str, ...]
+    untried: Mapping[str, Sequence[str]]
 
 
 def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = BLOCKS) -> list[Request]:
@@ -138,41 +142,66 @@ def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, bloc
 
 def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Told]:
     """Return the answers that the finished cells of those requests give; a question without any says what it lacks."""
-    return [_told(QUESTIONS[name], one.cells()) for name, one in zip(chosen, asked, strict=True)]
+    return [_told(QUESTIONS[name], one) for name, one in zip(chosen, asked, strict=True)]
 
 
-def _told(question: Question, cells: Sequence[grid.Cell]) -> Told:
+def _told(question: Question, request: Request) -> Told:
+    missing: dict[str, dict[str, None]] = {}
+    for left_out in request.refused():
+        for parameters in left_out.refused:
+            missing.setdefault(left_out.why, {})[_asked(question, parameters)] = None
+    try:
+        cells = request.cells()
+    except InputError:
+        if not missing:
+            raise
+        cells = []  # all refuse the records
+    for cell in cells:
+        if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
+            missing.setdefault(why, {})[_asked(question, cell.parameters)] = None
     found = first_arms(measures(stored_means(grid.keys(cells))))
     rows: list[dict[str, object]] = []
     sentences = []
     quantities = [(operation, "client", question.metric) for operation in question.operations]
     study = Measured(question.study, ended(found)).every(question.by, question.loose, quantities) if len(found) else ()
+    versions = names.versions(found)
     for (operation, _, _), _, common, sides in study:
-        what = called_level(question.row, common.get(question.row)) if question.row else ""
+        what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
         ranked = sorted(sides.items(), key=lambda one: float(one[1].values.mean()))
-        some = [_row(question, level, side, ranked[0][1]) for level, side in ranked]
+        some = [_row(_named(question.by, level, {level: side}, versions), side, ranked[0][1]) for level, side in ranked]
         rows += [{"what": what, "operation": operation, **row} for row in some]
         if len(some) > 1:
             sentences.append(_sentence(what, question.operations[operation], some[0], some[1], len(some)))
-    missing: dict[str, list[str]] = {}
-    for cell in cells:
-        if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
-            level = called_level("engine", getattr(cell.parameters, "engine", question.study))
-            if level not in missing.setdefault(why, []):
-                missing[why].append(level)
-    untried = tuple(f"{', '.join(some)}: {why}" for why, some in missing.items())
-    return Told(question, tuple(sentences), pd.DataFrame(rows), untried)
+    return Told(question, tuple(sentences), pd.DataFrame(rows), {why: [*some] for why, some in missing.items()})
+
+
+def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapping[str, str]) -> str:
+    """Return what a level is called: a store's with what stood in for it, a format with the library that wrote it."""
+    words = called_level(factor, level)
+    if factor == "engine" and any(side.stand_in for side in sides.values()):
+        return f"{versions[str(level)].removesuffix(' (stand-in)')} (standing in for {words})"
+    if factor == "format":
+        return f"{words} ({' and '.join(sorted({names.codec(side.settings['codec']) for side in sides.values()}))})"
+    return words
+
+
+def _asked(question: Question, parameters: BaseModel) -> str:
+    """Return which levels a cell would have answered for: those that it takes in turn, or its own."""
+    arms = parameters.arms() if isinstance(parameters, CellParameters) else []
+    levels = [arm[question.by] for arm in arms if question.by in arm] or [getattr(parameters, question.by)]
+    words = " and ".join(called_level(question.by, level) for level in levels)
+    return f"{called_level(question.row, getattr(parameters, question.row))}, {words}" if question.row else words
 
 
 _STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines above say why"}
 
 
-def _row(question: Question, level: str, side: Side, fastest: Side) -> dict[str, object]:
+def _row(level: str, side: Side, fastest: Side) -> dict[str, object]:
     found = effect(A_OVER_B, {"a": side, "b": fastest})
     known = side is not fastest and isfinite(found.high)
     ratio = {"ratio": 1.0 if side is fastest else found.ratio, "low": found.low if known else nan}
     mean = float(side.values.mean()) / 1e6
-    return {"level": called_level(question.by, level), "ms": mean, **ratio, "high": found.high if known else nan}
+    return {"level": level, "ms": mean, **ratio, "high": found.high if known else nan}
 
 
 def _sentence(what: str, operation: str, first: Mapping[str, object], second: Mapping[str, object], of: int) -> str:

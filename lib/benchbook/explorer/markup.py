@@ -63,14 +63,20 @@ def figure(drawn: Exhibit, found: Answer) -> str:
     return f'<figure class="bb bb-figure">{drawing}<figcaption>{notes}</figcaption></figure>'
 
 
-def _table(head: Iterable[str], rows: Iterable[Iterable[str]], caption: str) -> str:
-    """Return a table of cells that are HTML already; texts that begin with a number stand to the right."""
+def _table(
+    head: Iterable[str], rows: Iterable[Iterable[str]], caption: str, without: Iterable[tuple[str, str]] = ()
+) -> str:
+    """Return a table of cells that are HTML already; last stand rows `without` values, in whose place is the reason."""
     names = list(head)
     heads = "".join(f'<th scope="col">{one}</th>' for one in names)
     lines = (zip(names, row, strict=True) for row in rows)
     body = "".join(
         "<tr>" + "".join(f'<td data-head="{name}">{cell}</td>' for name, cell in line) + "</tr>" for line in lines
     )
+    for first, why in without:
+        body += (
+            f'<tr><td data-head="">{first}</td><td data-head="" colspan="{len(names) - 1}">not tried: {why}</td></tr>'
+        )
     table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
     return f'<div class="bb bb-scroll" tabindex="0" role="region" aria-label="{caption}">{table}</div>'
 
@@ -154,10 +160,11 @@ def told(told: documents.Told) -> str:
     """Return an answer as a part of the page: sentences, then the table, then what could not be tried."""
     head = f"<h3>{escape(told.question.text)}</h3>"
     said = "".join(f"<li>{escape(sentence)}</li>" for sentence in told.sentences)
-    untried = "".join(f"<li>{escape(one)}</li>" for one in told.untried)
-    absent = f'<p class="bb-small">Could not be tried:</p><ul class="bb-small">{untried}</ul>' if untried else ""
+    absent = [(escape(level), escape(why)) for why, levels in told.untried.items() for level in levels]
+    caption = f"{escape(told.question.text)} Time, and times the fastest with its 95 % interval"
     if told.table.empty:
-        return f'<section class="bb bb-told">{head}<p>No answer: nothing ran.</p>{absent}</section>'
+        table = _table(("", "could not be tried"), absent, escape(told.question.text)) if absent else ""
+        return f'<section class="bb bb-told">{head}<p>No answer: nothing ran.</p>{table}</section>'
     rows = []
     of = [name for name in ("what", "level") if told.table[name].ne("").any()]
     for key, group in told.table.groupby(of, sort=False):
@@ -165,8 +172,8 @@ def told(told: documents.Told) -> str:
         names = [escape(str(one)) for one in (key if isinstance(key, tuple) else (key,))]
         rows.append((*names, *(cells.get(name, "–") for name in told.question.operations)))
     heads = (*("" for _ in of), *told.question.operations.values())
-    table = _table(heads, rows, f"{escape(told.question.text)} Time, and times the fastest with its 95 % interval")
-    return f'<section class="bb bb-told">{head}<ul>{said}</ul>{table}{absent}</section>'
+    table = _table(heads, rows, caption, absent)
+    return f'<section class="bb bb-told">{head}<ul>{said}</ul>{table}</section>'
 
 
 def _times(one: Any) -> str:

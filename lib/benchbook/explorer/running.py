@@ -16,6 +16,7 @@ from typing import Any, Final, get_args
 from pydantic import BaseModel
 
 from benchbook import grid, processes, studies
+from benchbook.inputs import InputError
 
 PROFILE: Final = "quick"
 _EVERY_S: Final = 0.5
@@ -69,9 +70,14 @@ class Request:
         Raises
         ------
         benchbook.inputs.InputError
-            When a value is wrong; it names the nearest right one.
+            When a value is wrong, with the nearest right one; or when all refuse the records that they were given.
         """
         return grid.plan([self.study], PROFILE, ["arm=a"], self.changes)
+
+    def refused(self) -> list[grid.LeftOut]:
+        """Return which of its cells refuse the records that they were given, and why."""
+        absent = grid.left_out([self.study], PROFILE, ["arm=a"], self.changes)
+        return [one for one in absent if one.refused]
 
 
 def _plain(value: Any) -> str:
@@ -148,12 +154,20 @@ class Run:
         Raises
         ------
         benchbook.inputs.InputError
-            As `Request.cells`; nothing was started.
+            As `Request.cells`, of the last request, when none can be measured; nothing was started.
         """
-        self._cells = [cell for one in self.requests for cell in one.cells() if not cell.missing]
+        self._cells: list[grid.Cell] = []
+        self._left: list[Request] = []
+        for request in self.requests:
+            try:
+                self._cells += [cell for cell in request.cells() if not cell.missing]
+                self._left.append(request)
+            except InputError:
+                # the others are measured, and the answer says what kept this one from it
+                if request is self.requests[-1] and not self._left:
+                    raise
         with suppress(RuntimeError):  # no loop runs: `wait` does what is due
             self._loop = asyncio.get_running_loop()
-        self._left = [*self.requests]
         self._next()
         threading.Thread(target=self._watch, daemon=True).start()
         return self

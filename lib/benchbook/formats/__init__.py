@@ -1,6 +1,6 @@
 """Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for."""
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
@@ -8,7 +8,18 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
 
 from benchbook import plugins
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Bookstore, Field, FieldType, Record, Schema
+from benchbook.schemas import (
+    AnyBookstore,
+    Author,
+    Book1,
+    Book2,
+    Bookstore,
+    Field,
+    FieldType,
+    Record,
+    Schema,
+    UnfitError,
+)
 
 _JSON: Final = ("orjson", "json", "msgspec", "pydantic")
 _XML: Final = ("lxml", "etree", "xsdata", "pydantic_xml")
@@ -80,6 +91,27 @@ def codec(name: str) -> Codec:
         raise LookupError(f"no codec {name!r}: there are {', '.join(NAMES)}")
     made: Codec = _ADDED[name].load()() if name in _ADDED else import_module(module(name)).codec()
     return made
+
+
+@dataclass(frozen=True)
+class RoundTrip:
+    """What a codec is given: each record is written and read back, and comes back equal."""
+
+    codec: str
+    limit: int = LIMIT  # bytes of the largest document
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Write and read every record, as a cell will; raises `UnfitError` at the first that the codec refuses."""
+        encode, decode = codec(self.codec).encode_record, codec(self.codec).decoder(schema)
+        for number, record in enumerate(records):
+            try:
+                document = encode(record)
+                if len(document) > self.limit:
+                    raise FormatError(f"a document of {len(document):,} bytes is over the limit of {self.limit:,}")
+                if decode(document) != record:
+                    raise FormatError("what is read back differs")
+            except FormatError as error:
+                raise UnfitError(f"{self.codec} does not take this record: {error}", number) from error
 
 
 def to_text(value: Any) -> str:

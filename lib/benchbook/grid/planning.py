@@ -3,14 +3,15 @@
 import json
 import random
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, lru_cache
 from pathlib import Path
-from typing import Final, Literal
+from typing import TYPE_CHECKING, Final, Literal
 
 from pydantic import BaseModel
 
 from benchbook import lanes, results, servers, studies
+from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
 from benchbook.grid.expand import Choice, choose
 from benchbook.grid.identities import code_hash, identity, records, server_version
@@ -18,6 +19,10 @@ from benchbook.grid.read import load
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.results.merge import origins
+from benchbook.schemas import UnfitError
+
+if TYPE_CHECKING:
+    from benchbook.studies.store import Check  # which imports what not all commands need
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -71,6 +76,7 @@ class LeftOut:
     product: str
     studies: tuple[str, ...]
     why: str
+    refused: tuple[BaseModel, ...] = field(default=(), compare=False)  # those cells' parameters
 
 
 @dataclass(frozen=True)
@@ -101,9 +107,14 @@ def plan(
     Raises
     ------
     InputError
-        When a grid, a name or a value is wrong, or the cells are more than `CELLS`.
+        When a grid, a name or a value is wrong, no cell takes the records that it was given, or the cells are more
+        than `CELLS`.
     """
-    chosen = [one for one in choose(slugs, profile, where, changes) if not _left_out(one)]
+    every = _chosen(slugs, profile, where, changes)
+    if every and all(one.refused for one in every):
+        reasons = dict.fromkeys(one.refused for one in every if one.refused)
+        raise InputError(every[0].point["dataset_file"].where, "; ".join(reasons))
+    chosen = [one for one in every if not _left_out(one)]
     if (count := sum(one.blocks for one in chosen)) > CELLS:
         studied = f"the grid of {', '.join(dict.fromkeys(one.grid.study for one in chosen))}"
         raise InputError(studied, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
@@ -149,7 +160,7 @@ def left_out(
     """Return what `plan`, asked the same, leaves out: products not found here, cells that refuse a set file or lane."""
     found: dict[str, list[Choice]] = {}
     refused: dict[str, list[Choice]] = {}
-    for one in choose(slugs, profile, where, changes):
+    for one in _chosen(slugs, profile, where, changes):
         if one.refused:
             refused.setdefault(one.refused, []).append(one)
         elif _left_out(one):
@@ -168,6 +179,7 @@ def left_out(
             f"{len(some)} cell{'' if len(some) == 1 else 's'} a block",
             tuple(dict.fromkeys(one.grid.study for one in some)),
             why,
+            tuple(one.parameters for one in some),
         )
         for why, some in refused.items()
     ]
@@ -216,6 +228,42 @@ def own() -> set[str]:
     planned = {(slug, _stated(one.parameters)) for slug, name in profiles for one in choose([slug], name, [], [])}
     rows = [(one.cell_id, one.study, str(one.parameters)) for one in done]
     return current(row for row in rows if row[1] in studies.SLUGS and row[1:] not in planned)
+
+
+def _chosen(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:
+    """Return the points that were asked for, those refused that could not take the records that they were given."""
+    found = [
+        one if one.refused else replace(one, refused=_unfit(one)) for one in choose(slugs, profile, where, changes)
+    ]
+    _whole.cache_clear()  # a plan keeps what was found, not a file's records
+    return found
+
+
+def _unfit(one: Choice) -> str | None:
+    """Return why a cell would not take its own records: of the first codec or store that refuses them."""
+    study, parameters = studies.load(one.grid.study), one.parameters
+    if (sha256 := records(parameters)) is None or not hasattr(study, "checks"):
+        return None
+    file, n = str(getattr(parameters, "dataset_file", "")), getattr(parameters, "n", None)
+    server = _server(*_deployment(one.grid.study, parameters))
+    return next((why for check in study.checks(parameters) if (why := _held(file, sha256, n, check, server))), None)
+
+
+@lru_cache(maxsize=4096)
+def _held(file: str, sha256: str, n: int | None, check: "Check", server: _Stack) -> str | None:
+    """Return why a check does not pass, with the file and, where it is about a record, its line."""
+    data = own_records.sample(_whole(file, sha256), n)
+    try:
+        check.hold(data.schema, data.records)
+    except UnfitError as error:
+        where = file if error.record is None else f"{file}:{own_records.line(file, error.record)}"
+        return f"{where}: {error}"
+    return None
+
+
+@lru_cache(maxsize=1)
+def _whole(file: str, sha256: str) -> Dataset:
+    return own_records.read(file, sha256=sha256)
 
 
 def _left_out(one: Choice) -> bool:

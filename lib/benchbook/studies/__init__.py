@@ -32,8 +32,10 @@ def module(slug: str) -> str:
 def load(slug: str) -> ModuleType:
     """Return the module of a study: its ``Parameters``, ``run``, ``expected``, ``deployment`` and ``dataset``.
 
-    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter. Raises `KeyError`
-    when no study has that name, `InputError` when another package's cannot be loaded.
+    And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter; and, if it has
+    it, ``checks``: what a person's own records are held against when a plan is made, each hashable, with a method
+    ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. Raises `KeyError` when no study has that name,
+    `InputError` when another package's cannot be loaded.
     """
     name = module(slug)
     found: ModuleType = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(name)

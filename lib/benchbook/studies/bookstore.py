@@ -112,6 +112,11 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     return tuple(map(formats.module, ["orjson", *(parameters.codecs() if parameters.lane == "python" else ())]))
 
 
+def checks(parameters: Parameters) -> list[formats.RoundTrip]:
+    """Return what own records are held against: each codec writes and reads them."""
+    return [formats.RoundTrip(name) for name in parameters.codecs()]
+
+
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
     exact = ("cpu_total",) if parameters.lane == "java" else ()

@@ -29,7 +29,18 @@ from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, passes
-from benchbook.studies.store import ReplicaLostError, Store, each, on_mongodb_lane, opened, text_field, until_replicated
+from benchbook.studies.store import (
+    Check,
+    OnNode,
+    ReplicaLostError,
+    Store,
+    Updated,
+    each,
+    on_mongodb_lane,
+    opened,
+    text_field,
+    until_replicated,
+)
 
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
@@ -66,6 +77,10 @@ class Parameters(CellParameters):
             )
         if self.lane == "node" and self.engine != "mongodb":
             raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
+        if self.dataset_file and self.comments_per_article != "all":
+            raise ValueError(f"comments_per_article: {self.comments_per_article} is not for own records (dataset_file)")
+        if self.dataset_file and self.article_index:
+            raise ValueError("article_index: true is not for own records (dataset_file), which have no article")
         return self
 
 
@@ -84,6 +99,13 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
     return *databases.modules(parameters.engine), *handing_over
+
+
+def checks(parameters: Parameters) -> list[Check]:
+    """Return what own records are held against: the engine keeps them, and a text of theirs is changed."""
+    node = [OnNode()] if parameters.lane == "node" else []
+    stored = [] if parameters.engine == "noop" else [databases.Stored(parameters.engine, parameters.topology)]
+    return [Updated(), *node, *stored]
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:

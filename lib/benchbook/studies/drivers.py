@@ -28,12 +28,12 @@ from typing_extensions import override
 
 from benchbook import databases, formats, workers
 from benchbook.databases import Engine
-from benchbook.datasets import Dataset, own_records, players
+from benchbook.datasets import Dataset, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, passes
-from benchbook.studies.store import Store, each, on_mongodb_lane, opened_together, text_field
+from benchbook.studies.store import Check, OnNode, Store, Updated, each, on_mongodb_lane, opened_together, text_field
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -94,12 +94,6 @@ class Parameters(CellParameters):
             raise ValueError("batch is for calls: bulk")
         if self.dataset_file and self.attributes != 89:
             raise ValueError("attributes: 6 is not for own records (dataset_file)")
-        if self.dataset_file and "mongoengine" in self.drivers():
-            from benchbook.databases.mongodb.mongoengine import taken  # here, for only such cells need it
-
-            if names := taken(own_records.names(self.dataset_file)):
-                own = f"{', '.join(names)}, a name of mongoengine's own: rename it"
-                raise ValueError(f"the own records (dataset_file) have a field {own}, or take another driver")
         return self
 
     def drivers(self) -> list[str]:
@@ -126,6 +120,12 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     if parameters.lane != "python":
         return *databases.modules("mongodb"), formats.module("orjson")
     return tuple(dict.fromkeys(name for driver in parameters.drivers() for name in databases.modules(ENGINES[driver])))
+
+
+def checks(parameters: Parameters) -> list[Check]:
+    """Return what own records are held against: each driver's engine keeps them, and a text of theirs is changed."""
+    node = [OnNode(mapped=driver == "mongoose") for driver in parameters.drivers() if driver in NODE]
+    return [Updated(), *node, *(databases.Stored(ENGINES.get(driver, "mongodb")) for driver in parameters.drivers())]
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:

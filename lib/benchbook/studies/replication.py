@@ -20,9 +20,9 @@ In a relational engine the record itself would be a row and not a document, so t
 """
 
 import secrets
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
 from itertools import combinations
@@ -39,10 +39,10 @@ from benchbook.deployment import Topology
 from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
-from benchbook.schemas import Field, Record
+from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn, passes
-from benchbook.studies.store import ReplicaLostError, Store, Write, each, opened, until_replicated
+from benchbook.studies.store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
@@ -118,6 +118,30 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     codecs = [formats.module(codec) for model, codec in CODECS.items() if model in parameters.models()]
     return *databases.modules(parameters.engine), *codecs
+
+
+def checks(parameters: Parameters) -> list[Check]:
+    """Return what own records are held against: as each model stores them, the engine keeps them."""
+    return [Modelled(model, databases.Stored(parameters.engine, parameters.topology)) for model in parameters.models()]
+
+
+@dataclass(frozen=True)
+class Modelled:
+    """What a model makes of records is stored."""
+
+    model: str
+    stored: databases.Stored
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` at the first record of which the model's text cannot be written, or stored."""
+        made: list[Record] = []
+        for number, record in enumerate(records):
+            try:
+                modelled_as = modelled(Dataset("", schema, [record], ""), self.model)
+            except formats.FormatError as error:
+                raise UnfitError(f"{self.model} does not hold this record: {error}", number) from error
+            made += modelled_as.records
+        self.stored.hold(modelled_as.schema, made)
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:

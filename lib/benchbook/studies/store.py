@@ -3,16 +3,18 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
 from benchbook import databases, formats, lanes, measure, servers
 from benchbook.databases import Engine
+from benchbook.databases.engine import EXACT, listed
+from benchbook.databases.mongodb import MONGOOSE
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.measure import Reading, clock
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Record, Schema, UnfitError
 from benchbook.studies.cell import CellParameters, Rows, on_lane
 
 T = TypeVar("T")
@@ -166,6 +168,43 @@ def on_mongodb_lane(
         return rows, closing, {**columns, "driver_version": closing.driver}
 
 
+class Check(Protocol):
+    """What a person's own records are held against when a plan is made."""
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` at the first record, or because of fields, that cells could not take."""
+
+
+@dataclass(frozen=True)
+class Updated:
+    """What a study is given that updates records: a text field to change."""
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` when there is none."""
+        text_field(schema)
+
+
+@dataclass(frozen=True)
+class OnNode:
+    """What Node.js is given, as JSON: records of which Mongoose, where it maps them, keeps no name for itself."""
+
+    mapped: bool = False
+
+    def hold(self, schema: Schema, records: Sequence[Record]) -> None:
+        """Raise `UnfitError` at the first record that is another there: a number of JavaScript's is a double."""
+        if self.mapped and (
+            why := listed(
+                (field.name for field in schema.fields if field.name in MONGOOSE), "it keeps such names for itself"
+            )
+        ):
+            raise UnfitError(f"Mongoose does not take {why}")
+        for number, record in enumerate(records):
+            for name, value in record.items():
+                if type(value) is int and abs(value) >= EXACT:
+                    why = f"the number {value}, in the field {name!r}: its numbers are doubles"
+                    raise UnfitError(f"Node.js does not take {why}", number)
+
+
 def each(call: Callable[[T], object], items: Iterable[T]) -> None:
     """Call once an item: the loop that is timed where records go one at a time."""
     for item in items:
@@ -175,12 +214,12 @@ def each(call: Callable[[T], object], items: Iterable[T]) -> None:
 def text_field(schema: Schema) -> str:
     """Return the field that an update changes: ``content`` when there is one, else the first text that is no key.
 
-    Raises ValueError when the records hold no text but their keys.
+    Raises `UnfitError` when the records hold no text but their keys.
     """
     keys = {schema.key, schema.parent.field if schema.parent else schema.key}
     texts = [field.name for field in schema.fields if field.type == "string" and field.name not in keys]
     if not texts:
-        raise ValueError(f"{schema.name}: an update changes a text field, and no field but the keys holds text")
+        raise UnfitError("an update changes a text field, and no field but the keys holds text")
     return "content" if "content" in texts else texts[0]
 
 

@@ -32,7 +32,7 @@ from benchbook.deployment import Topology
 from benchbook.measure import Reading, idle, machine_meters, timed
 from benchbook.studies.cell import Count, FormatParameters, Rows, in_turn, on_lane, passes
 from benchbook.wire.client import Client, Report, Transport, serving
-from benchbook.wire.protocol import fingerprints
+from benchbook.wire.protocol import LIMIT, fingerprints
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
@@ -108,6 +108,11 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     if parameters.lane != "python":
         return (formats.module("orjson"),)
     return *map(formats.module, parameters.codecs()), "benchbook.wire.server"
+
+
+def checks(parameters: Parameters) -> list[formats.RoundTrip]:
+    """Return what own records are held against: each codec writes them as objects that can be sent, and reads them."""
+    return [formats.RoundTrip(name, LIMIT) for name in parameters.codecs()]
 
 
 def expected(parameters: Parameters) -> set[tuple[str, str, str]]:

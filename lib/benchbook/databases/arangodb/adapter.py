@@ -29,6 +29,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    listed,
 )
 from benchbook.databases.replica_polling import Polled
 from benchbook.deployment import Node, Role
@@ -107,6 +108,8 @@ def _state(database: Any, endpoint: str) -> dict[str, Any]:
 
 _SYNC: Final[dict[str, bool | None]] = {"default": None, "relaxed": False, "strict": True}
 _BATCH: Final = 1000
+_KEPT: Final = ("_key", "_rev", "_from", "_to")
+_KEY: Final = re.compile(r"[A-Za-z0-9_:.@()+,=;$!*'%-]{1,254}")
 
 
 class ArangoDB(Polled):
@@ -129,6 +132,19 @@ class ArangoDB(Polled):
         "bytes_received": "the applier counts no bytes, and follows whom its server is set to: no proxy can count",
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        kept = (field.name for field in schema.fields if field.name in _KEPT)
+        return listed(kept, "ArangoDB keeps such names for itself")
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if not _KEY.fullmatch(record["_id"]):
+            return f"the key {record['_id']!r}: ArangoDB's have 254 characters at most, of ASCII, and no blanks"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @override
     def insert(self, record: Record) -> object:

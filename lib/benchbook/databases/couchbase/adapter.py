@@ -55,6 +55,8 @@ Document = dict[str, Any]
 
 _NAME: Final = "benchbook"
 _BATCH: Final = 1000
+_KEY_B: Final = 200
+_DOCUMENT_B: Final = 20 * 2**20 - 2**10
 _INDEX: Final = "benchbook_"
 """How the names of indexes begin that are made here."""
 
@@ -275,6 +277,18 @@ class Couchbase(Compared):
         "find": "CouchbaseMock knows no SQL++: only the key finds a record",
         "durability": "CouchbaseMock refuses durable writes",
     }
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        key = record["_id"]
+        if (size := len(key.encode())) > _KEY_B:
+            return f"a key of {size:,} bytes: Couchbase's have 250 with the store's name, which leaves {_KEY_B}"
+        if stand_in and not (key.isascii() and "\0" not in key):
+            return f"the key {key!r}: CouchbaseMock takes ASCII, and no U+0000"
+        if (size := len(orjson.dumps(record))) > _DOCUMENT_B:
+            return f"a document of {size:,} bytes: Couchbase's have {_DOCUMENT_B:,} at most"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @override
     def insert(self, record: Record) -> object:

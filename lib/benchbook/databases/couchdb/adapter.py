@@ -22,6 +22,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
+from sys import float_info
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qs, urlsplit
 
@@ -36,6 +37,7 @@ from benchbook.databases.couchdb.http import AnswerError, Database, Document, HT
 from benchbook.databases.couchdb.namespace import PREFIX, Databases, new_name
 from benchbook.databases.engine import (
     CATCH_UP_S,
+    EXACT,
     PATIENCE_S,
     Counter,
     DuplicateKeyError,
@@ -44,6 +46,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    listed,
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import Node, Role, Topology
@@ -220,6 +223,29 @@ class CouchDB(Connected):
         primary = urlsplit(urls.get("primary", "//127.0.0.1"))
         near = primary.hostname in _LOOPBACK and "peer" not in parse_qs(primary.query)
         return {**super().lacks_on(urls, stand_in), **({} if near else {"bytes_received": _FAR})}
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        kept = (field.name for field in schema.fields if field.name.startswith("_") and field.name != schema.key)
+        return listed(kept, "CouchDB keeps names that begin with _ for itself")
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        key = record["_id"]
+        if not key or key.startswith("_"):
+            return f"the key {key!r}: CouchDB's have a character, and begin with no _"
+        if stand_in and key[0] > "\xff":
+            return f"the key {key!r}: CouchDB's stand-in loses those that begin with a character beyond U+00FF"
+        for name, value in record.items():
+            if type(value) is float and "large_integers" in gaps and value.is_integer() and EXACT <= abs(value) < 1e21:
+                return f"the number {value!r}, in the field {name!r}: {gaps['large_integers']}"
+            if type(value) is float and "doubles" in gaps and 0 < abs(value) < float_info.min:
+                return f"the number {value!r}, in the field {name!r}: {gaps['doubles']}"
+        if "large_records" in gaps and (size := len(orjson.dumps(record))) > _LIMIT_B:
+            return f"a document of {size:,} bytes: {gaps['large_records']}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @override
     def insert(self, record: Record) -> None:

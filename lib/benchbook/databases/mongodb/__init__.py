@@ -19,3 +19,11 @@ PRODUCTS: Final = {
         several_hosts=True,
     ),
 }
+
+MONGOOSE: Final = frozenset(
+    {
+        *("__proto__", "constructor", "prototype", "_doc", "init", "toObject", "markModified", "modifiedPaths"),
+        *("_execDocumentPreHooks", "_execDocumentPostHooks"),
+    }
+)
+"""Names that Mongoose, the mapper of lane ``node``, keeps for itself: those of a document's that it fails with."""

@@ -40,6 +40,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    listed,
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import Node, Role
@@ -114,6 +115,12 @@ def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
 
 DATABASE: Final = "benchbook"
 
+_DOCUMENT_B: Final = 16 * 2**20
+_FIELD_B: Final = 16
+"""What BSON adds to a field's name and text at most, and an update to the text; a number takes less."""
+_UTF_8_B: Final = 4
+"""Bytes of a character at most."""
+
 _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
 
@@ -167,6 +174,25 @@ class MongoDB(Connected):
         "constraints": "MongoDB has no foreign keys to leave out",
         "large_records": "a BSON document takes 16 MB at most",
     }
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields]
+        return listed((name for name in names if "\0" in name), "BSON ends a name at U+0000") or listed(
+            (name for name in names if "." in name or name.startswith("$")),
+            "MongoDB takes a name with a dot, or with a $ at its beginning, for a path",
+        )
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        texts = [value for value in record.values() if type(value) is str]
+        if sum(map(len, texts)) * _UTF_8_B > _DOCUMENT_B:
+            others = _FIELD_B * len(record) + sum(len(name.encode()) for name in record)
+            if (size := others + sum(len(text.encode()) for text in texts)) > _DOCUMENT_B:
+                return f"a document of {size:,} bytes: {gaps['large_records']}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @override
     def insert(self, record: Record) -> object:
@@ -231,8 +257,8 @@ class MongoDB(Connected):
         return client
 
     def _begin(self, schema: Schema) -> None:
-        if paths := [field.name for field in schema.fields if "." in field.name or field.name.startswith("$")]:
-            raise EngineError(f"{self.name}: {schema.name} has fields that MongoDB takes for paths: {', '.join(paths)}")
+        if why := self.unfit_fields(schema, stand_in=False):
+            raise EngineError(f"{self.name}: {schema.name} has {why}")
         self._fresh(schema)
         self.attach(schema)
 

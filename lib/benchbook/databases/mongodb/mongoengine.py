@@ -4,7 +4,7 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 so is the connection, and with it the write concern.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -15,7 +15,7 @@ from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 from typing_extensions import override
 
-from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
+from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError, listed
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
@@ -47,9 +47,12 @@ class _Mapped(mongoengine.Document):  # type: ignore[misc]
 Mapping.register(_Mapped)
 
 
-def taken(names: Iterable[str]) -> list[str]:
-    """Return which names of fields are the mapper's own."""
-    return [name for name in names if name == "id" or hasattr(_Mapped, name) or "__" in name]
+class _Empty(_Mapped):
+    """Has what mongoengine gives to every mapped class."""
+
+
+_KEPT: Final = frozenset({*dir(_Empty), *dir(type(_Empty)), "id", "meta", "_cls", "self"})
+"""Names that a mapped class, its body, its documents and the call that makes one have already."""
 
 
 class MongoEngine(MongoDB):
@@ -69,6 +72,15 @@ class MongoEngine(MongoDB):
         for mapped in objects:
             mapped.validate()
         return self._objects.insert(objects, load_bulk=False) if objects else None
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields if field.name != schema.key]
+        kept = (name for name in names if name in _KEPT or "__" in name)
+        return super().unfit_fields(schema, stand_in=stand_in) or listed(
+            kept, "mongoengine keeps such names for itself"
+        )
 
     @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
@@ -123,10 +135,6 @@ class MongoEngine(MongoDB):
         return self._class.objects
 
     def _mapped(self, schema: Schema) -> Any:
-        if names := taken(field.name for field in schema.fields):
-            raise EngineError(
-                f"{self.name}: {schema.name} has fields whose names are the mapper's own: {', '.join(names)}"
-            )
         body: dict[str, Any] = {
             field.name: _FIELDS[field.type](required=True, primary_key=field.name == schema.key)
             for field in schema.fields

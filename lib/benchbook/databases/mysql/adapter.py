@@ -13,7 +13,9 @@ most, the most that every version indexes. MySQL knows no checkpoint on demand: 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
 from functools import partial
+from string import whitespace
 from typing import Any, ClassVar, Final
 
 import orjson
@@ -21,8 +23,10 @@ import pymysql
 from pymysql.converters import escape_string
 from typing_extensions import override
 
+from benchbook import registry
 from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
+    EXACT,
     PATIENCE_S,
     Counter,
     Decoders,
@@ -31,9 +35,11 @@ from benchbook.databases.engine import (
     EngineError,
     RefusedError,
     UnreachableError,
+    listed,
 )
 from benchbook.databases.mysql.log import (
     KEY,
+    KEY_LENGTH,
     MARIADB,
     MYSQL,
     MYSQL_5_5,
@@ -50,9 +56,14 @@ from benchbook.databases.mysql.log import (
     received,
     transaction,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace, twins
 from benchbook.deployment import Node, older
-from benchbook.schemas import Field, Schema
+from benchbook.schemas import Field, Record, Schema
+
+_STATEMENT_B: Final = 2**18
+"""What a statement has beside a record's texts, at most: a thousand columns' names."""
+_ESCAPED_B: Final = 8
+"""Bytes of a character in a statement at most: four, once escaped as JSON's and once as SQL's."""
 
 _FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
     "default": ("DEFAULT", "DEFAULT"),
@@ -153,6 +164,25 @@ class MySQL(SQL):
     }
     collation: str = "utf8mb4_0900_bin"
     log: Log = MYSQL
+    packet: ClassVar[int] = 64 * 2**20
+    """Bytes of the longest statement, as the server is set by itself (``max_allowed_packet``)."""
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if len(record["_id"]) > KEY_LENGTH:
+            return f"a key of {len(record['_id']):,} characters: an index takes {KEY_LENGTH} in every version"
+        room = cls.packet - _STATEMENT_B
+        length = sum(len(value) for value in record.values() if type(value) is str)
+        if length * _ESCAPED_B > room and (size := cls.sent_size(record)) > room:
+            title = registry.product(cls.product).title
+            return f"{size:,} bytes: {title} takes statements of {cls.packet:,} (max_allowed_packet)"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
+
+    @classmethod
+    def sent_size(cls, record: Record) -> int:
+        """Return the bytes that a record's texts take in a statement."""
+        return sum(len(escape_string(value).encode()) for value in record.values() if type(value) is str)
 
     @property
     def ending(self) -> str:
@@ -254,6 +284,10 @@ class _PaddingJSONTable(_JSONTable):
     collation = PADDING
 
 
+_POWER: Final = 22
+"""The powers of ten up to which a double holds each."""
+
+
 class MySQLDocuments(MySQL):
     """A record is a document."""
 
@@ -266,10 +300,30 @@ class MySQLDocuments(MySQL):
         "doubles": ("9.7", "MySQL reads some floating-point numbers in JSON as their neighbours"),
     }
 
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if "doubles" in gaps:
+            for name, value in record.items():
+                if type(value) is float and not _plain(value):
+                    return f"the number {value!r}, in the field {name!r}: {gaps['doubles']}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
+
+    @override
+    @classmethod
+    def sent_size(cls, record: Record) -> int:
+        return len(escape_string(orjson.dumps(record).decode()).encode())
+
     def _connect(self) -> None:
         super()._connect()
         if self.collation == PADDING:
             self.table = _PaddingJSONTable
+
+
+def _plain(number: float) -> bool:
+    """Return whether a number's digits, and the power of ten that they are multiplied by, are doubles themselves."""
+    _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    return int("".join(map(str, digits))) <= EXACT and abs(int(exponent)) <= _POWER
 
 
 class _RowTable(RowTable):
@@ -293,6 +347,17 @@ class _RowTable(RowTable):
         return f"CREATE INDEX {quoted(f'by {field}')} ON {self.name} ({quoted(field)}(191))"
 
 
+_NAME_LENGTH: Final = 64
+_COLUMNS: Final = 1_017
+_ROW_B: Final = 8_100
+"""What half a page of InnoDB's takes of a row's values."""
+
+
+def _folded(name: str) -> str:
+    """Return a column's name as MySQL compares it: character by character, in lower case."""
+    return "".join(character.lower()[0] for character in name)
+
+
 class MySQLTables(MySQL):
     """A record is a row."""
 
@@ -302,9 +367,53 @@ class MySQLTables(MySQL):
     lacks: ClassVar[Mapping[str, str]] = {
         "reference_without_index": "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
     }
+    in_row: ClassVar[tuple[int, int, int]] = (41, 40, 22)
+    """Bytes on its page that a text is counted with at least, up to which it lies there whole, and has there if not."""
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names, title = [field.name for field in schema.fields], registry.product(cls.product).title
+        if len(names) > _COLUMNS:
+            return f"{len(names):,} fields: a table of {title}'s has {_COLUMNS:,} columns at most"
+        return (
+            listed((name for name in names if "\0" in name), f"{title}'s names hold no U+0000")
+            or listed(
+                (name for name in names if max(name) > "\uffff"), f"{title}'s names hold no character beyond U+FFFF"
+            )
+            or listed(
+                (name for name in names if len(name) > _NAME_LENGTH), f"{title}'s names have 64 characters at most"
+            )
+            or listed((name for name in names if name[-1] in whitespace), f"{title}'s names do not end in a blank")
+            or listed(twins(names, _folded), f"{title} tells columns apart without regard to case")
+        )
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if (size := cls._row_size(record)) > _ROW_B:
+            title = registry.product(cls.product).title
+            return f"{len(record)} values, a row of {size:,} bytes or so: {title}'s pages take one of {_ROW_B:,}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
+
+    @classmethod
+    def _row_size(cls, record: Record) -> int:
+        """Return the bytes that a row takes on its page at most; 0 where so few values cannot be too many."""
+        least, whole, rest = cls.in_row
+        if len(record) * max(cls.in_row) < _ROW_B - 4 * KEY_LENGTH:
+            return 0
+        size = max(least, 2 + len(record["_id"].encode()))
+        for name, value in record.items():
+            if type(value) is str and name != "_id":
+                length = len(value.encode())
+                size += max(least, 2 + length if length <= whole else rest)
+            elif name != "_id":
+                size += 8
+        return size
 
 
 _NO_PADDING: Final = "utf8mb4_nopad_bin"
+_PACKET_B: Final = 16 * 2**20
 _PACKET: Final = {"large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"}
 
 
@@ -317,6 +426,8 @@ class MariaDBTables(MySQLTables):
     collation = _NO_PADDING
     log = MARIADB
     lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_PACKET}
+    packet = _PACKET_B
+    in_row = (22, 40, 22)
 
 
 class _MariaDBTable(_JSONTable):
@@ -335,6 +446,7 @@ class MariaDBDocuments(MySQLDocuments):
     log = MARIADB
     table = _MariaDBTable
     lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_PACKET}
+    packet = _PACKET_B
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -367,3 +479,5 @@ class OldMySQLTables(MySQLTables):
         "large_records": "MySQL 5.5 takes packets of 1 MB unless it is told otherwise (max_allowed_packet)",
         "trailing_blanks": "its collations pad: a text equals itself with blanks at its end",
     }
+    packet = 2**20
+    in_row = (2, 768, 790)

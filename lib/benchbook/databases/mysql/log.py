@@ -18,7 +18,8 @@ from benchbook.servers.address import login
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
 
-KEY: Final = "VARCHAR(191)"
+KEY_LENGTH: Final = 191
+KEY: Final = f"VARCHAR({KEY_LENGTH})"
 """The longest text that every version indexes."""
 
 _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"

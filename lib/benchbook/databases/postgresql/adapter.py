@@ -9,7 +9,7 @@ Version 9.6, nearest to the crud paper's 9.1, differs in its log's words alone.
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from select import select
@@ -20,6 +20,7 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_dumps, set_json_loads
+from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
@@ -31,10 +32,11 @@ from benchbook.databases.engine import (
     Options,
     RefusedError,
     UnreachableError,
+    listed,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace, twins
 from benchbook.deployment import Deployment, Node
-from benchbook.schemas import Schema
+from benchbook.schemas import Record, Schema
 from benchbook.servers.address import as_addressed
 
 Connection = psycopg.Connection[tuple[Any, ...]]
@@ -171,6 +173,10 @@ class _Schema(SQLNamespace):
         return cursor.fetchall() if cursor.description else ()
 
 
+_NO_NUL: Final = "PostgreSQL's text holds no U+0000"
+_KEY_B: Final = 2_692
+"""Bytes of the longest key that an index takes as it is."""
+
 _SET: Final = {"default": "", "relaxed": "SET synchronous_commit = off", "strict": "SET synchronous_commit = on"}
 
 
@@ -193,6 +199,18 @@ class PostgreSQL(SQL):
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._schemas: dict[str, Schema] = {}
         super().__init__(deployment, options)
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        return listed((field.name for field in schema.fields if "\0" in field.name), _NO_NUL)
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if (size := len(record["_id"].encode())) > _KEY_B:
+            return f"a key of {size:,} bytes: PostgreSQL's index takes {_KEY_B:,} of any text"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     def position(self) -> int:
         """Return the end of the log that is flushed, or inserted where a commit does not wait for the disk."""
@@ -274,7 +292,7 @@ class PostgreSQLDocuments(PostgreSQL):
     table = _JsonbTable
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "a JSONB document has none to leave out",
-        "nul_characters": "PostgreSQL's text holds no U+0000",
+        "nul_characters": _NO_NUL,
     }
 
 
@@ -295,13 +313,55 @@ class _RowTable(RowTable):
         return f"CREATE INDEX ON {self.name} ({_quoted(field)})"
 
 
+_SYSTEM: Final = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
+_NAME_B: Final = 63
+_COLUMNS: Final = 1_600
+_ROW_B: Final = 8_160 - 24
+"""What a page takes of a row, without the row's header."""
+_VALUE_B: Final = 24
+"""What a value takes of it at most: a long text is compressed or lies elsewhere."""
+
+
+def _row_size(values: Iterable[Any]) -> int:
+    """Return the bytes that a row takes on its page, when all of its texts are as short there as they get."""
+    size = 0
+    for value in values:
+        if isinstance(value, str):
+            size += min(1 + len(value.encode()), _VALUE_B)
+        elif isinstance(value, bool):
+            size += 1
+        else:
+            size += -size % 8 + 8  # a date takes 4
+    return size
+
+
 class PostgreSQLTables(PostgreSQL):
     """A record is a row."""
 
     name = "postgresql+relational"
     model = "relational"
     table = _RowTable
-    lacks: ClassVar[Mapping[str, str]] = {"nul_characters": "PostgreSQL's text holds no U+0000"}
+    lacks: ClassVar[Mapping[str, str]] = {"nul_characters": _NO_NUL}
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields]
+        if len(names) > _COLUMNS:
+            return f"{len(names):,} fields: a table of PostgreSQL's has {_COLUMNS:,} columns at most"
+        alike = twins(names, lambda name: name.encode()[:_NAME_B].decode(errors="ignore"))
+        return (
+            super().unfit_fields(schema, stand_in=stand_in)
+            or listed((name for name in names if name in _SYSTEM), "every table of PostgreSQL's has such a column")
+            or listed(alike, f"PostgreSQL tells columns apart by the first {_NAME_B} bytes of their names")
+        )
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if len(record) * _VALUE_B > _ROW_B and (size := _row_size(record.values())) > _ROW_B:
+            return f"{len(record)} values, a row of {size:,} bytes or so: PostgreSQL's pages take one of {_ROW_B:,}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
 
 class OldPostgreSQLTables(PostgreSQLTables):

@@ -12,6 +12,7 @@ from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final
 from urllib.parse import parse_qs, urlsplit
 
+import orjson
 import rethinkdb
 from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
@@ -20,6 +21,7 @@ from typing_extensions import override
 from benchbook.databases import sockets
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
+    EXACT,
     JSON,
     Counter,
     Decoders,
@@ -27,6 +29,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    listed,
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import connected
@@ -35,7 +38,10 @@ from benchbook.schemas import Record, Schema
 
 _LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
-_EXACT: Final = 2**53
+_KEY_B: Final = 127
+_QUERY_B: Final = 64 * 2**20
+_KEPT: Final = ("__proto__", "constructor", "hasOwnProperty")
+"""Names by which reqlite tells its own objects."""
 
 
 def _encoded(record: Record) -> Record:
@@ -47,7 +53,7 @@ def _encoded(record: Record) -> Record:
     for name, value in record.items():
         if type(value) is date:
             dates[name] = value.isoformat()
-        elif type(value) is int and not -_EXACT <= value <= _EXACT:
+        elif type(value) is int and not -EXACT <= value <= EXACT:
             raise OverflowError(f"{name}: {value} has more digits than a double holds")
     return {**record, **dates} if dates else record
 
@@ -177,6 +183,23 @@ class RethinkDB(Compared):
         "wait_for": "reqlite replicates nothing: a real cluster by its addresses does",
         "durability": "reqlite keeps everything in memory: there is no choice",
     }
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields]
+        return listed(
+            (name for name in names if name == "$reql_type$"), "RethinkDB tells by it what is no JSON"
+        ) or listed((name for name in names if stand_in and name in _KEPT), "reqlite keeps such names for itself")
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if not stand_in and (size := len(record["_id"].encode())) > _KEY_B:
+            return f"a key of {size:,} bytes: RethinkDB's have {_KEY_B} at most"
+        if (size := len(orjson.dumps(record))) >= _QUERY_B - 2**16:
+            return f"a document of {size:,} bytes: a query of RethinkDB's has {_QUERY_B:,} at most"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @override
     def insert(self, record: Record) -> None:

@@ -19,15 +19,18 @@ import pymssql
 from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker, Namespace
-from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
+from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError, listed
 from benchbook.databases.replica_polling import Polled
-from benchbook.databases.sql import SQL, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import SQL, Row, RowTable, SQLNamespace, twins
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import Node, Role
-from benchbook.schemas import Field, Schema
+from benchbook.schemas import Field, Record, Schema
 
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
-_KEY: Final = f"nvarchar(450) {_BINARY}"
+_KEY_LENGTH: Final = 450
+_KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
+_NAME_LENGTH: Final = 128
+_COLUMNS: Final = 1_024
 
 
 def cursor(url: str, *, read_only: bool = False) -> Any:
@@ -185,6 +188,30 @@ class SQLServer(Polled, SQL):
         "nul_characters": "pymssql puts values into the statement's text, which ends at U+0000",
         "trailing_blanks": "SQL Server compares texts without the blanks at their end",
     }
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields]
+        if len(names) > _COLUMNS:
+            return f"{len(names):,} fields: a table of SQL Server's has {_COLUMNS:,} columns at most"
+        return (
+            listed((name for name in names if "\0" in name), cls.lacks["nul_characters"])
+            or listed(
+                (name for name in names if len(name) > _NAME_LENGTH), "SQL Server's names have 128 characters at most"
+            )
+            or listed(
+                twins(names, lambda name: quoted(name).casefold()),
+                "SQL Server tells columns apart without regard to case",
+            )
+        )
+
+    @override
+    @classmethod
+    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if len(record["_id"]) > _KEY_LENGTH:
+            return f"a key of {len(record['_id']):,} characters: SQL Server's index takes {_KEY_LENGTH}"
+        return super().unfit_record(record, gaps, stand_in=stand_in)
 
     def code(self, error: Exception) -> int | str | None:
         """Return SQL Server's or FreeTDS's number."""
