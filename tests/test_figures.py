@@ -2,14 +2,18 @@
 
 import json
 import re
+import subprocess
 from functools import cache
 from pathlib import Path
 
+import matplotlib
 import numpy as np
 import pandas as pd
 import pytest
+import seaborn
 
 import constructed
+from benchbook import processes
 from benchbook.evidence import Evidence, digits
 from benchbook.papers import exhibits
 from benchbook.plots import points, style
@@ -42,6 +46,22 @@ def drawn(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def without(study: str) -> Evidence:
     return Evidence.of(constructed.observations(tuple(slug for slug in STUDIES if slug != study)))
+
+
+def test_figures_have_seaborns_colours_and_ticks_and_do_not_wait_for_seaborn():
+    waited = "import sys, benchbook.papers.exhibits; print({'seaborn', 'scipy.stats'} & {*sys.modules})"
+    assert subprocess.run([*processes.PYTHON, "-c", waited], capture_output=True, text=True).stdout == "set()\n"
+    colours = seaborn.color_palette("colorblind").as_hex()
+    own = [style.BLUE, style.ORANGE, style.GREEN, style.VERMILION, style.PINK, style.SKY]
+    assert own == [*colours[:5], colours[9]]
+    with style.applied():
+        unlike = {name for name, value in seaborn.axes_style("ticks").items() if matplotlib.rcParams[name] != value}
+    of_our_own = {
+        *style.RC,
+        "font.sans-serif",
+        "image.cmap",
+    }  # of fonts one is named, and of maps of colours none drawn
+    assert unlike <= of_our_own and not unlike & {"lines.solid_capstyle", "patch.edgecolor", "patch.force_edgecolor"}
 
 
 def test_every_result_table_and_figure_of_the_papers_is_registered():

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 import matplotlib
-import seaborn
 
 WIDTH: Final = 7.4
 """Inches: the width of a report's column."""
@@ -23,12 +22,13 @@ STAND_IN: Final[dict[str, Any]] = {"facecolor": "none", "edgecolor": "#8a8a8a", 
 BOUND: Final[dict[str, Any]] = {"facecolor": "#f1f1f1", "edgecolor": "#bdbdbd", "hatch": "..", "linewidth": 0}
 """Where a paper says that its values lie."""
 
-_COLOURS: Final = seaborn.color_palette("colorblind").as_hex()
-BLUE, ORANGE, GREEN, VERMILION, PINK = _COLOURS[:5]
-SKY: Final = _COLOURS[9]
+BLUE, ORANGE, GREEN, VERMILION, PINK, SKY = "#0173b2", "#de8f05", "#029e73", "#d55e00", "#cc78bc", "#56b4e9"
+"""Of seaborn's palette for the colour-blind, and below of its style ``ticks``: to import it takes a second and more."""
 
 RC: Final[dict[str, Any]] = {
-    **seaborn.axes_style("ticks"),
+    "lines.solid_capstyle": "round",
+    "patch.edgecolor": "w",
+    "patch.force_edgecolor": True,
     "font.family": ["DejaVu Sans"],  # ships with matplotlib: the same glyphs, so the same bytes, on every machine
     "font.size": 9,
     "figure.titlesize": 11,
