@@ -4,8 +4,10 @@ import ast
 import contextlib
 import io
 import json
+import os
 import random
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +21,9 @@ from IPython.display import Markdown
 import constructed
 from benchbook import cli, evidence, inputs, results
 from benchbook.evidence import Evidence, reference
+from benchbook.evidence import kept as kept_evidence
+from benchbook.evidence.contrasts import judged as judge_anew
+from benchbook.evidence.kept import Kept
 from benchbook.explorer import contrasts, markup
 from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
@@ -227,6 +232,44 @@ def test_without_a_committed_run_the_command_says_what_to_do(
     assert "restore it from git" in capsys.readouterr().err
 
 
+def test_claims_are_a_line_each_and_with_their_ids_or_in_full_all_that_was_found(capsys: pytest.CaptureFixture[str]):
+    def printed(*words: str) -> str:
+        assert cli.main(["claims", "--reference", *words]) == cli.DONE
+        return capsys.readouterr().out
+
+    rows = claims(capsys, "--reference")
+    every, full = printed(), printed("--full")
+    assert len(every.splitlines()) < len(rows) + 30 < len(full.splitlines()) / 5
+    assert [line.split()[-1] for line in every.splitlines() if line.split()[-1:] in [[one["id"]] for one in rows]] == [
+        one["id"] for one in rows
+    ]
+    one = next(row for row in rows if row["study"] == "tcp" and row["verdict"] == "contradicted")
+    of_tcp, of_one = printed("tcp", "--verdict", "contradicted,direction-only"), printed(str(one["id"]))
+    assert {row["id"] for row in rows if str(row["id"]) in of_tcp} == {
+        row["id"] for row in rows if row["study"] == "tcp" and row["verdict"] in ("contradicted", "direction only")
+    }
+    words = " ".join(of_one.split())
+    assert words.startswith(f"{one['id']}: ") and str(one["says"]) in words and str(one["why"]) in words
+    assert [row["id"] for row in claims(capsys, "--reference", "tcp", str(rows[0]["id"]))] == [
+        row["id"] for row in rows if row["study"] == "tcp" or row is rows[0]
+    ]
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["tpc"], "no study and no claim 'tpc': did you mean 'tcp'?"),
+        (["bookstore.size.xml-lager"], "did you mean 'bookstore.size.xml-larger'?"),
+        (["--verdict", "contradictd"], "no verdict 'contradictd': did you mean 'contradicted'?"),
+    ],
+)
+def test_a_claim_or_a_verdict_that_there_is_not_is_told_the_nearest(
+    words: list[str], says: str, capsys: pytest.CaptureFixture[str]
+):
+    assert cli.main(["claims", "--reference", *words]) == cli.USAGE
+    assert says in capsys.readouterr().err
+
+
 def test_repetitions_and_block_means_are_kept_with_their_campaigns(nothing_ran: Path):
     days = {0: "2026-11-22T08:00:00Z", 1: "2026-11-22T08:00:00Z", 2: "2026-11-23T09:00:00Z"}
     rows = constructed.observations(("tcp",), blocks=3)
@@ -260,3 +303,116 @@ def test_a_reference_run_with_a_flipped_bit_or_cut_short_is_told_of_and_not_read
     command = ["claims", "--reference"] if name == reference.MEANS else ["results", "import", str(nothing_ran / name)]
     assert cli.main(command) == cli.USAGE
     assert re.search("restore it from git|no observations that can be read", capsys.readouterr().err)
+
+
+@pytest.fixture
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A checkout of this test alone, with its own reference run and its own cache."""
+    for name in ("papermill_params", "data/claims", "data/published", "notebooks"):
+        shutil.copytree(ROOT / name, tmp_path / name)
+    (tmp_path / "figures" / "reference").mkdir(parents=True)
+    shutil.copy(REFERENCE / reference.MEANS, tmp_path / "figures" / "reference")
+    monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
+    return tmp_path
+
+
+@pytest.fixture
+def judged(monkeypatch: pytest.MonkeyPatch) -> list[pd.DataFrame]:
+    """What was judged anew."""
+    found: list[pd.DataFrame] = []
+
+    def judging(means: pd.DataFrame, **of: object) -> pd.DataFrame:
+        found.append(means)
+        return judge_anew(means, **of)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(evidence, "judged", judging)
+    return found
+
+
+def kept(checkout: Path) -> list[Path]:
+    return sorted((checkout / ".cache" / "evidence").iterdir())
+
+
+def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
+    checkout: Path, judged: list[pd.DataFrame], capsys: pytest.CaptureFixture[str]
+):
+    first, again = claims(capsys, "--reference"), claims(capsys, "--reference")
+    assert first == again and len(judged) == 1
+    new, old = Evidence.of(reference.means()), Evidence.of_reference()
+    for name in ("means", "controls", "comparisons", "contrasts", "verdicts", "outcomes"):
+        pd.testing.assert_frame_equal(getattr(old, name), getattr(new, name))
+        assert old.known(name) is not None
+    every = numbers.numbers(Evidence.of_reference())
+    assert repr(numbers.numbers(Evidence.of_reference())) == repr(every), "a second time they are read"
+    assert numbers.number(Evidence.of_reference(), "claims.decided") == every["claims.decided"]
+    for path in kept(checkout):
+        path.unlink()
+    assert claims(capsys, "--reference") == first, "they can be deleted at any time"
+
+
+@pytest.mark.parametrize("damage", ["cut short", "a flipped bit", "nothing in it", "a folder", "another user's"])
+def test_kept_evidence_that_is_damaged_or_not_ones_own_is_made_anew(
+    checkout: Path,
+    judged: list[pd.DataFrame],
+    damage: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+):
+    first = claims(capsys, "--reference")
+    for path in kept(checkout):
+        content = bytearray(path.read_bytes())
+        content[len(content) // 2] ^= 1
+        changed = {"cut short": content[:-9], "a flipped bit": content, "nothing in it": b""}
+        if damage in changed:
+            path.write_bytes(changed[damage])
+        elif damage == "a folder":
+            path.unlink()
+            path.mkdir()
+    if damage == "another user's":
+        monkeypatch.setattr(os, "geteuid", lambda: checkout.stat().st_uid + 1)
+        monkeypatch.setattr(kept_evidence, "_ROOT", -1)
+    assert claims(capsys, "--reference") == first and len(judged) == 2
+
+
+def test_what_judges_and_what_is_judged_decide_which_evidence_is_read(
+    checkout: Path, judged: list[pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+):
+    assert Evidence.of_reference().known("outcomes") is None
+    Evidence.of_reference().outcomes.head()
+    assert Evidence.of_reference().known("outcomes") is not None
+    file = checkout / "data" / "claims" / "tcp.yaml"
+    file.write_text(file.read_text() + "# another word\n")
+    assert Evidence.of_reference().known("outcomes") is None, "other claims"
+    Evidence.of_reference().outcomes.head()
+    monkeypatch.setattr(kept_evidence.platform, "python_version", lambda: "9.9.9")
+    assert Evidence.of_reference().known("outcomes") is None, "another interpreter"
+    monkeypatch.undo()
+
+
+def test_a_result_that_is_measured_again_is_judged_again(checkout: Path, judged: list[pd.DataFrame]):
+    rows = constructed.observations(("tcp",), blocks=2)
+    every = {*rows["cell_id"]}
+
+    def write(some: pd.DataFrame) -> None:
+        for (cell_id, block), values in some.groupby(["cell_id", "block"]):
+            results.write({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
+
+    write(rows)
+    first = Evidence.of_results(every).means
+    assert Evidence.of_results(every).known("means") is not None
+    write(rows[rows["cell_id"] == rows["cell_id"].iloc[0]].assign(value=lambda table: table["value"] * 2))
+    assert Evidence.of_results(every).known("means") is None
+    assert not Evidence.of_results(every).means["value"].equals(first["value"])
+
+
+def test_a_checkout_that_cannot_be_written_judges_every_time_and_a_few_files_of_a_kind_are_kept(
+    checkout: Path, judged: list[pd.DataFrame], capsys: pytest.CaptureFixture[str]
+):
+    (checkout / ".cache").write_text("in the way")
+    assert claims(capsys, "--reference") == claims(capsys, "--reference") and len(judged) == 2
+    (checkout / ".cache").unlink()
+    for number in range(kept_evidence.MOST + 3):
+        Kept(str(number).encode()).table("one", lambda: pd.DataFrame({"a": [1]}))
+    assert len(kept(checkout)) == kept_evidence.MOST
+    assert Kept(str(number).encode()).read("one") is not None

@@ -145,11 +145,10 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("plan", "run"):
         text = "block by block only what open claims read, until each is decided or more blocks would not decide it"
         parts[name].add_argument("--until-decided", action="store_true", help=text)
-    for name in ("plan", "run", "power", "report", "claims"):
+    for name in ("plan", "run", "power", "report"):
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
-    for name in ("doctor", "plan", "power", "claims"):
+    for name in ("doctor", "plan", "power"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
-    parts["claims"].add_argument("--reference", action="store_true", help="of the committed run, whatever ran here")
     parts["run"].add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
     parts["run"].add_argument("--budget", type=_duration, metavar="TIME", help=text)
@@ -171,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         parts[name].add_argument("--unprotected", action="store_true", help=text)
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("explore", "compare", "figure", "number", "new"):
+    for name in ("claims", "explore", "compare", "figure", "number", "new"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

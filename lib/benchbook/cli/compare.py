@@ -62,10 +62,10 @@ def _run(name: str) -> "Evidence":
     from benchbook.evidence import Evidence, reference, stored_means
 
     if name == REFERENCE:
-        means = reference.means()
-    elif not Path(name).is_dir():
+        return Evidence.of_reference()
+    if not Path(name).is_dir():
         raise cli.UsageError(f"{name}: there is no such folder; a run is a folder of results, or the word {REFERENCE}")
-    elif (Path(name) / reference.MEANS).is_file():
+    if (Path(name) / reference.MEANS).is_file():
         means = reference.means(Path(name))
     else:
         with _results(name):

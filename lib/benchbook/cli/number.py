@@ -1,7 +1,6 @@
 """`benchbook number`: one number with its interval and provenance, or all of them as macros for LaTeX."""
 
 import argparse
-import difflib
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,7 +32,7 @@ def main(asked: argparse.Namespace) -> int:
 
     theirs = {one.key: one for one in numbers.printed()}
     if asked.key and {*asked.key} <= {*theirs}:  # of papers alone: nothing need have run
-        evidence, profile = Evidence.of(reference.means()), sources.REFERENCE
+        evidence, profile = Evidence(reference.means), sources.REFERENCE
     else:
         evidence, profile = sources.evidence(asked)
     if asked.latex_macros:
@@ -73,6 +72,5 @@ def _found(evidence: "Evidence", key: str) -> "Number":
     claims = {row["id"]: row for row in evidence.outcomes.to_dict("records")}
     if key in claims:
         raise cli.UsageError(f"{key} has no ratio: {claims[key]['wording']}; {claims[key]['why']}")
-    near = difflib.get_close_matches(key, numbers.numbers(evidence), n=1)
-    advice = f"did you mean {near[0]!r}?" if near else "benchbook number lists the keys"
+    advice = output.nearest(key, numbers.numbers(evidence), "benchbook number lists the keys")
     raise cli.UsageError(f"no number {key!r}: {advice}")

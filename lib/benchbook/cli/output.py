@@ -1,5 +1,6 @@
 """What several commands print: tables, what does not run here and why, and what of the results is damaged."""
 
+import difflib
 import json
 import shutil
 import sys
@@ -40,6 +41,12 @@ def as_text(rows: Rows) -> str:
         parts = textwrap.wrap(line[-1], room, break_long_words=False, break_on_hyphens=False) if line else []
         lines += [f"{before}{parts[0] if parts else ''}".rstrip(), *(" " * margin + part for part in parts[1:])]
     return "\n".join(lines)
+
+
+def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
+    """Return the advice to a wrong name where there are hundreds of right ones: the nearest, else `otherwise`."""
+    near = difflib.get_close_matches(name, list(names), n=1)
+    return f"did you mean {near[0]!r}?" if near else otherwise
 
 
 def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:

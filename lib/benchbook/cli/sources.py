@@ -29,20 +29,33 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
     benchbook.cli.NothingRanError
         When nothing of the profile ran here.
     """
-    from benchbook import grid  # here, for they are slow to import
-    from benchbook.evidence import Evidence, reference, stored_means
+    from benchbook import grid, results  # here, for they are slow to import
+    from benchbook.evidence import Evidence
 
     if asked.reference:
-        if (means := reference.means()).empty:
-            raise cli.UsageError(
-                f"--reference: there is no {reference.MEANS} in {paths.reference()}: restore it from git"
-            )
-        return Evidence.of(means), REFERENCE
+        return committed(), REFERENCE
     cells = grid.plan(studies.SLUGS, asked.profile)
     output.report_damage()
-    if (means := stored_means(grid.keys(cells))).empty:
+    if not results.finished(keys := grid.keys(cells)):
         raise nothing_ran(asked.profile, "ask for --reference")
-    return Evidence.of(means), asked.profile
+    return Evidence.of_results(keys), asked.profile
+
+
+def committed() -> "Evidence":
+    """Return what the committed run says, on a machine where nothing need have run.
+
+    Raises
+    ------
+    benchbook.cli.UsageError
+        When there is no committed run.
+    """
+    from benchbook.evidence import Evidence, reference
+
+    try:
+        return Evidence.of_reference()
+    except FileNotFoundError as error:
+        missing = f"there is no {reference.MEANS} in {paths.reference()}"
+        raise cli.UsageError(f"--reference: {missing}: restore it from git") from error
 
 
 def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:

@@ -1,16 +1,19 @@
 """All that a run's observations say: block means, comparisons, claims and their verdicts, what qualifies them."""
 
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable
+from functools import cached_property, partial
 from typing import Self
 
 import pandas as pd
 
+from benchbook import paths, results
+from benchbook.evidence import reference
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
+from benchbook.evidence.kept import Kept
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
 from benchbook.evidence.outcomes import Counts, outcomes
 from benchbook.evidence.published import number, published
@@ -41,22 +44,53 @@ __all__ = [
 ]
 
 
-@dataclass(frozen=True)
 class Evidence:
     """What was measured and what follows from it; each part is computed when it is first asked for, and kept.
 
     Parameters
     ----------
     means
-        Block means of all quantities, stored and derived, of both arms, as `benchbook.evidence.measures` returns them.
+        Block means of all quantities, stored and derived, of both arms, as `benchbook.evidence.measures` returns them;
+        or what returns them.
+    kept
+        Where the parts are kept from one process to the next; None: nowhere.
     """
 
-    means: pd.DataFrame
+    def __init__(self, means: pd.DataFrame | Callable[[], pd.DataFrame], kept: Kept | None = None) -> None:
+        self._means = means
+        self._kept = kept
 
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
         return cls(measures(observations))
+
+    @classmethod
+    def of_reference(cls) -> Self:
+        """Return that of the committed run, its parts kept; `FileNotFoundError` where there is none."""
+        return cls(reference.means, Kept.of_file(paths.reference() / reference.MEANS))
+
+    @classmethod
+    def of_results(cls, identities: Iterable[str]) -> Self:
+        """Return that of finished cells that ran here, its parts kept; identities as `stored_means` takes them."""
+        chosen = frozenset(identities)
+        return cls(partial(stored_means, chosen), Kept.of_results(results.finished(chosen)))
+
+    def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
+        """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""
+        return make() if self._kept is None else self._kept.beside(more).table(name, make)
+
+    def known(self, name: str) -> pd.DataFrame | None:
+        """Return a part that is kept, without making it."""
+        return None if self._kept is None else self._kept.beside("").read(name)
+
+    @cached_property
+    def means(self) -> pd.DataFrame:
+        """Block means of all quantities, stored and derived, of both arms."""
+        if isinstance(self._means, pd.DataFrame):
+            return self._means
+        measured = self._means
+        return self.part("means", lambda: measures(measured()))
 
     @cached_property
     def published(self) -> pd.DataFrame:
@@ -66,12 +100,12 @@ class Evidence:
     @cached_property
     def comparisons(self) -> pd.DataFrame:
         """Every comparison of the five papers, as `benchbook.evidence.comparisons` returns them."""
-        return comparisons(self.means)
+        return self.part("comparisons", lambda: comparisons(self.means))
 
     @cached_property
     def controls(self) -> pd.DataFrame:
         """What each study's identical arms came to, as `benchbook.evidence.controls` returns it."""
-        return controls(self.means)
+        return self.part("controls", lambda: controls(self.means))
 
     @cached_property
     def untrusted(self) -> frozenset[tuple[str, str]]:
@@ -81,14 +115,14 @@ class Evidence:
     @cached_property
     def contrasts(self) -> pd.DataFrame:
         """Every contrast of every claim, as `benchbook.evidence.judged` returns them."""
-        return judged(self.means, controls=self.controls)
+        return self.part("contrasts", lambda: judged(self.means, controls=self.controls))
 
     @cached_property
     def verdicts(self) -> pd.DataFrame:
         """Every claim with its verdict, as `benchbook.evidence.verdicts` returns them."""
-        return verdicts(self.contrasts)
+        return self.part("verdicts", lambda: verdicts(self.contrasts))
 
     @cached_property
     def outcomes(self) -> pd.DataFrame:
         """Every claim with its one result, as `benchbook.evidence.outcomes` returns them."""
-        return outcomes(self.verdicts)
+        return self.part("outcomes", lambda: outcomes(self.verdicts))

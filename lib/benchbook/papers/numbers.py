@@ -18,6 +18,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
+import pandas as pd
+
 from benchbook.evidence import Counts, Evidence, published
 from benchbook.evidence.digits import estimate, rounded
 from benchbook.papers import exhibits
@@ -27,6 +29,7 @@ from benchbook.plots.points import each
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
+_KEPT: Final = "numbers"
 _THEIRS: Final = "published"
 _SHEET: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures whose marks are those of claims."""
@@ -65,12 +68,24 @@ class Number:
 
 def numbers(evidence: Evidence) -> dict[str, Number]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
-    found = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
-    return _by_key(found)
+
+    def made() -> pd.DataFrame:
+        found = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
+        return pd.DataFrame([vars(one) for one in _by_key(found).values()])
+
+    return _read(evidence.part(_KEPT, made))
+
+
+def _read(kept: pd.DataFrame) -> dict[str, Number]:
+    rows = kept.assign(studies=kept["studies"].map(tuple)).to_dict("records")
+    numbers = [Number(**{str(name): value for name, value in row.items()}) for row in rows]
+    return {one.key: one for one in numbers}
 
 
 def number(evidence: Evidence, key: str) -> Number | None:
-    """Return the number of one key without making the others of its kind's figures; None when there is none."""
+    """Return the number of one key, None when there is none; where none are kept no other figure's are made."""
+    if (kept := evidence.known(_KEPT)) is not None:
+        return _read(kept).get(key)
     if (figure := key.partition(".")[0]) in exhibits.FIGURES:
         return _by_key(_of_figure(evidence, figure)).get(key)
     return _by_key([*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *printed()]).get(key)

@@ -4,7 +4,9 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
-from benchbook import evidence, grid
+import pandas as pd
+
+from benchbook import evidence, grid, studies
 from benchbook.evidence.claims import Tested
 from benchbook.evidence.judge import DECIDED
 from benchbook.evidence.published import text
@@ -27,6 +29,18 @@ def waits(profile: str, cells: Sequence[grid.Cell], found: evidence.Evidence) ->
     found
         What the finished ones say.
     """
+    full = grid.plan(studies.SLUGS, FULL)
+    able = "\n".join(f"{cell.key} {cell.state} {cell.missing}" for cell in (*cells, *full))
+
+    def made() -> pd.DataFrame:
+        return pd.DataFrame(_waits(profile, cells, full, found).items(), columns=["id", "waits for"])
+
+    return dict(found.part("waits", made, f"{profile}\n{able}").itertuples(index=False, name=None))
+
+
+def _waits(
+    profile: str, cells: Sequence[grid.Cell], full: Sequence[grid.Cell], found: evidence.Evidence
+) -> dict[str, str]:
     undecided = set(found.outcomes.loc[~found.outcomes["verdict"].isin(DECIDED), "id"])
     claims = [one for one in evidence.claims() if one.id in undecided and isinstance(one, Tested)]
     contrasts = found.contrasts[found.contrasts["id"].isin(undecided)]
@@ -36,10 +50,8 @@ def waits(profile: str, cells: Sequence[grid.Cell], found: evidence.Evidence) ->
             run = f"more blocks: benchbook run {one.claim.study} --profile {profile} --until-decided"
             waiting.setdefault(one.claim.id, run if one.state == "open" else f"parked: {one.why}")
     rest = [claim for claim in claims if claim.id not in waiting]
-    if rest:
-        full = grid.plan(sorted({claim.study for claim in rest}), FULL)
-        waiting |= _elsewhere(readings(full, rest))
-    return waiting
+    named = {claim.study for claim in rest}
+    return waiting | _elsewhere(readings([cell for cell in full if cell.study in named], rest))
 
 
 def _elsewhere(read: Iterable[Reading]) -> dict[str, str]:

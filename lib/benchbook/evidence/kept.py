@@ -1,0 +1,132 @@
+"""What follows from results that have not changed, kept beside the checkout's other caches and read back by content.
+
+A file's name holds a digest of all that its table follows from: the results, what the papers claim and print, and the
+code and the libraries that judge them. Whatever changes of these, another file is asked for. A file that is damaged or
+another user's is not read, nor one that holds anything but a table; all of them can be deleted at any time.
+"""
+
+import hashlib
+import json
+import os
+import platform
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from copy import copy
+from importlib import metadata
+from io import BytesIO
+from pathlib import Path
+from typing import Any, Final, Self
+
+import pandas as pd
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+import benchbook
+from benchbook import inputs, paths, plugins
+from benchbook.results import files
+from benchbook.results.folder import Whole
+
+MOST: Final = 8
+"""How many files of one kind are kept: of the reference run and of a few profiles."""
+
+_ROOT: Final = 0
+_LARGEST: Final = 2**30
+_LIBRARIES: Final = ("numpy", "pandas", "pyarrow", "scipy", "duckdb", "pydantic")
+_DIGEST: Final = 32
+_NESTED: Final = b"benchbook.nested"
+"""Where a table says which of its columns hold dictionaries and lists: these stand as JSON."""
+
+
+class Kept:
+    """Tables that follow from something, by their names: read back where they are kept, else made and kept.
+
+    Parameters
+    ----------
+    follows_from
+        Bytes that tell it from anything else.
+    """
+
+    def __init__(self, follows_from: bytes) -> None:
+        self._key = hashlib.sha256(_judges() + follows_from).digest()
+
+    def beside(self, more: str) -> "Kept":
+        """Return what follows from this and more."""
+        other = copy(self)
+        other._key = hashlib.sha256(self._key + more.encode()).digest()
+        return other
+
+    @classmethod
+    def of_file(cls, path: Path) -> Self:
+        """Return what follows from a file, by its bytes."""
+        return cls(hashlib.sha256(path.read_bytes()).digest())
+
+    @classmethod
+    def of_results(cls, found: Iterable[Whole]) -> Self:
+        """Return what follows from results, by their files' names, sizes and times: they were held to be whole."""
+        stats = ((one.path.parent.name, one.path.name, one.path.stat()) for one in found)
+        return cls(json.dumps(sorted((study, name, at.st_size, at.st_mtime_ns) for study, name, at in stats)).encode())
+
+    def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
+        """Return a table: the one that is kept, else the one that `make` returns, which is kept from now on."""
+        if (known := self.read(name)) is None:
+            known = make()
+            with suppress(OSError):  # a checkout that cannot be written: it is made again the next time
+                self._write(name, known)
+        return known
+
+    def read(self, name: str) -> pd.DataFrame | None:
+        """Return the table that is kept; None when there is none that can be trusted."""
+        try:
+            with inputs.opened(self._path(name)) as file:
+                if os.fstat(file.fileno()).st_uid not in (os.geteuid(), _ROOT):
+                    return None
+                digest, content = file.read(_DIGEST), file.read(_LARGEST)
+            if hashlib.sha256(content).digest() != digest:
+                return None
+            return _frame(pq.read_table(pa.BufferReader(content)))
+        except (OSError, ValueError, pa.ArrowException):
+            return None
+
+    def _write(self, name: str, frame: pd.DataFrame) -> None:
+        content = BytesIO()
+        pq.write_table(_table(frame), content)
+        written = content.getvalue()
+        files.write_bytes(self._path(name), hashlib.sha256(written).digest() + written)
+        others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
+        for path in others[:-MOST]:
+            path.unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return _folder() / f"{name}.{self._key.hex()}.kept"
+
+
+def _folder() -> Path:
+    return paths.root() / ".cache" / "evidence"
+
+
+def _table(frame: pd.DataFrame) -> pa.Table:
+    nested = [str(name) for name in frame if frame[name].dtype == object]
+    table = pa.Table.from_pandas(frame.assign(**{name: frame[name].map(json.dumps) for name in nested}))
+    return table.replace_schema_metadata({**(table.schema.metadata or {}), _NESTED: json.dumps(nested).encode()})
+
+
+def _frame(table: pa.Table) -> pd.DataFrame:
+    frame: pd.DataFrame = table.to_pandas()
+    columns: dict[str, Any] = {
+        name: pd.Series([json.loads(text) for text in frame[name]], frame.index, object)
+        for name in json.loads(table.schema.metadata[_NESTED])
+    }
+    return frame.assign(**columns)
+
+
+def _judges() -> bytes:
+    """Return a digest of what judges results: the code, the grids, what the papers claim and print, the libraries."""
+    data = [*paths.claims().glob("*.yaml"), *paths.published().glob("*.csv"), *paths.grids().glob("*.yaml")]
+    code = [Path(benchbook.__path__[0]), *map(plugins.folder, plugins.packages())]
+    sources = sorted(path for folder in code for path in folder.rglob("*.py"))
+    digest = hashlib.sha256(platform.python_version().encode())
+    for library in _LIBRARIES:
+        digest.update(f"{library} {metadata.version(library)}\n".encode())
+    for path in [*sources, *sorted(data), paths.compliance()]:
+        digest.update(path.name.encode() + hashlib.sha256(path.read_bytes()).digest())
+    return digest.digest()
