@@ -138,7 +138,7 @@ def test_an_intervals_ends_far_out_are_cut_off():
     assert estimate(2.0, 1.5, float("inf")) == "2.0 (1.5 or more)"
     assert estimate(2.0, 0.0, 2.5) == "2.0 (2.5 or less)"
     assert estimate(2.0, 0.02, 19.0) == "2.00 (0.02 to 19.00)", "no end of some size is rounded to 0"
-    assert estimate(2.0, float("nan"), float("nan")) == "2.00"
+    assert estimate(2.0, float("nan"), float("nan")) == estimate(2.0, float("-inf"), float("inf")) == "2.00"
     assert estimate(-2000.0, -5e4, 4e4, "KB") == "-2,000 (-50,000 to 40,000) KB"
 
 

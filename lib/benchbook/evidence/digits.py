@@ -60,7 +60,7 @@ def rounded(value: float, low: float = NAN, high: float = NAN) -> tuple[str, str
     significant digits at least, and no end of some size is rounded to 0.
     """
     half = (high - low) / 2 if math.isfinite(high) else abs(value - low)
-    if not half > abs(value) * 1e-4:  # no interval, or one that is a point
+    if not abs(value) * 1e-4 < half < math.inf:  # no interval, or one that is a point
         return number(value), "", ""
     magnitude = math.floor(math.log10(abs(value))) if value else 0
     decimals = max(_DIGITS - 1 - magnitude, math.ceil(-math.log10(FINER * half)))

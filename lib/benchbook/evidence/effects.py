@@ -172,7 +172,7 @@ def _signed(terms: Terms, values: Sequence[Values]) -> Values:
 
 def _exp(value: float) -> float:
     """Return e to that power, infinity where no float is as large: two blocks that differ a lot have such ends."""
-    return exp(value) if value < 709 else inf
+    return inf if value >= 709 else exp(value)
 
 
 def _bounded(found: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
