@@ -345,6 +345,7 @@ def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
         assert old.known(name) is not None
     every = numbers.numbers(Evidence.of_reference())
     assert repr(numbers.numbers(Evidence.of_reference())) == repr(every), "a second time they are read"
+    assert repr(numbers.numbers(new)) == repr(every), "and as they are without being kept"
     assert numbers.number(Evidence.of_reference(), "claims.decided") == every["claims.decided"]
     for path in kept(checkout):
         path.unlink()
