@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 NARROW: Final = 60
 """Columns of the narrowest text."""
+_HERE: Final = "here (repeated 95 % interval)"
 _INDENT: Final = 4 * " "
 _OF_LANES: Final = ("host", "lane", "verdict", "wording", "stage", "products_judged", "products_missing", "why")
 
@@ -108,7 +109,7 @@ def _listed(rows: list[dict[str, Any]]) -> str:
     for study in dict.fromkeys(row["study"] for row in rows):
         some = [row for row in rows if row["study"] == study]
         lines = [
-            {"verdict": _verdict(row), "here": _ratio(row), "published": _published(row), "claim": row["id"]}
+            {"verdict": _verdict(row), _HERE: _ratio(row), "published": _published(row), "claim": row["id"]}
             for row in some
         ]
         parts.append(f"{study}: {_counts(some).listed}\n{output.as_text(lines)}")
@@ -134,7 +135,8 @@ def _verdict(row: Mapping[str, Any], says: str = "verdict") -> str:
 
 def _entry(row: dict[str, Any], wide: int) -> str:
     """Return a claim's name and verdict with its numbers; indented, its sentence, and why it has that verdict."""
-    numbers = [row["stage"], f"here {ratio}" if (ratio := _ratio(row)) else ""]
+    interval = "" if row["low"] is None else ", repeated 95 % interval"
+    numbers = [row["stage"], f"here {ratio}{interval}" if (ratio := _ratio(row)) else ""]
     numbers += [f"published {ratio}" if (ratio := _published(row)) else ""]
     head = "; ".join(filter(None, [f"{row['id']}: {_verdict(row, 'wording')}", *numbers]))
     why = "; ".join(filter(None, (row["waits_for"], row["why"])))
@@ -151,7 +153,7 @@ def _ratio(row: dict[str, Any]) -> str:
     if row["low"] is None:
         return estimate(row["ratio"])
     high = float("inf") if row["high"] is None else row["high"]
-    return f"{estimate(row['ratio'], row['low'], high)}, repeated 95 % interval"
+    return estimate(row["ratio"], row["low"], high)
 
 
 def _published(row: Mapping[str, Any]) -> str:
