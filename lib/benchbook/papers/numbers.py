@@ -81,8 +81,14 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
 
 def _read(kept: pd.DataFrame) -> dict[str, Number]:
     rows = kept.assign(studies=kept["studies"].map(tuple)).to_dict("records")
-    numbers = [Number(**{str(name): value for name, value in row.items()}) for row in rows]
-    return {one.key: one for one in numbers}
+    found: dict[str, Number] = {}
+    for row in rows:
+        # the one NaN, by which numbers without an interval are equal
+        fields = {
+            str(name): NAN if pd.api.types.is_float(value) and pd.isna(value) else value for name, value in row.items()
+        }
+        found[fields["key"]] = Number(**fields)
+    return found
 
 
 def number(evidence: Evidence, key: str) -> Number | None:
