@@ -205,7 +205,7 @@ def test_a_damaged_result_is_measured_again_and_a_jump_of_the_machines_time_reco
     ran = subprocess.run(command, capture_output=True, text=True)
     assert ran.returncode == 0 and "cells: 1, 1 done" in ran.stdout and states() == ["done"], ran
     damaged = one.path.with_name(f"{one.path.name}.damaged")
-    assert f"benchbook: {one.path} is damaged (it cannot be read: " in ran.stderr
+    assert f"benchbook: {one.path} is damaged (it says no checksum" in ran.stderr
     assert f"set aside as {damaged.name}, its cell will be measured again" in ran.stderr and damaged.exists()
     first = results.observations().iloc[0]
     assert json.loads(first["environment"])["clock_step_s"] == pytest.approx(108_405 * 86400, abs=1)
@@ -247,9 +247,9 @@ def test_own_records_that_change_before_or_after_they_are_read_fail_their_cell(s
     status, printed = suite.run("--set", f"dataset_file={own}", "--set", "blocks=2")
     assert status == 1 and states() == ["failed", "failed"], printed
     first, second = sorted(reasons(), key=len)
-    assert (
-        first == f"{own}: has changed since the cell was planned: run again, for with other records it is another cell"
-    )
+    changed = "own.csv: has changed since the cell was planned: run again, for with other records it is another cell"
+    assert f"{own.parent}/{changed}" in printed
+    assert first == f"…/{changed}", "what is kept names no folder of the machine"
     assert second == first, "the second finds other records than were planned"
 
 
