@@ -71,9 +71,10 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
 
     def made() -> pd.DataFrame:
         found = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
-        frame = pd.DataFrame([vars(one) for one in _by_key(found).values()])
+        keyed = _by_key(found).values()
+        frame = pd.DataFrame([vars(one) for one in keyed])
         # counts stay whole: in a column of floats they would be read back as measured
-        values = [one.value if isinstance(one.value, int) else float(one.value) for one in _by_key(found).values()]
+        values = [one.value if isinstance(one.value, int) else float(one.value) for one in keyed]
         return frame.assign(value=pd.Series(values, dtype=object))
 
     return _read(evidence.part(_KEPT, made))
