@@ -27,10 +27,11 @@ def restarted(deployment: Deployment, log: Path) -> Iterator[None]:
     server = psutil.Process(pid)
     command, folder, environment = server.cmdline(), Path(server.cwd()), server.environ()
     user = server.username() if server.uids().effective != psutil.Process().uids().effective else None
+    group = server.gids().effective if user else None
     server.send_signal(STOPS_ON.get(deployment.product, signal.SIGTERM))
     assert comes_true(lambda: not server.is_running() or server.status() == psutil.STATUS_ZOMBIE)
     with log.open("wb") as out:
-        again = processes.spawn(command, user=user, cwd=folder, env=environment, stdout=out, stderr=out)
+        again = processes.spawn(command, user=user, group=group, cwd=folder, env=environment, stdout=out, stderr=out)
     try:
         yield
     finally:
