@@ -9,6 +9,7 @@ import pytest
 
 from benchbook import cli
 from benchbook.evidence import Evidence, changes, reference
+from benchbook.evidence.runs import Run
 from benchbook.report.merge import Merged
 from benchbook.results import files
 
@@ -53,9 +54,9 @@ def test_what_got_slower_is_named_and_nothing_else(means: pd.DataFrame, compared
 
 
 def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itself(means: pd.DataFrame, tmp_path: Path):
-    assert Merged("decide", [], means, tmp_path).beside.empty
+    assert Merged("decide", [], Run("decide", Evidence.of(means)), tmp_path).beside.empty
     later = means.assign(campaign="2026-12-01T00:00:00Z")
-    assert len(Merged("decide", [], later, tmp_path).beside) > 100
+    assert len(Merged("decide", [], Run("decide", Evidence.of(later)), tmp_path).beside) > 100
 
 
 def test_too_few_blocks_are_told_apart_from_no_change(means: pd.DataFrame):

@@ -20,16 +20,17 @@ from IPython.display import Markdown
 
 import constructed
 from benchbook import cli, evidence, inputs, results
-from benchbook.evidence import Evidence, reference
+from benchbook.evidence import Evidence, reference, runs
 from benchbook.evidence import kept as kept_evidence
 from benchbook.evidence.contrasts import judged as judge_anew
 from benchbook.evidence.kept import Kept
+from benchbook.evidence.runs import Run
 from benchbook.explorer import contrasts, markup
 from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
 from benchbook.plots.points import each
 from benchbook.report import merge, show, words
-from benchbook.report.reference import campaigns
+from benchbook.report.reference import PAGE, campaigns, page
 from benchbook.studies import bookstore
 from test_project import ROOT
 
@@ -134,8 +135,28 @@ def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: 
         assert text in row.words and text in answer.words
 
 
+def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
+    nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
+):
+    merged = merge.merge(runs.REFERENCE)
+    means = pd.read_parquet(REFERENCE / reference.MEANS)
+    assert {cell.key for cell in merged.cells if cell.state == "done"} == {
+        *means["cell_id"] + "." + means["block"].astype(str)
+    }
+    assert merge.ran(merged)["Values"].sum() == pq.read_metadata(REFERENCE / reference.REPETITIONS).num_rows
+    assert merged.beside.empty and merged.own.means.empty
+    assert merged.profile == "decide" and merged.folder != REFERENCE
+
+
+def test_the_committed_page_of_verdicts_says_what_the_code_says_today(committed: Evidence):
+    today = page("decide", committed.outcomes, {}, [], pd.DataFrame()).splitlines()
+    kept = (REFERENCE / PAGE).read_text().splitlines()
+    rows = [[line.split(" | ")[:5] for line in lines if line.startswith("| ")] for lines in (today, kept)]
+    assert len(rows[0]) > 153 and [row for row in rows[0] if row not in rows[1]] == []
+
+
 def test_the_report_s_findings_are_the_readme_s_numbers_and_say_of_what(committed: Evidence, nothing_ran: Path):
-    leads = {one.study: one for one in words.leads(merge.Merged("decide", [], committed.means, nothing_ran))}
+    leads = {one.study: one for one in words.leads(merge.Merged("decide", [], Run("decide", committed), nothing_ran))}
     named = {"bookstore": HEADLINES[1][0], "tcp": HEADLINES[4][0], "drivers": HEADLINES[5][0]}
     for study, key in named.items():
         one = numbers.number(committed, key)
@@ -339,14 +360,14 @@ def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
 ):
     first, again = claims(capsys, "--reference"), claims(capsys, "--reference")
     assert first == again and len(judged) == 1
-    new, old = Evidence.of(reference.means()), Evidence.of_reference()
+    new, old = Evidence.of(reference.means()), Run.of_reference().evidence
     for name in ("means", "controls", "comparisons", "contrasts", "verdicts", "outcomes"):
         pd.testing.assert_frame_equal(getattr(old, name), getattr(new, name))
         assert old.known(name) is not None
-    every = numbers.numbers(Evidence.of_reference())
-    assert repr(numbers.numbers(Evidence.of_reference())) == repr(every), "a second time they are read"
+    every = numbers.numbers(Run.of_reference().evidence)
+    assert repr(numbers.numbers(Run.of_reference().evidence)) == repr(every), "a second time they are read"
     assert repr(numbers.numbers(new)) == repr(every), "and as they are without being kept"
-    assert numbers.number(Evidence.of_reference(), "claims.decided") == every["claims.decided"]
+    assert numbers.number(Run.of_reference().evidence, "claims.decided") == every["claims.decided"]
     for path in kept(checkout):
         path.unlink()
     assert claims(capsys, "--reference") == first, "they can be deleted at any time"
@@ -379,15 +400,15 @@ def test_kept_evidence_that_is_damaged_or_not_ones_own_is_made_anew(
 def test_what_judges_and_what_is_judged_decide_which_evidence_is_read(
     checkout: Path, judged: list[pd.DataFrame], monkeypatch: pytest.MonkeyPatch
 ):
-    assert Evidence.of_reference().known("outcomes") is None
-    Evidence.of_reference().outcomes.head()
-    assert Evidence.of_reference().known("outcomes") is not None
+    assert Run.of_reference().evidence.known("outcomes") is None
+    Run.of_reference().evidence.outcomes.head()
+    assert Run.of_reference().evidence.known("outcomes") is not None
     file = checkout / "data" / "claims" / "tcp.yaml"
     file.write_text(file.read_text() + "# another word\n")
-    assert Evidence.of_reference().known("outcomes") is None, "other claims"
-    Evidence.of_reference().outcomes.head()
+    assert Run.of_reference().evidence.known("outcomes") is None, "other claims"
+    Run.of_reference().evidence.outcomes.head()
     monkeypatch.setattr(kept_evidence.platform, "python_version", lambda: "9.9.9")
-    assert Evidence.of_reference().known("outcomes") is None, "another interpreter"
+    assert Run.of_reference().evidence.known("outcomes") is None, "another interpreter"
     monkeypatch.undo()
 
 
@@ -400,11 +421,11 @@ def test_a_result_that_is_measured_again_is_judged_again(checkout: Path, judged:
             results.write({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
 
     write(rows)
-    first = Evidence.of_results(every).means
-    assert Evidence.of_results(every).known("means") is not None
+    first = Run.of_results("tcp", every).evidence.means
+    assert Run.of_results("tcp", every).evidence.known("means") is not None
     write(rows[rows["cell_id"] == rows["cell_id"].iloc[0]].assign(value=lambda table: table["value"] * 2))
-    assert Evidence.of_results(every).known("means") is None
-    assert not Evidence.of_results(every).means["value"].equals(first["value"])
+    assert Run.of_results("tcp", every).evidence.known("means") is None
+    assert not Run.of_results("tcp", every).evidence.means["value"].equals(first["value"])
 
 
 def test_a_checkout_that_cannot_be_written_judges_every_time_and_a_few_files_of_a_kind_are_kept(

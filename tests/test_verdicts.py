@@ -11,6 +11,7 @@ import pytest
 from pydantic import TypeAdapter
 
 from benchbook import cli, evidence, grid, results, studies
+from benchbook.evidence import runs
 from benchbook.evidence.claims import Claim, published_ratio
 from benchbook.evidence.effects import Effect, weakest
 from benchbook.evidence.judge import NOT_TESTABLE, VERDICTS, errors, judge, together
@@ -617,7 +618,7 @@ def test_the_command_says_of_how_many_products_and_which_are_missing(
 ) -> None:
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     at = {"calls": "single", "durability": "default", "comments_per_article": "all", "article_index": False}
-    monkeypatch.setattr(evidence, "stored_means", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
+    monkeypatch.setattr(runs, "stored_means", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
     monkeypatch.setattr(evidence.Kept, "table", lambda _, __, make: make())  # nothing here is of real results
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
     found = next(

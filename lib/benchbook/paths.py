@@ -100,8 +100,12 @@ def credentials() -> Path:
 
 
 def figures(profile: str) -> Path:
-    """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all)."""
-    return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / profile
+    """Return the folder of one profile's figures (``BENCHBOOK_FIGURES`` moves them all).
+
+    Those of the committed run, when they are drawn anew, lie beside those that are in git.
+    """
+    drawn = "reference_drawn_anew" if profile == "reference" else profile
+    return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / drawn
 
 
 def reference() -> Path:

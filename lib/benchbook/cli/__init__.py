@@ -145,7 +145,7 @@ def _parser() -> argparse.ArgumentParser:
     for name in ("plan", "run"):
         text = "block by block only what open claims read, until each is decided or more blocks would not decide it"
         parts[name].add_argument("--until-decided", action="store_true", help=text)
-    for name in ("plan", "run", "power", "report"):
+    for name in ("plan", "run", "power"):
         parts[name].add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
     for name in ("doctor", "plan", "power"):
         parts[name].add_argument("--json", action="store_true", help="one array of objects and nothing else")
@@ -170,7 +170,7 @@ def _parser() -> argparse.ArgumentParser:
         parts[name].add_argument("--unprotected", action="store_true", help=text)
     _reading(parts["results"])
     _serving(parts["servers"])
-    for name in ("claims", "explore", "compare", "figure", "number", "new"):
+    for name in ("claims", "explore", "compare", "figure", "number", "new", "report"):
         importlib.import_module(f"benchbook.cli.{name}").add_options(parts[name])
     return parser
 

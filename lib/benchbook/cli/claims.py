@@ -72,18 +72,18 @@ def _chosen(asked: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> list[d
 def _measured(profile: str, *, waits: bool) -> list[dict[str, Any]]:
     """Return a row a claim, from a profile's results; with what it waits for only where that is to be said."""
     from benchbook import grid  # here, for they are slow to import
-    from benchbook.evidence import Evidence
+    from benchbook.evidence.runs import Run
     from benchbook.report import ahead
 
     cells = grid.plan(studies.SLUGS, profile)
     output.report_damage()
-    found = Evidence.of_results(grid.keys(cells))
+    found = Run.of_results(profile, grid.keys(cells)).evidence
     return _rows(found.outcomes, ahead.waits(profile, cells, found) if waits else {})
 
 
 def _committed() -> list[dict[str, Any]]:
     """Return the same from the reference run, on a machine where nothing need have run."""
-    return _rows(sources.committed().outcomes, {})
+    return _rows(sources.committed().evidence.outcomes, {})
 
 
 def _rows(outcomes: "pd.DataFrame", waits: Mapping[str, str]) -> list[dict[str, Any]]:

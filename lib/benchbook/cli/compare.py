@@ -2,15 +2,13 @@
 
 import argparse
 import json
-import os
 import sys
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchbook import cli, paths
-from benchbook.cli import output
+from benchbook.cli import output, sources
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -59,17 +57,14 @@ def main(asked: argparse.Namespace) -> int:
 
 def _run(name: str) -> "Evidence":
     """Return what a run measured."""
-    from benchbook.evidence import Evidence, reference, stored_means
+    from benchbook.evidence import Evidence
+    from benchbook.evidence.runs import Run
 
     if name == REFERENCE:
-        return Evidence.of_reference()
+        return sources.committed().evidence
     if not Path(name).is_dir():
         raise cli.UsageError(f"{name}: there is no such folder; a run is a folder of results, or the word {REFERENCE}")
-    if (Path(name) / reference.MEANS).is_file():
-        means = reference.means(Path(name))
-    else:
-        with _results(name):
-            means = stored_means()
+    means = Run.of_folder(Path(name)).means
     if means.empty or (means := _comparable(name, means)).empty:
         raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared")
     return Evidence.of(means)
@@ -99,20 +94,6 @@ def _is_object(parameters: object) -> bool:
         return isinstance(json.loads(str(parameters)), dict)
     except ValueError:
         return False
-
-
-@contextmanager
-def _results(folder: str) -> Iterator[None]:
-    """Read results of another folder for a while."""
-    before = os.environ.get("BENCHBOOK_RESULTS")
-    os.environ["BENCHBOOK_RESULTS"] = folder
-    try:
-        yield
-    finally:
-        if before is None:
-            del os.environ["BENCHBOOK_RESULTS"]
-        else:
-            os.environ["BENCHBOOK_RESULTS"] = before
 
 
 def _about(means: "pd.DataFrame") -> str:

@@ -43,15 +43,15 @@ def main(asked: argparse.Namespace) -> int:
         rows = [{"name": name, "kind": kinds.get(name, "figure"), "title": _title(name)} for name in every]
         print(output.as_text(rows))
         return cli.DONE
-    evidence, profile = sources.evidence(asked)
+    run = sources.run(asked)
     asked.output.mkdir(parents=True, exist_ok=True)
     with style.laid_out(style.Layout(asked.width, titled=not asked.no_title)):
         for name in asked.name:
-            made = exhibits.made(evidence, name)
+            made = exhibits.made(run.evidence, name)
             formats = asked.format or (["tex", "csv"] if made.figure is None else ["pdf"])
             if made.figure is None and not {*formats} & {*exhibit.WRITTEN}:
                 raise cli.UsageError(f"{name} is a table: --format takes {', '.join(exhibit.WRITTEN)} of it")
-            for path in exhibit.save(made, asked.output / name, exhibits.about(evidence, name, profile), formats):
+            for path in exhibit.save(made, asked.output / name, exhibits.about(run.evidence, name, run.name), formats):
                 print(path)
     return cli.DONE
 

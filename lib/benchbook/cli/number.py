@@ -27,16 +27,18 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(asked: argparse.Namespace) -> int:
     """Print what was asked for, a line each, and beside it what it is."""
     from benchbook.evidence import Evidence, reference  # here, for they are slow to import
+    from benchbook.evidence.runs import Run
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
 
     theirs = {one.key: one for one in numbers.printed()}
     if asked.key and {*asked.key} <= {*theirs}:  # of papers alone: nothing need have run
-        evidence, profile = Evidence(reference.means), sources.REFERENCE
+        run = Run(sources.REFERENCE, Evidence(reference.means))
     else:
-        evidence, profile = sources.evidence(asked)
+        run = sources.run(asked)
+    evidence = run.evidence
     if asked.latex_macros:
-        about = exhibits.measured(evidence, studies.SLUGS, profile)
+        about = exhibits.measured(evidence, studies.SLUGS, run.name)
         asked.latex_macros.write_text(numbers.macros(numbers.numbers(evidence), about), encoding="utf-8")
         print(asked.latex_macros)
         return cli.DONE
@@ -45,7 +47,7 @@ def main(asked: argparse.Namespace) -> int:
     else:
         found = [*numbers.numbers(evidence).values()]
     if asked.json:
-        print(output.as_json([numbers.provenance(evidence, one, profile) for one in found]))
+        print(output.as_json([numbers.provenance(evidence, one, run.name) for one in found]))
     elif not asked.key:
         print(output.as_text([{"key": one.key, "number": one.text, "what it is": one.says} for one in found]))
     elif asked.latex:

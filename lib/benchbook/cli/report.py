@@ -9,6 +9,11 @@ from benchbook import cli, grid, paths, studies
 from benchbook.cli import output, sources
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    sources.add_options(parser)
+
+
 def main(asked: argparse.Namespace) -> int:
     """Build the report and print where it is.
 
@@ -17,17 +22,21 @@ def main(asked: argparse.Namespace) -> int:
     benchbook.cli.NothingRanError
         When no cell of the profile ran.
     """
-    for slug in studies.SLUGS:
-        grid.load(slug).profile(asked.profile)
+    name = sources.REFERENCE if asked.reference else asked.profile
+    if asked.reference:
+        sources.committed()
+    else:
+        for slug in studies.SLUGS:
+            grid.load(slug).profile(name)
     output.report_damage()
     from benchbook import report  # after the check: it is slow to import
 
     try:
         with _steps() as say:
-            page = report.build(asked.profile, say)
+            page = report.build(name, say)
     except report.NothingRanError as error:
         committed = f"open the committed run's, {paths.reference() / report.PAGE}"
-        raise sources.nothing_ran(asked.profile, committed) from error
+        raise sources.nothing_ran(name, committed) from error
     except report.ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED

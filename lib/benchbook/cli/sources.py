@@ -1,4 +1,4 @@
-"""What `benchbook figure` and `benchbook number` draw and quote from: a profile's results, or the committed run."""
+"""What commands draw, quote and report from: a profile's results, or the committed run."""
 
 import argparse
 from typing import TYPE_CHECKING
@@ -7,7 +7,7 @@ from benchbook import cli, paths, studies
 from benchbook.cli import output
 
 if TYPE_CHECKING:
-    from benchbook.evidence import Evidence
+    from benchbook.evidence.runs import Run
 
 REFERENCE = "reference"
 
@@ -19,8 +19,8 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--reference", action="store_true", help="of the committed run, whatever ran here")
 
 
-def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
-    """Return what was asked for, and what its provenance calls it.
+def run(asked: argparse.Namespace) -> "Run":
+    """Return the run that was asked for.
 
     Raises
     ------
@@ -30,32 +30,32 @@ def evidence(asked: argparse.Namespace) -> "tuple[Evidence, str]":
         When nothing of the profile ran here.
     """
     from benchbook import grid, results  # here, for they are slow to import
-    from benchbook.evidence import Evidence
+    from benchbook.evidence.runs import Run
 
     if asked.reference:
-        return committed(), REFERENCE
+        return committed()
     cells = grid.plan(studies.SLUGS, asked.profile)
     output.report_damage()
     if not results.finished(keys := grid.keys(cells)):
         raise nothing_ran(asked.profile, "ask for --reference")
-    return Evidence.of_results(keys), asked.profile
+    return Run.of_results(asked.profile, keys)
 
 
-def committed() -> "Evidence":
-    """Return what the committed run says, on a machine where nothing need have run.
+def committed() -> "Run":
+    """Return the committed run, on a machine where nothing need have run.
 
     Raises
     ------
     benchbook.cli.UsageError
         When there is no committed run.
     """
-    from benchbook.evidence import Evidence, reference
+    from benchbook.evidence import reference
+    from benchbook.evidence.runs import Run
 
-    try:
-        return Evidence.of_reference()
-    except FileNotFoundError as error:
+    if not (paths.reference() / reference.MEANS).is_file():
         missing = f"there is no {reference.MEANS} in {paths.reference()}"
-        raise cli.UsageError(f"--reference: {missing}: restore it from git") from error
+        raise cli.UsageError(f"--reference: {missing}: restore it from git")
+    return Run.of_reference()
 
 
 def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:

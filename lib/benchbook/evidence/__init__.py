@@ -1,13 +1,11 @@
 """All that a run's observations say: block means, comparisons, claims and their verdicts, what qualifies them."""
 
-from collections.abc import Callable, Iterable
-from functools import cached_property, partial
+from collections.abc import Callable
+from functools import cached_property
 from typing import Self
 
 import pandas as pd
 
-from benchbook import paths, results
-from benchbook.evidence import reference
 from benchbook.evidence.claim_files import claims, sentences
 from benchbook.evidence.claims import Claim, Sentence
 from benchbook.evidence.comparisons import comparisons
@@ -64,17 +62,6 @@ class Evidence:
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
         return cls(measures(observations))
-
-    @classmethod
-    def of_reference(cls) -> Self:
-        """Return that of the committed run, its parts kept; `FileNotFoundError` where there is none."""
-        return cls(reference.means, Kept.of_file(paths.reference() / reference.MEANS))
-
-    @classmethod
-    def of_results(cls, identities: Iterable[str]) -> Self:
-        """Return that of finished cells that ran here, its parts kept; identities as `stored_means` takes them."""
-        chosen = frozenset(identities)
-        return cls(partial(stored_means, chosen), Kept.of_results(results.finished(chosen)))
 
     def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
         """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""

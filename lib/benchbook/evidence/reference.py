@@ -1,5 +1,6 @@
 """The reference run that is committed: all its observations in one file, and the block means that are judged."""
 
+import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, Final
@@ -15,6 +16,7 @@ from benchbook.results.store import without_paths
 
 MEANS: Final = "block_means.parquet"
 REPETITIONS: Final = "repetitions.parquet"
+ABOUT: Final = "reference.json"
 
 _ORDER: Final = ("study", "cell_id", "block", "operation", "role", "metric", "format", "codec", "repetition")
 _LEVEL: Final = 19  # of zstd's 22: written once a campaign, read by everybody
@@ -73,6 +75,11 @@ def means(folder: Path | None = None) -> pd.DataFrame:
         return nothing
     found = found.reindex(columns=list(dict.fromkeys([*found, *nothing])))  # an older file lacks what is newer
     return measures(found.fillna({"campaign": "", "resolution": 0.0}))
+
+
+def profile() -> str:
+    """Return the profile whose cells the committed run has."""
+    return str(json.loads((paths.reference() / ABOUT).read_text(encoding="utf-8"))["profile"])
 
 
 def intact(name: str, folder: Path | None = None) -> Path:

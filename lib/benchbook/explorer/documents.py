@@ -11,11 +11,11 @@ from pydantic import BaseModel
 
 from benchbook import grid
 from benchbook.datasets import own_records
-from benchbook.evidence import measures, stored_means
 from benchbook.evidence.comparisons import A_OVER_B, first_arms
 from benchbook.evidence.digits import estimate
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
+from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import Measured, Side
 from benchbook.explorer.contrasts import called_level
 from benchbook.explorer.running import Request
@@ -159,7 +159,7 @@ def _told(question: Question, request: Request) -> Told:
     for cell in cells:
         if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
             missing.setdefault(why, {})[_asked(question, cell.parameters)] = None
-    found = first_arms(measures(stored_means(grid.keys(cells))))
+    found = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
     rows: list[dict[str, object]] = []
     sentences = []
     quantities = [(operation, "client", question.metric) for operation in question.operations]

@@ -10,8 +10,9 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 
 from benchbook import grid, paths, results
-from benchbook.evidence import means, measures, reference, stored_means
+from benchbook.evidence import means
 from benchbook.evidence.comparisons import first_arms
+from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import OF_QUANTITY, Measured, Side
 from benchbook.results import OF_AN_ARM
 
@@ -48,23 +49,23 @@ class Source:
     _datasets: dict[tuple[str, ...], ds.Dataset] = field(default_factory=dict)
 
     @classmethod
-    def of_reference(cls, folder: Path | None = None) -> Self:
-        """Return the committed run, of another folder if one is given."""
-        repetitions = reference.intact(reference.REPETITIONS, folder)
-        means = first_arms(reference.means(folder))
-        pa.default_memory_pool().release_unused()  # what reading took, 150 MB that each page would go on holding
-        return cls(REFERENCE, means, {None: repetitions})
+    def of_reference(cls) -> Self:
+        """Return the committed run."""
+        return cls.of(REFERENCE, Run.of_reference())
 
     @classmethod
     def of_here(cls) -> Self:
         """Return what ran here with the code as it is now."""
         done = [one.facts for one in results.folder.whole() if one.facts.state == "done"]
         current = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
-        found = measures(stored_means(current))
-        files: dict[tuple[str, int] | None, Path] = {
-            (one.facts.cell_id, one.facts.block): one.path for one in results.finished(current)
-        }
-        return cls(HERE, first_arms(found), files)
+        return cls.of(HERE, Run.of_results(HERE, current))
+
+    @classmethod
+    def of(cls, name: str, run: Run) -> Self:
+        """Return a run, under the name that the page gives it."""
+        found = cls(name, first_arms(run.means), run.files())
+        pa.default_memory_pool().release_unused()  # what reading took, 150 MB that each page would go on holding
+        return found
 
     @property
     def studies(self) -> list[str]:

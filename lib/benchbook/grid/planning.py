@@ -52,7 +52,7 @@ class Cell:
     @property
     def kind(self) -> tuple[str, str]:
         """Study and parameters, as the results state them: what blocks, and other versions of the code, share."""
-        return self.study, _stated(self.parameters)
+        return kind(self.study, self.parameters)
 
     @property
     def key(self) -> str:
@@ -268,6 +268,11 @@ def _whole(file: str, sha256: str) -> Dataset:
 
 def _left_out(one: Choice) -> bool:
     return one.refused is not None or (one.optional and _stack(one.grid.study, one.parameters).missing is not None)
+
+
+def kind(study: str, parameters: BaseModel) -> tuple[str, str]:
+    """Return study and parameters as the results state them."""
+    return study, _stated(parameters)
 
 
 @cache

@@ -1,8 +1,8 @@
-"""What the final notebook reads: exactly the cells that the plan lists for a profile, merged with DuckDB."""
+"""What the final notebook reads: exactly the cells that the plan lists for a profile, or the committed run."""
 
 import json
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
@@ -10,7 +10,8 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, results, studies
-from benchbook.evidence import Evidence, changes, reference, stored_means
+from benchbook.evidence import Evidence, changes, reference
+from benchbook.evidence.runs import REFERENCE, Run
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, software, span
@@ -26,22 +27,27 @@ DAMAGED: Final = "what was measured is damaged: it is left out, and measured aga
 
 @dataclass(frozen=True)
 class Merged:
-    """A profile's cells, the block means of the finished ones, and the folder where its figures go."""
+    """A profile's cells, what the finished ones measured, and the folder where its figures go."""
 
     profile: str
     cells: list[grid.Cell]
-    means: pd.DataFrame
+    run: Run
     folder: Path
 
-    @cached_property
+    @property
+    def means(self) -> pd.DataFrame:
+        """Block means of all quantities, stored and derived."""
+        return self.run.means
+
+    @property
     def evidence(self) -> Evidence:
         """What follows from the means: figures, tables and sentences are all made of this one object."""
-        return Evidence.of(self.means)
+        return self.run.evidence
 
     @cached_property
     def own(self) -> Evidence:
         """What follows from cells that are in no profile: other levels of a parameter, or records of one's own."""
-        return Evidence.of(stored_means(grid.own()))
+        return Run.of_results("own cells", [] if self.run.name == REFERENCE else grid.own()).evidence
 
     @cached_property
     def waits(self) -> dict[str, str]:
@@ -51,8 +57,10 @@ class Merged:
     @cached_property
     def reference_evidence(self) -> Evidence:
         """What follows from the committed reference run, by the same rules; nothing where this run is that one."""
-        kept = reference.means()
-        return Evidence.of(kept[~kept["campaign"].isin(self.means["campaign"])])
+        committed = Run.of_reference().evidence
+        if not (same := committed.means["campaign"].isin(self.means["campaign"])).any():
+            return committed
+        return Evidence.of(committed.means[~same])
 
     @cached_property
     def reference(self) -> pd.DataFrame:
@@ -66,7 +74,7 @@ class Merged:
 
     def query(self, sql: str) -> pd.DataFrame:
         """Return what an SQL statement over the profile's ``observations`` gives."""
-        with results.connect(grid.keys(self.cells)) as connection:
+        with self.run.connect() as connection:
             frame: pd.DataFrame = connection.execute(sql).df()
             return frame
 
@@ -80,22 +88,42 @@ class Merged:
 
 
 def merge(profile: str) -> Merged:
-    """Return the cells of a profile and their block means.
+    """Return the cells of a profile with what they measured; of `REFERENCE` those of the committed run's profile.
 
     Raises
     ------
     benchbook.inputs.InputError
         When a grid is wrong or has no such profile.
+    FileNotFoundError
+        When there is no committed run and it is asked for.
     """
+    folder = paths.figures(profile)
+    if profile == REFERENCE:
+        run, profile = Run.of_reference(), reference.profile()
+        return Merged(profile, _as_it_ran(grid.plan(studies.SLUGS, profile), run.means), run, folder)
     cells = grid.plan(studies.SLUGS, profile)
-    return Merged(profile, cells, stored_means(grid.keys(cells)), paths.figures(profile))
+    return Merged(profile, cells, Run.of_results(profile, grid.keys(cells)), folder)
+
+
+def _as_it_ran(cells: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
+    """Return a plan's cells, those that a run has as done, whatever was found or has run on this machine."""
+    ran: dict[tuple[tuple[str, str], int], str] = {}
+    for cell in each(means[["study", "parameters", "cell_id", "block"]].drop_duplicates()):
+        kind = grid.kind(cell.study, studies.load(cell.study).Parameters.model_validate_json(cell.parameters))
+        ran[kind, cell.block] = cell.cell_id
+    return [
+        replace(cell, identity=ran[cell.kind, cell.block], state="done", missing=None)
+        if (cell.kind, cell.block) in ran
+        else replace(cell, state="todo")
+        for cell in cells
+    ]
 
 
 def ran(merged: Merged) -> pd.DataFrame:
     """Return how many cells of each study are done, failed, skipped and not run, and how many values they gave."""
     counts = Counter[tuple[str, str]]((cell.study, cell.state) for cell in merged.cells)
-    means = merged.means.groupby("study")
-    values, blocks = means["rows"].sum(), means["block"].nunique()
+    blocks = merged.means.groupby("study")["block"].nunique()
+    values = merged.query("SELECT study, count(*) AS many FROM observations GROUP BY study").set_index("study")["many"]
     rows = [
         {
             "Study": study,

@@ -8,11 +8,11 @@ import pandas as pd
 from IPython.display import Markdown
 
 from benchbook import grid, results
-from benchbook.evidence import Evidence, changes, stored_means
-from benchbook.evidence import reference as committed
+from benchbook.evidence import Evidence, changes
 from benchbook.evidence.digits import NOT_PRINTED, estimate, interval, number, rounded
+from benchbook.evidence.runs import Run
 from benchbook.papers.references import reference
-from benchbook.plots.points import each
+from benchbook.plots.points import each, where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.results import store
 
@@ -74,10 +74,10 @@ def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Any]]:
     """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
     done = [one.facts for one in results.folder.whole(slug) if one.facts.state == "done"]
     here = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
-    means = committed.means()
-    runs = {"batch runs here": stored_means(here), "reference run": means[means["study"] == slug]}
-    found = {name: Evidence.of(one).comparisons for name, one in runs.items() if len(one)}
-    return {name: {changes.key(row): row for row in table.to_dict("records")} for name, table in found.items()}
+    runs = {"batch runs here": Run.of_results(slug, here), "reference run": Run.of_reference()}
+    found = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
+    return {name: {changes.key(row): row for row in rows.to_dict("records")} for name, rows in found.items()
+            if len(rows)}  # fmt: skip
 
 
 def _line(row: Any, beside: Mapping[str, Mapping[tuple[str, ...], Any]]) -> str:

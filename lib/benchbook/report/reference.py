@@ -4,11 +4,12 @@
 figure (SVG), its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
 from, as Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called
 after each campaign: results keep the blocks of all campaigns together.
+
+``python -m benchbook.report.reference reference`` draws and judges what is kept there anew, with today's code.
 """
 
 import argparse
 import json
-import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -17,8 +18,10 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, report
-from benchbook.evidence import reference
+from benchbook.evidence import reference, stored_means
 from benchbook.evidence.digits import estimate
+from benchbook.evidence.reference import ABOUT
+from benchbook.evidence.runs import REFERENCE
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
@@ -29,23 +32,29 @@ from benchbook.report.show import TEMPLATES
 from benchbook.results.store import without_paths
 
 PAGE: Final = "verdicts.md"
-ABOUT: Final = "reference.json"
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 
 
 def keep(profile: str) -> None:
-    """Replace the reference run by what a profile's results give today."""
+    """Replace the reference run by what a profile's results give today; of `REFERENCE` only what is drawn of it."""
     drawn, folder = report.build(profile).parent, paths.reference()
     merged = merge.merge(profile)
-    text = page(profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged))
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for file in sorted(path for kind in _KINDS for path in drawn.glob(kind) if path.name != STAMP):
-        _write(folder / file.name, file.read_text(encoding="utf-8"))
-    reference.write(folder, grid.keys(merged.cells), merged.means)
-    about = provenance(merged.means, profile) | {"campaigns": campaigns(merged.means)}
-    _write(folder / ABOUT, json.dumps(about, indent=1, ensure_ascii=False) + "\n")
-    _write(folder / PAGE, text)
+    texts = {path.name: path.read_text(encoding="utf-8") for kind in _KINDS for path in sorted(drawn.glob(kind))}
+    del texts[STAMP]
+    about = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
+    texts[ABOUT] = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    texts[PAGE] = page(
+        merged.profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged)
+    )
+    if profile != REFERENCE:
+        keys = grid.keys(merged.cells)
+        folder.mkdir(parents=True, exist_ok=True)
+        reference.write(folder, keys, stored_means(keys))
+    for former in folder.iterdir():
+        if former.suffix != ".parquet":
+            former.unlink()
+    for name, text in texts.items():
+        _write(folder / name, text)
 
 
 def _write(file: Path, text: str) -> None:

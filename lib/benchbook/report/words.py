@@ -84,7 +84,7 @@ def headline(merged: Merged) -> str:
     without = [study for study in studies.SLUGS if not table.loc[study, "Done"]]
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
     said = f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
-    said += f"{merged.means['rows'].sum():,} values. "
+    said += f"{table['Values'].sum():,} values. "
     if without:
         said += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
     return said + _stand_ins(merged.means)

@@ -54,7 +54,9 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
 
 
-def connect(identities: Iterable[str] | None = None, memory: str | None = None) -> "DuckDBPyConnection":
+def connect(
+    identities: Iterable[str] | None = None, memory: str | None = None, rows: "pa.Table | ds.Dataset | None" = None
+) -> "DuckDBPyConnection":
     """Return a DuckDB connection that sees the results and nothing else.
 
     Views: ``all_observations``, every value beside its cell, and a row for each cell without values; ``observations``,
@@ -66,12 +68,14 @@ def connect(identities: Iterable[str] | None = None, memory: str | None = None) 
         What ``observations`` holds: ``identity`` for all blocks of a cell, ``identity.block`` for one; None for all.
     memory
         What a query of a person's may take, as DuckDB writes it; None: what DuckDB takes by itself.
+    rows
+        What stands in the place of the results' folder, in the columns of `benchbook.results.schema.OBSERVATIONS`.
     """
     import duckdb
 
     connection = duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")  # else times are told in the machine's zone
-    connection.register("all_observations", table())
+    connection.register("all_observations", table() if rows is None else rows)
     chosen = None if identities is None else sorted(set(identities))
     connection.register("_current", pa.table({"key": pa.array(chosen or [], pa.string())}))
     done = "CREATE VIEW observations AS SELECT * FROM all_observations WHERE state = 'done'"

@@ -1,0 +1,113 @@
+"""A run that can be read: a profile's results on this machine, the committed reference run, or a folder of either.
+
+Commands, pages and notebooks all take what they read from a `Run`; none looks for its files by itself.
+"""
+
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Final, Self
+
+import pandas as pd
+import pyarrow.dataset as ds
+
+from benchbook import paths, results
+from benchbook.evidence import Evidence, measures, reference, stored_means
+from benchbook.evidence.kept import Kept
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+REFERENCE: Final = "reference"
+"""The committed run's name, where a profile's name could stand."""
+
+
+@dataclass(frozen=True, eq=False)
+class Run:
+    """What some cells measured, and what follows from it.
+
+    Parameters
+    ----------
+    name
+        A profile's name, `REFERENCE`, or a folder.
+    evidence
+        Its block means, comparisons, verdicts: each made when it is first asked for.
+    files
+        The Parquet files of its repetitions by a block's cell and number; under ``None`` the one that holds all.
+    identities
+        Which finished cells of the results' folder it has; None: all that `files` hold.
+    """
+
+    name: str
+    evidence: Evidence
+    files: Callable[[], Mapping[tuple[str, int] | None, Path]] = dict
+    identities: frozenset[str] | None = None
+
+    @classmethod
+    def of_results(cls, name: str, identities: Iterable[str]) -> Self:
+        """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
+        chosen = frozenset(identities)
+        finished = results.finished(chosen)
+        evidence = Evidence(partial(stored_means, chosen), Kept.of_results(finished))
+        return cls(name, evidence, lambda: {(file.facts.cell_id, file.facts.block): file.path for file in finished},
+                   chosen)  # fmt: skip
+
+    @classmethod
+    def of_reference(cls) -> Self:
+        """Return the committed run; without one a run that measured nothing.
+
+        Raises
+        ------
+        benchbook.inputs.InputError
+            When it is damaged: once it is read.
+        """
+        if not (file := paths.reference() / reference.MEANS).is_file():
+            return cls(REFERENCE, Evidence(reference.means))
+        return cls(
+            REFERENCE,
+            Evidence(reference.means, Kept.of_file(file)),
+            lambda: {None: reference.intact(reference.REPETITIONS)},
+        )
+
+    @classmethod
+    def of_folder(cls, folder: Path) -> Self:
+        """Return what a folder of results holds, or one that holds a reference run; it may hold nothing."""
+        if (folder / reference.MEANS).is_file():
+            return cls(str(folder), Evidence(reference.means(folder)),
+                       lambda: {None: reference.intact(reference.REPETITIONS, folder)})  # fmt: skip
+        with _results_in(folder):
+            finished = results.finished()
+            return cls(str(folder), Evidence(measures(stored_means())),
+                       lambda: {(file.facts.cell_id, file.facts.block): file.path for file in finished})  # fmt: skip
+
+    @property
+    def means(self) -> pd.DataFrame:
+        """Block means of all quantities, stored and derived, of both arms."""
+        return self.evidence.means
+
+    def connect(self) -> "DuckDBPyConnection":
+        """Return a connection with the views of `benchbook.results.connect`: ``observations`` are this run's."""
+        if self.identities is not None:
+            return results.connect(self.identities)
+        files = [str(path) for path in self.files().values()]
+        return results.connect(rows=ds.dataset(files, schema=results.OBSERVATIONS) if files else _NOTHING)
+
+
+_NOTHING: Final = results.OBSERVATIONS.empty_table()
+
+
+@contextmanager
+def _results_in(folder: Path) -> Iterator[None]:
+    """Read results of another folder for a while."""
+    before = os.environ.get("BENCHBOOK_RESULTS")
+    os.environ["BENCHBOOK_RESULTS"] = str(folder)
+    try:
+        yield
+    finally:
+        if before is None:
+            del os.environ["BENCHBOOK_RESULTS"]
+        else:
+            os.environ["BENCHBOOK_RESULTS"] = before
