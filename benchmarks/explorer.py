@@ -4,6 +4,10 @@
 measured, until there are that many; serves them by ``benchbook explore``, opens the page in Chromium and changes what
 is compared. A redraw is from the change of a control until the page shows the other figure. Goals: 3 s and 0.3 s; run
 it on an idle machine.
+
+``python benchmarks/explorer.py --loads 20`` loads the page of the reference run as often, one load after another, and
+counts the kernels and the memory (proportional set size) of the server and all that it started. Goal: one kernel a page
+that is open and one that waits for the next.
 """
 
 import argparse
@@ -14,22 +18,29 @@ import signal
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from math import ceil
 from pathlib import Path
 from time import perf_counter
 from typing import Any, Final
 
 import pandas as pd
+import psutil
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from playwright.sync_api import sync_playwright
 
 from benchbook import paths
 from benchbook.evidence.reference import MEANS, REPETITIONS
+from benchbook.results import files
 
 GOALS_S: Final = {"first_paint": 3.0, "redraw": 0.3}
+LEFT_S: Final = 20.0
+"""Seconds after which a page that is closed has left nothing."""
+
 APART: Final = 100  # blocks: more than the reference run has, so that a copy's are its own
 FIGURE: Final = ".bb-figure [role=img]"
 CHANGED: Final = f"was => document.querySelector('{FIGURE}').ariaLabel != was"
@@ -49,9 +60,9 @@ def enlarged(home: Path, observations: int) -> int:
         every = pa.concat_tables(_moved(table, APART * copy) for copy in range(copies))
         if name == REPETITIONS:
             every = every.sort_by([("study", "ascending"), ("cell_id", "ascending"), ("block", "ascending")])
-        pq.write_table(
-            every, folder / name, row_group_size=pq.ParquetFile(paths.reference() / name).metadata.row_group(0).num_rows
-        )
+        group = pq.ParquetFile(paths.reference() / name).metadata.row_group(0).num_rows
+        with (folder / name).open("w+b") as file, files.sealed(file, every.schema) as writer:
+            writer.write_table(every, row_group_size=group)
     return copies * len(rows)
 
 
@@ -63,14 +74,14 @@ def _moved(table: pa.Table, blocks: int) -> pa.Table:
 
 
 @contextmanager
-def served(home: Path) -> Iterator[str]:
-    """Yield the address of the explorer of a checkout."""
-    environment = os.environ | {"BENCHBOOK_HOME": str(home), "BENCHBOOK_RESULTS": str(home / "no results")}
+def served(home: Path, results: Path) -> Iterator[tuple[str, psutil.Process]]:
+    """Yield the address and the process of the explorer of a checkout."""
+    environment = os.environ | {"BENCHBOOK_HOME": str(home), "BENCHBOOK_RESULTS": str(results)}
     command = [sys.executable, "-m", "benchbook.cli", "explore", "--no-browser"]
     with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as server:
         assert server.stdout
         try:
-            yield server.stdout.readline().strip()
+            yield server.stdout.readline().strip(), psutil.Process(server.pid)
         finally:
             server.send_signal(signal.SIGINT)
 
@@ -97,18 +108,50 @@ def redraws(page: Any) -> Iterator[float]:
             yield took / 1e3
 
 
+def taken(server: psutil.Process) -> tuple[int, float]:
+    """Return how many kernels a server has, and the megabytes that it and all that it started hold."""
+    kernels, held = 0, 0
+    for process in (server, *server.children(recursive=True)):
+        with suppress(psutil.NoSuchProcess):
+            held += process.memory_full_info().pss
+            kernels += "ipykernel_launcher" in " ".join(process.cmdline())
+    return kernels, held / 1e6
+
+
+def load_often(loads: int) -> int:
+    """Load the page so often, print what the server takes, and return whether it holds more than the goal."""
+    with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
+        with served(paths.root(), Path(folder)) as (address, server):
+            page = browser.new_page()
+            page.set_default_timeout(60_000)
+            during = []
+            for _ in range(loads):
+                page.goto(address)
+                page.wait_for_selector(f"{FIGURE} svg")
+                during.append(taken(server))
+            browser.close()
+            time.sleep(LEFT_S)
+            kernels, megabytes = taken(server)
+    most = [max(numbers) for numbers in zip(*during, strict=True)]
+    figures = {"loads": loads, "kernels_at_most": most[0], "megabytes_at_most": round(most[1])}
+    print(json.dumps(figures | {"kernels_afterwards": kernels, "megabytes_afterwards": round(megabytes)}))
+    return int(most[0] > 2 or kernels > 1)
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("observations", nargs="?", type=int, default=1_000_000)
+    parser.add_argument("--loads", type=int, default=0)
     asked = parser.parse_args()
-    from playwright.sync_api import sync_playwright
-
+    if asked.loads:
+        return load_often(asked.loads)
     with tempfile.TemporaryDirectory() as folder, sync_playwright() as playwright:
         home = Path(folder)
         observations = enlarged(home, asked.observations)
         browser = playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
         begun = perf_counter()
-        with served(home) as address:
+        with served(home, home / "no results") as (address, _):
             started = perf_counter() - begun
             page = browser.new_page(viewport={"width": 1280, "height": 2000})
             page.set_default_timeout(60_000)
