@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
-from benchbook import cli, grid, paths, studies
+from benchbook import cli, paths
 from benchbook.cli import output, sources
 
 
@@ -22,6 +22,8 @@ def main(asked: argparse.Namespace) -> int:
     benchbook.cli.NothingRanError
         When no cell of the profile ran.
     """
+    from benchbook import grid, studies  # here, for they are slow to import
+
     name = sources.REFERENCE if asked.reference else asked.profile
     if asked.reference:
         sources.committed()
