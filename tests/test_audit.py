@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook import audit, paths
+from benchbook import paths
+from tools import audit
 
 ASKED = {"dependencies": [{"name": "six", "version": "1.17.0", "vulns": []}]}
 KNOWN = {"dependencies": [{"name": "six", "version": "1", "vulns": [{"id": "PYSEC-1", "fix_versions": ["1.1"]}]}]}

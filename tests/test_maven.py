@@ -14,10 +14,10 @@ from threading import Thread
 
 import pytest
 
-from benchbook import artefacts, paths
-from benchbook.artefacts import ArtefactError
-from benchbook.lanes import maven
+from benchbook import paths
 from benchbook.registry import product
+from tools import artefacts, maven
+from tools.artefacts import ArtefactError
 
 LOCK = artefacts.locked(maven.lock_file())
 OF_MAVEN_3_8 = {"org.codehaus.plexus:plexus-utils:jar:1.1"}

@@ -166,4 +166,4 @@ def test_the_container_sets_up_as_setup_does_for_an_ordinary_user_on_a_pinned_ba
     assert {"make", "maven", "nodejs", "npm"} <= installed
     assert not re.search(r"https?://", text)
     left_out = (ROOT / ".dockerignore").read_text().split()
-    assert not {"lib", "harness", "notebooks", "Makefile", "requirements.lock"} & set(left_out)
+    assert not {"lib", "tools", "harness", "notebooks", "Makefile", "requirements.lock"} & set(left_out)

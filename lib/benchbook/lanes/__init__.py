@@ -115,7 +115,7 @@ def find(lane: str) -> Found | Missing:
 
 
 def jar() -> Path:
-    """Return where the Java lane's harness lies once it is built (`benchbook.lanes.maven`)."""
+    """Return where the Java lane's harness lies once it is built (`tools.maven`)."""
     return paths.harness("java") / "target" / "benchbook.jar"
 
 

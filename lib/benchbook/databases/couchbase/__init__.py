@@ -15,7 +15,7 @@ PRODUCTS: Final = {
             lane="couchbase-mock",
             launcher="Loopback.java",
             package="CouchbaseMock-1.5.27.jar",
-            get="get a JDK and maven from apt-get or conda, then python -m benchbook.artefacts harness/couchbase-mock",
+            get="get a JDK and maven from apt-get or conda, then python -m tools.artefacts harness/couchbase-mock",
             sha256="69aad2c1b3e538120bc89425682f27facfb219094645906a63c411b2c46a8b9c",
         ),
     ),

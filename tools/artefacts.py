@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tarfile
 import tempfile
 from collections.abc import Mapping
 from pathlib import Path
@@ -78,17 +77,6 @@ def maven(project: Path, *options: str) -> None:
     if answer.returncode:
         said, *_ = re.sub(r"\[ERROR\] |\x1b\[\w*", "", answer.stdout + answer.stderr).split(" -> [Help")
         raise ArtefactError(f"Maven failed: {_cut(said)}")
-
-
-def unpack(files: tarfile.TarFile, folder: Path) -> None:
-    """Unpack an archive whose SHA-256 was checked.
-
-    Python before 3.11.4, as Debian 12 has it, knows no filter; later ones warn where none is chosen.
-    """
-    if hasattr(tarfile, "data_filter"):
-        files.extractall(folder, filter="data")
-    else:
-        files.extractall(folder)
 
 
 def digest(file: Path) -> str:

@@ -14,8 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from benchbook import artefacts, paths
+from benchbook import paths
 from benchbook.lanes import jar
+from tools import artefacts
 
 FOUND: Final = 1
 UNASKED: Final = 3

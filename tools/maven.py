@@ -1,6 +1,6 @@
 """The Java lane's jar, which Maven makes of nothing but what ``harness/java/artefacts.lock`` names, plugins included.
 
-Maven 3.8 pins versions, not hashes. So what is locked is fetched and checked first (`benchbook.artefacts`), and the jar
+Maven 3.8 pins versions, not hashes. So what is locked is fetched and checked first (`tools.artefacts`), and the jar
 is built offline, in a scratch copy of the harness, with a local repository that holds the checked artefacts alone.
 """
 
@@ -10,9 +10,10 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchbook import artefacts, paths
-from benchbook.artefacts import ArtefactError
+from benchbook import paths
 from benchbook.lanes import jar
+from tools import artefacts
+from tools.artefacts import ArtefactError
 
 
 def lock_file() -> Path:
