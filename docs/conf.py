@@ -20,11 +20,11 @@ from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
 LESSONS = HERE.parent / "notebooks" / "lessons"
-sys.path.insert(0, str(HERE.parent / "lib"))
+sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent)]
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
 import benchbook  # noqa: E402
-from benchbook.cli import pages  # noqa: E402
+from tools import pages  # noqa: E402
 
 project = "benchbook"
 version = release = benchbook.__version__

@@ -13,13 +13,13 @@ from urllib.parse import urlsplit
 import pytest
 
 from benchbook import databases, servers
-from benchbook.cli import capabilities as table
-from benchbook.cli.capabilities import CAPABILITIES
 from benchbook.databases import Engine
 from benchbook.deployment import Topology
 from benchbook.schemas import Field, Schema
 from cases import CASES, COMMENTS, TYPED, Case, Deployed, Opened, awkward
 from standing import is_given, needed
+from tools import capabilities as table
+from tools.capabilities import CAPABILITIES
 from waiting import PATIENCE_S
 
 PAGE = Path(__file__).parents[1] / "docs" / "engines.md"

@@ -15,10 +15,10 @@ import pytest
 
 import servers_used
 from benchbook import compliance, databases, paths, registry, servers
-from benchbook.cli import capabilities
 from benchbook.compliance import Passed, untested
 from benchbook.deployment import Deployment
 from standing import WHEELS, Used
+from tools import capabilities
 
 ROOT = Path(__file__).parents[1]
 ROW = Passed("couchdb", "3.5.0", "single", ("couchdb",), "given", "2026-11-22", 40, 12, 30)

@@ -17,11 +17,11 @@ import pytest
 from lxml import html
 
 from benchbook import cli, evidence, processes
-from benchbook.cli import pages
 from benchbook.evidence import Evidence
 from benchbook.grid import expand
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
+from tools import pages
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]

@@ -152,7 +152,7 @@ def test_what_the_page_has_one_do_with_each_kind_works_as_written(environment: E
 
 
 def test_an_engine_is_found_at_its_address_and_of_two_servers_none_is_started(environment: Environment, server: str):
-    table = environment.ran("-I", "-c", "from benchbook.cli import capabilities; print(capabilities.matrix())").stdout
+    table = environment.ran("-c", "from tools import capabilities; print(capabilities.matrix())").stdout
     assert "| `tinystore` |" in table and "the example server replicates nothing" in table
     (row,) = [row for row in environment.said("doctor", BENCHBOOK_TINYSTORE_URL=server) if row["engine"] == "tinystore"]
     assert (row["available"], row["version"], row["from"]) == (True, "0.1", "address")

@@ -1,4 +1,4 @@
-"""``python -m benchbook.cli.capabilities docs/engines.md`` says there what each engine can do, as adapters declare it.
+"""``python -m tools.capabilities docs/engines.md`` says there what each engine can do, as adapters declare it.
 
 A capability is what an engine may be able to do beyond its verbs. An adapter names its gaps in ``lacks``,
 ``server_lacks`` and ``stand_in_lacks``, each with a reason. The compliance suite asks every engine for every
@@ -18,7 +18,7 @@ from benchbook.databases import Engine, EngineError, GapError, RefusedError
 from benchbook.deployment import Topology
 from benchbook.registry import product
 
-BEGIN: Final = "<!-- capabilities: python -m benchbook.cli.capabilities docs/engines.md -->"
+BEGIN: Final = "<!-- capabilities: python -m tools.capabilities docs/engines.md -->"
 END: Final = "<!-- /capabilities -->"
 
 _SERVER, _STAND_IN, _UNTESTED, _GAP = "✓", "◐", "○", "–"

@@ -12,7 +12,6 @@ from typing import Any, Final, Literal, get_args, get_origin
 from pydantic.fields import FieldInfo
 
 from benchbook import cli, grid, plugins, studies
-from benchbook.cli import capabilities
 from benchbook.results import schema
 
 _MARK: Final = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
@@ -136,7 +135,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "commands": commands,
     "parameters": parameters,
     "observations": observations,
-    "capabilities": capabilities.matrix,
     "plugins": announced,
 }
 """What a page can ask for, by its name in the mark."""
