@@ -20,7 +20,7 @@ from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
 LESSONS = HERE.parent / "notebooks" / "lessons"
-sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent)]
+sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent), str(LESSONS)]
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
 import benchbook  # noqa: E402

@@ -15,11 +15,12 @@ import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
-from benchbook import stats
-from benchbook.lessons import clocks, drift, effects, feedback, release, stores, t_tests, warm_up
+from benchbook import processes, stats
+from benchbook_lessons import clocks, drift, effects, feedback, stores, t_tests, warm_up
+from tools import lessons
 
 ROOT = Path(__file__).parents[1]
-TEACHERS = release.teachers()
+TEACHERS = lessons.teachers()
 LESSONS = [path.stem for path in TEACHERS]
 SMALL = {
     "readings": 2_000,
@@ -85,7 +86,7 @@ def test_all_checks_pass_with_the_solutions(teacher: Path, kernel: Any):
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
 def test_without_solutions_a_lesson_runs_to_its_end_and_every_check_asks_for_an_answer(teacher: Path, kernel: Any):
     # servers start once only, for the solutions; here lesson 7 shows the reference run's values in their place
-    found = checks(executed(nbformat.read(release.students(teacher), 4), kernel, live=False))
+    found = checks(executed(nbformat.read(lessons.students(teacher), 4), kernel, live=False))
     for points, _, says in found.values():
         assert points == 0
         assert re.search(r"no answer yet: replace each \.\.\.|returns nothing yet: write its body", says), says
@@ -93,15 +94,22 @@ def test_without_solutions_a_lesson_runs_to_its_end_and_every_check_asks_for_an_
 
 @pytest.mark.parametrize("teacher", TEACHERS, ids=LESSONS)
 def test_the_students_lesson_is_the_teachers_without_solutions_and_outputs(teacher: Path):
-    source, given = nbformat.read(teacher, 4), nbformat.read(release.students(teacher), 4)
-    assert given == release.released(source), "run python -m benchbook.lessons.release"
+    source, given = nbformat.read(teacher, 4), nbformat.read(lessons.students(teacher), 4)
+    assert given == lessons.released(source), "run python -m tools.lessons"
     assert not any("SOLUTION" in cell.source for cell in given.cells)
     for cell in (cell for notebook in (source, given) for cell in notebook.cells if cell.cell_type == "code"):
         assert not cell.outputs and cell.execution_count is None
 
 
+def test_what_lessons_import_is_there_whatever_folder_they_run_in(tmp_path: Path):
+    """As under papermill, which runs a notebook in its own working folder, and in a student's copy of a notebook."""
+    code = "import benchbook_lessons; print(benchbook_lessons.__path__[0])"
+    ran = subprocess.run([*processes.PYTHON, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert Path(ran.stdout.strip()) == ROOT / "notebooks" / "lessons" / "benchbook_lessons"
+
+
 def test_a_lessons_minutes_are_the_same_wherever_they_are_said():
-    texts = [nbformat.read(release.students(teacher), 4).cells[0].source for teacher in TEACHERS]
+    texts = [nbformat.read(lessons.students(teacher), 4).cells[0].source for teacher in TEACHERS]
     minutes = {number: int(re.search(r"About (\d+) minutes", text)[1]) for number, text in enumerate(texts, 1)}
     span = f"{min(minutes.values())} to {max(minutes.values())} minutes"
     for page in ("README.md", "docs/teaching.md", "notebooks/00_start_here.ipynb"):

@@ -1,4 +1,5 @@
-# Settings for nbgrader: the students' notebooks come out as `python -m benchbook.lessons.release` writes them.
+"""Settings for nbgrader: the students' notebooks come out as `python -m tools.lessons` writes them."""
+
 c = get_config()  # noqa: F821
 c.ClearSolutions.code_stub = {"python": "pass  # your code here"}
 c.ClearSolutions.text_stub = "*Your answer here.*"

@@ -14,9 +14,9 @@ from matplotlib.figure import Figure
 
 from benchbook import evidence, formats
 from benchbook.datasets import persons
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
 from benchbook.measure import timed
 from benchbook.plots import style
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
 
 CLOCKS: Final[dict[str, Callable[[], float]]] = {
     "perf_counter_ns": time.perf_counter_ns,

@@ -12,9 +12,9 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import stats
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
-from benchbook.lessons.reference import repetitions
 from benchbook.plots import style
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook_lessons.reference import repetitions
 
 predict = Predictions
 

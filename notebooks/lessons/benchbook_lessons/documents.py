@@ -13,10 +13,10 @@ from matplotlib.figure import Figure
 
 from benchbook import formats
 from benchbook.datasets import books
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, part, sorted_into
 from benchbook.measure import clock
 from benchbook.plots import style
 from benchbook.plots.points import each
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, part, sorted_into
 
 predict = Predictions
 

@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import servers
-from benchbook.lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into
-from benchbook.lessons.reference import means
 from benchbook.plots import style
 from benchbook.studies import crud, drivers
+from benchbook_lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into
+from benchbook_lessons.reference import means
 
 predict = Predictions
 

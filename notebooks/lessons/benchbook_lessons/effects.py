@@ -13,11 +13,11 @@ from matplotlib.figure import Figure
 from benchbook import stats
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import judge
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
-from benchbook.lessons.reference import means
 from benchbook.plots import style
 from benchbook.plots.points import each
 from benchbook.stats.inference import quantile
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook_lessons.reference import means
 
 predict = Predictions
 KINDS: Final = ("reproduced", "direction only", "equivalent", "contradicted", "inconclusive")

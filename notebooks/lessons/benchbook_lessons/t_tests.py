@@ -9,10 +9,10 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import evidence, stats
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, number, part
 from benchbook.papers.tcp import students
 from benchbook.plots import style
 from benchbook.plots.points import each
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part
 
 predict = Predictions
 MEASURES: Final = tuple(students.MEASURES)

@@ -15,11 +15,11 @@ from benchbook.evidence import claim_files, judged, published
 from benchbook.evidence.claims import Claim, Ratio
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.inputs import InputError
-from benchbook.lessons.effects import draw
-from benchbook.lessons.feedback import Off, Open, Part, Predictions, check, close, part, sorted_into
-from benchbook.lessons.reference import means
 from benchbook.plots import style
 from benchbook.studies import SLUGS
+from benchbook_lessons.effects import draw
+from benchbook_lessons.feedback import Off, Open, Part, Predictions, check, close, part, sorted_into
+from benchbook_lessons.reference import means
 
 predict = Predictions
 RELATIONAL: Final = ("MySQL", "PostgreSQL", "Microsoft SQL Server")

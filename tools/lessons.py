@@ -1,6 +1,6 @@
 """From the teachers' lessons to the students': what stands between the marks of a solution is taken out.
 
-The teachers' notebooks, `notebooks/lessons/solutions`, are the source; ``python -m benchbook.lessons.release`` writes
+The teachers' notebooks, `notebooks/lessons/solutions`, are the source; ``python -m tools.lessons`` writes
 the students'. It does as `nbgrader generate_assignment` does with the settings of `nbgrader_config.py` beside them.
 """
 

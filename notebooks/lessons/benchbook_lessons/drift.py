@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from benchbook import formats, stats
 from benchbook.datasets import books
-from benchbook.lessons.feedback import Off, Part, Predictions, called, check, close, part, share
-from benchbook.lessons.reference import repetitions
 from benchbook.measure import clock
 from benchbook.plots import style
 from benchbook.stats.sequential import LOOKS, REACH
+from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, part, share
+from benchbook_lessons.reference import repetitions
 
 predict = Predictions
 
