@@ -20,7 +20,7 @@ from benchbook import paths
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Where Maven keeps what it fetched: read here, and never written."""
 
-_SAID: Final = 500
+_MESSAGE_LIMIT: Final = 500
 """Characters of what a program says, in a message."""
 
 _POM: Final = (
@@ -60,8 +60,8 @@ def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None
             finally:
                 _take(fetched, missing, repository)
             for coordinates, sha256 in _without(repository, missing).items():
-                came = digest(fetched / path_of(coordinates))
-                raise ArtefactError(f"{coordinates} is not what is locked: its sha256 is {came}, not {sha256}")
+                actual = digest(fetched / path_of(coordinates))
+                raise ArtefactError(f"{coordinates} is not what is locked: its sha256 is {actual}, not {sha256}")
 
 
 def maven(project: Path, *options: str) -> None:
@@ -75,8 +75,8 @@ def maven(project: Path, *options: str) -> None:
     (project / ".mvn").mkdir(exist_ok=True)  # else Maven obeys one above it, where others may write
     answer = _run("mvn", "-q", "-B", "-Dstyle.color=never", *options, cwd=project)
     if answer.returncode:
-        said, *_ = re.sub(r"\[ERROR\] |\x1b\[\w*", "", answer.stdout + answer.stderr).split(" -> [Help")
-        raise ArtefactError(f"Maven failed: {_cut(said)}")
+        message, *_ = re.sub(r"\[ERROR\] |\x1b\[\w*", "", answer.stdout + answer.stderr).split(" -> [Help")
+        raise ArtefactError(f"Maven failed: {_cut(message)}")
 
 
 def digest(file: Path) -> str:
@@ -154,8 +154,8 @@ def _run(name: str, *arguments: str, cwd: Path | None = None) -> subprocess.Comp
     return subprocess.run([program, *arguments], cwd=cwd, capture_output=True, text=True, errors="replace")
 
 
-def _cut(said: str) -> str:
-    return " ".join(said.split())[:_SAID]
+def _cut(message: str) -> str:
+    return " ".join(message.split())[:_MESSAGE_LIMIT]
 
 
 def _copy_out(folder: Path) -> None:

@@ -18,10 +18,10 @@ from benchbook import paths
 from benchbook.lanes import jar
 from tools import artefacts
 
-FOUND: Final = 1
-UNASKED: Final = 3
+_VULNERABLE: Final = 1
+_UNASKED: Final = 3
 
-_SAID: Final = 300
+_MESSAGE_LIMIT: Final = 300
 """Characters of what a program says, in a message."""
 
 
@@ -29,15 +29,15 @@ _SAID: Final = 300
 class Answer:
     """What is known against one list of packages, a line each; why some could not be asked about, if any."""
 
-    what: str
-    found: Sequence[str] = ()
+    packages: str
+    vulnerabilities: Sequence[str] = ()
     unasked: str = ""
 
     def __str__(self) -> str:
         """Return its lines."""
-        said = [f"could not be asked: {self.unasked}"] if self.unasked else []
-        said += self.found or ([] if self.unasked else ["nothing is known"])
-        return "\n".join(f"{self.what}: {line}" for line in said)
+        lines = [f"could not be asked: {self.unasked}"] if self.unasked else []
+        lines += self.vulnerabilities
+        return "\n".join(f"{self.packages}: {line}" for line in lines or ["nothing is known"])
 
 
 def python(pip_audit: str, lock: Path) -> Answer:
@@ -47,25 +47,27 @@ def python(pip_audit: str, lock: Path) -> Answer:
     if not isinstance(packages := printed.get("dependencies"), list):
         return Answer(lock.name, unasked=printed["error"])
     skipped = [package["skip_reason"] for package in packages if "skip_reason" in package]
-    found = [
+    vulnerabilities = [
         f"{each['name']} {each['version']}: {known['id']}, mended in {' or '.join(known['fix_versions']) or 'none'}"
         for each in packages
         for known in each.get("vulns", ())
     ]
     why = f"{len(skipped)} of them, the first: {skipped[0]}" if skipped else ""
-    return Answer(f"{lock.name}, {len(packages)} packages", found, why)
+    return Answer(f"{lock.name}, {len(packages)} packages", vulnerabilities, why)
 
 
 def node(folder: Path) -> Answer:
     """Ask about what npm installs."""
-    what = f"{folder.parent.name}/{folder.name}"
+    name = f"{folder.parent.name}/{folder.name}"
     if (npm := shutil.which("npm")) is None:
-        return Answer(what, unasked="no npm on PATH")
+        return Answer(name, unasked="no npm on PATH")
     printed = _printed_by([npm, "audit", "--json", "--prefix", str(folder)])
     if not isinstance(known := printed.get("vulnerabilities"), dict):
-        return Answer(what, unasked=str(printed.get("message") or printed.get("error")))
-    found = [f"{name} {each['range']}: {each['severity']}, {_mended(each)}" for name, each in known.items()]
-    return Answer(f"{what}, {printed['metadata']['dependencies']['total']} packages", found)
+        return Answer(name, unasked=str(printed.get("message") or printed.get("error")))
+    vulnerabilities = [
+        f"{package} {each['range']}: {each['severity']}, {_mended(each)}" for package, each in known.items()
+    ]
+    return Answer(f"{name}, {printed['metadata']['dependencies']['total']} packages", vulnerabilities)
 
 
 def java() -> str:
@@ -86,8 +88,8 @@ def _shipped(lock: Mapping[str, str]) -> list[str]:
     """Return the coordinates of the locked jars whose classes are in the lane's; the others only build it."""
     inside = _classes(jar())
     jars = [coordinates for coordinates in lock if ":jar:" in coordinates]
-    held = {each: _classes(paths.artefacts() / artefacts.path_of(each)) for each in jars}
-    return [each for each, classes in held.items() if classes and classes <= inside]
+    classes_of = {each: _classes(paths.artefacts() / artefacts.path_of(each)) for each in jars}
+    return [each for each, classes in classes_of.items() if classes and classes <= inside]
 
 
 def _classes(file: Path) -> set[str]:
@@ -97,7 +99,9 @@ def _classes(file: Path) -> set[str]:
 
 def _mended(known: dict[str, Any]) -> str:
     fix = known["fixAvailable"]
-    return f"mended in {fix['name']} {fix['version']}" if isinstance(fix, dict) else "a fix" if fix else "no fix"
+    if isinstance(fix, dict):
+        return f"mended in {fix['name']} {fix['version']}"
+    return "a fix" if fix else "no fix"
 
 
 def _printed_by(command: list[str]) -> dict[str, Any]:
@@ -106,8 +110,8 @@ def _printed_by(command: list[str]) -> dict[str, Any]:
     with suppress(ValueError):
         if isinstance(printed := json.loads(ran.stdout), dict):
             return printed
-    said = (ran.stderr or ran.stdout).strip() or f"{command[0]} said nothing"
-    return {"error": said.splitlines()[-1][:_SAID]}
+    message = (ran.stderr or ran.stdout).strip() or f"{command[0]} said nothing"
+    return {"error": message.splitlines()[-1][:_MESSAGE_LIMIT]}
 
 
 def main(pip_audit: str) -> int:
@@ -118,9 +122,9 @@ def main(pip_audit: str) -> int:
         *(node(paths.harness(name)) for name in ("node", "reqlite")),
     ]
     print(*answers, java(), sep="\n")
-    if any(answer.found for answer in answers):
-        return FOUND
-    return UNASKED if any(answer.unasked for answer in answers) else 0
+    if any(answer.vulnerabilities for answer in answers):
+        return _VULNERABLE
+    return _UNASKED if any(answer.unasked for answer in answers) else 0
 
 
 if __name__ == "__main__":

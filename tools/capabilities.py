@@ -106,9 +106,12 @@ def _held(engine: str) -> str:
     for topology in ways:
         for version in compliance.versions(engine, topology):
             held.setdefault(version, []).append(topology)
-    said = [version if len(some) == len(ways) else f"{version} ({', '.join(some)})" for version, some in held.items()]
-    if said:
-        return ", ".join(said)
+    versions = [
+        version if len(topologies) == len(ways) else f"{version} ({', '.join(topologies)})"
+        for version, topologies in held.items()
+    ]
+    if versions:
+        return ", ".join(versions)
     stand_in = compliance.stand_in(servers.product_of(engine))
     return f"stand-in: {stand_in}" if stand_in else "no server"
 

@@ -1,7 +1,7 @@
 """From the teachers' lessons to the students': what stands between the marks of a solution is taken out.
 
-The teachers' notebooks, `notebooks/lessons/solutions`, are the source; ``python -m tools.lessons`` writes
-the students'. It does as `nbgrader generate_assignment` does with the settings of `nbgrader_config.py` beside them.
+The teachers' notebooks, `notebooks/lessons/solutions`, are the source: ``python -m tools.lessons`` writes the others
+as `nbgrader generate_assignment` would, with the settings of `nbgrader_config.py` beside them.
 """
 
 from pathlib import Path
@@ -55,12 +55,7 @@ def without_solution(source: str, stub: str) -> str:
     return "\n".join(kept)
 
 
-def main() -> None:
-    """Write the students' notebooks."""
+if __name__ == "__main__":
     for teacher in teachers():
         source = nbformat.read(teacher, 4)  # type: ignore[no-untyped-call]
         nbformat.write(released(source), students(teacher))  # type: ignore[no-untyped-call]
-
-
-if __name__ == "__main__":
-    main()

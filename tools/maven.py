@@ -53,8 +53,8 @@ def package(repository: Path, *options: str) -> bytes:
 
 def resolved(repository: Path) -> dict[str, str]:
     """Return the SHA-256 of each jar and POM in a local repository by its coordinates."""
-    found = (file for file in repository.rglob("*") if file.suffix in {".jar", ".pom"})
-    return {_coordinates(file.relative_to(repository)): artefacts.digest(file) for file in found}
+    files = (file for file in repository.rglob("*") if file.suffix in {".jar", ".pom"})
+    return {_coordinates(file.relative_to(repository)): artefacts.digest(file) for file in files}
 
 
 def _lock() -> None:
@@ -64,8 +64,8 @@ def _lock() -> None:
     """
     with tempfile.TemporaryDirectory() as empty:
         package(Path(empty), "--strict-checksums")
-        found = resolved(Path(empty))
-    lines = (f"{sha256}  {coordinates}\n" for coordinates, sha256 in sorted(found.items()))
+        lock = resolved(Path(empty))
+    lines = (f"{sha256}  {coordinates}\n" for coordinates, sha256 in sorted(lock.items()))
     lock_file().write_text("".join(lines), encoding="utf-8")
 
 

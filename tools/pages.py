@@ -31,16 +31,17 @@ def commands() -> str:
 def _parsers(parser: argparse.ArgumentParser) -> Iterable[tuple[str, argparse.ArgumentParser]]:
     for action in parser._actions:
         if isinstance(action, argparse._SubParsersAction):
-            for one in action.choices.values():
-                yield one.prog, one
-                yield from _parsers(one)
+            for command in action.choices.values():
+                yield command.prog, command
+                yield from _parsers(command)
 
 
 def _command(name: str, parser: argparse.ArgumentParser) -> list[str]:
     usage = " ".join(parser.format_usage().removeprefix("usage: ").split())
     lines = [f"## {name}", "", f"{_sentence(parser.description or '')}", "", "```text", usage, "```", ""]
-    taken = [one for one in parser._actions if one.dest != "help" and not isinstance(one, argparse._SubParsersAction)]
-    rows = [[_written(one), _sentence(one.help or "")] for one in taken]
+    not_arguments = (argparse._HelpAction, argparse._SubParsersAction)
+    arguments = [action for action in parser._actions if not isinstance(action, not_arguments)]
+    rows = [[_written(argument), _sentence(argument.help or "")] for argument in arguments]
     return [*lines, *(_table(["argument", "what it says"], rows) if rows else []), ""]
 
 
@@ -79,33 +80,35 @@ def _type(field: FieldInfo) -> str:
     form: Any = field.annotation
     if get_origin(form) is Literal:
         return ", ".join(f"`{level}`" for level in get_args(form))
-    said = getattr(form, "__name__", str(form)) if isinstance(form, type) else str(form)
-    said = {"int": "whole number", "float": "number", "str": "text", "bool": "`true` or `false`"}.get(said, said)
-    if "None" in said:
-        said = "a file's path, or nothing"
-    limits = {
-        name: getattr(one, name) for one in field.metadata for name in ("ge", "gt", "le", "lt") if hasattr(one, name)
-    }
-    signs = {"ge": "from {}", "gt": "above {}", "le": "to {}", "lt": "below {}"}
-    words = [signs[name].format(f"{limit:,}") for name, limit in limits.items() if limit < _SEED_LIMIT]
-    return " ".join([said, *words])
+    name = form.__name__ if isinstance(form, type) else str(form)
+    words = [{"int": "whole number", "float": "number", "str": "text", "bool": "`true` or `false`"}.get(name, name)]
+    if "None" in name:
+        words = ["a file's path, or nothing"]
+    for constraint in field.metadata:
+        for sign, phrase in {"ge": "from {}", "gt": "above {}", "le": "to {}", "lt": "below {}"}.items():
+            limit = getattr(constraint, sign, _SEED_LIMIT)
+            if limit < _SEED_LIMIT:
+                words.append(phrase.format(f"{limit:,}"))
+    return " ".join(words)
 
 
 def _levels(slug: str) -> dict[str, str]:
     """Return for each parameter that a grid varies its levels there."""
-    found: dict[str, dict[str, None]] = {}
+    levels: dict[str, dict[str, None]] = {}
     for product in grid.load(slug).products:
         for name, located in product.items():
             value = located.plain()
-            found.setdefault(name, {}).update(dict.fromkeys(map(str, value if isinstance(value, list) else [value])))
-    return {name: ", ".join(f"`{level}`" for level in levels) for name, levels in found.items()}
+            levels.setdefault(name, {}).update(dict.fromkeys(map(str, value if isinstance(value, list) else [value])))
+    return {name: ", ".join(f"`{level}`" for level in of_name) for name, of_name in levels.items()}
 
 
 def observations() -> str:
     """Return the columns of observations and the metrics with their units, as the results' schema has them."""
     notes = _comments()
-    values = [[f"`{one.name}`", f"{one.type}", notes.get(one.name, "")] for one in schema.VALUES]
-    cells = [[f"`{one.name}`", f"{one.type}", notes.get(one.name, "")] for one in schema.CELLS]
+    values, cells = (
+        [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in table]
+        for table in (schema.VALUES, schema.CELLS)
+    )
     metrics = [[f"`{name}`", unit, notes.get(name, "")] for name, unit in schema.UNITS.items()]
     head = ["column", "type", "what it is"]
     parts: dict[str, list[str]] = {
@@ -118,8 +121,8 @@ def observations() -> str:
 
 def _comments() -> dict[str, str]:
     """Return what the schema's own lines say behind a column or metric."""
-    said = re.findall(r'^ +\(?"(\w+)".*?#\s(.*)$', inspect.getsource(schema), re.MULTILINE)
-    return {name: _sentence(text) for name, text in said}
+    comments = re.findall(r'^ +\(?"(\w+)".*?#\s(.*)$', inspect.getsource(schema), re.MULTILINE)
+    return {name: _sentence(text) for name, text in comments}
 
 
 def announced() -> str:
