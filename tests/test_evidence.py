@@ -199,7 +199,7 @@ def test_memory_that_was_freed_is_compared_as_a_difference():
     assert np.isnan(found["ratio"])
     assert found["difference"] == pytest.approx(3)
     assert found["p"] == pytest.approx(scipy_stats.ttest_rel([1, 7.5, 12.5], [-2, 5, 9]).pvalue)
-    assert "mongoengine differed from pymongo by +3 (+1.76 to +4.24) KB" in found["words"]
+    assert "mongoengine differed from pymongo by +3.0 (+1.8 to +4.2) KB" in found["words"]
 
 
 def test_a_missing_side_is_told():

@@ -13,12 +13,12 @@ import pytest
 import seaborn
 
 import constructed
-from benchbook import processes
-from benchbook.evidence import Evidence, digits
+from benchbook import digits, processes
+from benchbook.evidence import Evidence
 from benchbook.papers import exhibits
 from benchbook.plots import points, style
 from benchbook.plots.exhibit import save
-from benchbook.plots.sheet import log_ticks, plain
+from benchbook.plots.sheet import log_ticks
 from benchbook.suite import suite as suite_now
 
 EXHIBITS = exhibits.FIGURES | exhibits.TABLES
@@ -152,7 +152,7 @@ def test_the_set_up_tables_name_what_ran_each_stack_and_the_suite_that_measured(
         lane = constructed.STACKS.get(study, ("",))[0]
         assert here.get("JVM", "–") == ("OpenJDK 64-Bit Server VM 21.0.2+13" if lane == "java" else "–"), name
         assert here.get("Node.js", "–") == ("20.1.2" if lane == "node" else "–"), name
-        largest = {"java": "JVM maximum: 4.0 GB", "node": "Node.js maximum: 2.1 GB"}
+        largest = {"java": "JVM maximum: 4.00 GB", "node": "Node.js maximum: 2.10 GB"}
         assert here.get("heap", "–") == largest.get(lane, "–"), name
     older = rows.assign(environment=json.dumps(constructed.MACHINE), runtime=None)
     here = exhibits.TABLES["tcp_setup"](Evidence.of(older)).frame.set_index("Item")["This machine"]
@@ -487,4 +487,4 @@ def test_ticks_can_be_named():
         ticks = log_ticks(low, high)
         assert 2 <= len(ticks) <= 10
         assert all(low <= tick <= high for tick in ticks)
-    assert [plain(tick) for tick in (0.01, 10, 1000, 200_000, 1e6)] == ["0.01", "10", "1k", "200k", "1M"]
+    assert [digits.short(tick) for tick in (0.01, 10, 1000, 200_000, 1e6)] == ["0.01", "10", "1k", "200k", "1M"]

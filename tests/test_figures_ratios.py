@@ -7,9 +7,9 @@ import pytest
 
 import constructed
 from benchbook import studies
+from benchbook.digits import estimate
+from benchbook.digits import number as written
 from benchbook.evidence import Evidence, number
-from benchbook.evidence.digits import estimate
-from benchbook.evidence.digits import number as written
 from benchbook.papers import exhibits
 
 SHOWN = {

@@ -146,7 +146,7 @@ def _entry(row: dict[str, Any], wide: int) -> str:
 
 def _ratio(row: dict[str, Any]) -> str:
     """Return the ratio with its interval; an open end is that of a wait that ran out."""
-    from benchbook.evidence.digits import estimate
+    from benchbook.digits import estimate
 
     if row["ratio"] is None:
         return ""
@@ -157,6 +157,6 @@ def _ratio(row: dict[str, Any]) -> str:
 
 
 def _published(row: Mapping[str, Any]) -> str:
-    from benchbook.evidence.digits import number
+    from benchbook.digits import number
 
     return "" if row["published"] is None else number(row["published"])

@@ -2,6 +2,7 @@
 
 import argparse
 import json
+import math
 import sys
 from collections.abc import Mapping
 from pathlib import Path
@@ -119,21 +120,9 @@ def _counted(kind: str, table: "pd.DataFrame") -> str:
 
 
 def _line(row: Mapping[Any, Any]) -> str:
-    from benchbook.evidence.digits import estimate
+    from benchbook.digits import estimate, quantity
 
-    known = row["change"] == row["change"]
-    change = f"{estimate(row['change'], row['low'], row['high'])} times" if known else "no ratio"
-    moved = " → ".join(_quantity(row[name], row["unit"]) for name in ("before", "after"))
+    unknown = row["change"] is None or math.isnan(row["change"])
+    change = "no ratio" if unknown else f"{estimate(row['change'], row['low'], row['high'])} times"
+    moved = " → ".join(quantity(row[name], row["unit"]) for name in ("before", "after"))
     return f"  {change:26} {row['study']}: {row['what']}; {moved}; {row['settings']}"
-
-
-def _quantity(value: float, unit: str) -> str:
-    """Return a value as it is read: times in the unit in which they have few digits."""
-    from benchbook.evidence.digits import number
-
-    if unit in ("ns", "s"):
-        seconds = value / 1e9 if unit == "ns" else value
-        units = ((1, "s"), (1e-3, "ms"), (1e-6, "µs"))
-        scale, unit = next(((by, name) for by, name in units if seconds >= by), (1e-9, "ns"))
-        value = seconds / scale
-    return f"{number(value)} {unit}".strip()

@@ -9,6 +9,8 @@ from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Final
 
+from benchbook.digits import number
+
 if TYPE_CHECKING:
     from benchbook.grid import LeftOut
 
@@ -30,7 +32,7 @@ def as_text(rows: Rows) -> str:
     On a terminal the last column is broken into lines where it is wider.
     """
     names = [name for name in (rows[0] if rows else {}) if any(row[name] not in (None, "") for row in rows)]
-    table = [names, *(["" if row[name] is None else str(row[name]) for name in names] for row in rows)]
+    table = [names, *([_text(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     margin = sum(widths[:-1]) + 2 * len(widths[:-1])
     wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
@@ -41,6 +43,13 @@ def as_text(rows: Rows) -> str:
         parts = textwrap.wrap(line[-1], room, break_long_words=False, break_on_hyphens=False) if line else []
         lines += [f"{before}{parts[0] if parts else ''}".rstrip(), *(" " * margin + part for part in parts[1:])]
     return "\n".join(lines)
+
+
+def _text(value: Any) -> str:
+    """Return a value as the pages have it, too."""
+    if isinstance(value, float):
+        return number(value)
+    return "" if value is None else str(value)
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str) -> str:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 from benchbook import cli, folders, grid, paths, servers
 from benchbook.cli import output
+from benchbook.digits import duration
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
@@ -61,7 +62,7 @@ def _here(asked: argparse.Namespace, up: "Up") -> int:
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
     if cells and not todo:
-        print(f"cells: {len(cells)}, all done before ({time.monotonic() - start:.1f} s)")
+        print(f"cells: {len(cells)}, all done before ({duration(time.monotonic() - start)})")
     elif all(cell.state == "skipped" and cell.missing for cell in todo):
         print(f"cells: {len(cells)}, {before} done before; nothing else can run here:")
     else:
@@ -145,7 +146,7 @@ def _gone(cells: Sequence[grid.Cell], summary: "Summary") -> int:
 def _print_summary(
     asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: "Summary", absent: Sequence[grid.LeftOut]
 ) -> None:
-    from benchbook.runner.summary import again, described, span, telling
+    from benchbook.runner.summary import again, described, telling
 
     apart = telling(cells)
     before = sum(cell.state == "done" for cell in cells)
@@ -153,7 +154,8 @@ def _print_summary(
     parts += [f"{len(found)} {name}" for name in ("failed", "skipped") if (found := getattr(summary, name))]
     (what, share), *others = summary.shares()
     of_whom = " of all hosts' time" if asked.hosts and not asked.place else ""
-    print(f"cells: {len(cells)}, {', '.join(parts)}; {span(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}")
+    took = f"{duration(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}"
+    print(f"cells: {len(cells)}, {', '.join(parts)}; {took}")
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
         print(f"the rest: {rest}")
     if summary.beside_others:

@@ -9,9 +9,9 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats
+from benchbook.digits import detectable, estimate, number
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
-from benchbook.evidence.digits import detectable, estimate, number
 from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures
@@ -250,8 +250,8 @@ def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
 
 def _compared(row: Mapping[str, Any]) -> str:
     if row["ratio"] != row["ratio"]:
-        interval = f"({row['difference_low']:+.3g} to {row['difference_high']:+.3g}) {row['unit']}"
-        return f"{row['a']} differed from {row['b']} by {row['difference']:+.3g} {interval}"
+        ends = row["difference_low"], row["difference_high"]
+        return f"{row['a']} differed from {row['b']} by {estimate(row['difference'], *ends, row['unit'], sign='+')}"
     times = estimate(row["ratio"], row["low"], row["high"])
     phrase = _PHRASES.get(row["metric"], f"had {{}} times the {row['metric'].replace('_', ' ')} of")
     return f"{row['a']} {phrase.format(times)} {row['b']}"

@@ -2,12 +2,13 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import nan
+from math import isnan, nan
 from typing import Any, Final
 
 import pandas as pd
 
 from benchbook.compliance import untested
+from benchbook.digits import estimate, interval, number
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
     Bound,
@@ -24,7 +25,6 @@ from benchbook.evidence.claims import (
 from benchbook.evidence.comparisons import first_arms
 from benchbook.evidence.controls import controls as identical_arms
 from benchbook.evidence.controls import untrusted
-from benchbook.evidence.digits import estimate, number
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.means import ended
@@ -370,9 +370,9 @@ def _found_words(claim: Tested, found: Effect) -> str:
         of = f" times {claim.against}" if isinstance(claim, Bound) else ""
         bound = f"; {found.reason}" if found.reason else ""
         return f"{name}{estimate(found.ratio, found.low, found.high)}{of} in {blocks}{bound}"
-    if found.difference[1] == found.difference[1]:
-        _, low, high = found.difference
+    if not isnan(found.difference[1]):
+        ends = interval(*found.difference, found.unit, sign="+")
         of = f" from {claim.against}" if isinstance(claim, Bound) else ""
-        return f"the difference{of} is {low:+.3g} to {high:+.3g} {found.unit} in {blocks}; {found.reason}"
+        return f"the difference{of} is {ends} {found.unit} in {blocks}; {found.reason}"
     ratio = f"{number(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
     return f"{ratio}{found.reason}"

@@ -10,10 +10,10 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats
+from benchbook.digits import detectable, estimate
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison, Untestable
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, pairs
-from benchbook.evidence.digits import detectable, estimate
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import ended, measures

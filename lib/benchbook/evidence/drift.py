@@ -6,6 +6,8 @@ from typing import Any, Final
 import numpy as np
 import pandas as pd
 
+from benchbook.digits import number
+
 MOVED: Final = 1.1
 """The ratio of the slowest block to the fastest from which a run has drifted."""
 
@@ -45,7 +47,7 @@ def in_words(table: pd.DataFrame) -> str:
     if (moved := table["moved"].dropna()).size:
         study = table["study"].tolist()[int(np.nanargmax(table["moved"]))]
         said.append(
-            f"The slowest block took {moved.max():.2f} times as long as the fastest in {study}, the study "
+            f"The slowest block took {number(moved.max())} times as long as the fastest in {study}, the study "
             f"that moved most" + (": it drifted, which pairing by block takes out." if moved.max() > MOVED else ".")
         )
     return " ".join(said)

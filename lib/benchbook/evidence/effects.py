@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchbook import stats
+from benchbook.digits import number
 from benchbook.evidence.published import Terms
 from benchbook.evidence.sides import Side, shared
 
@@ -138,7 +139,7 @@ def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
     logs, errors = [log(one.ratio) for one in effects], [one.error for one in effects]
     found = stats.over_hosts(logs, errors, confidence)
     ratio, low, high = (_exp(value) for value in (found.estimate, found.low, found.high))
-    said = found.reason or f"hosts differ by a factor of {exp(stats.spread(logs, errors)):.2f} (standard deviation)"
+    said = found.reason or f"hosts differ by a factor of {number(exp(stats.spread(logs, errors)))} (standard deviation)"
     return Effect(ratio, low, high, min(one.blocks for one in effects), OVER_HOSTS, said)
 
 

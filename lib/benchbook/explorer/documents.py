@@ -11,8 +11,8 @@ from pydantic import BaseModel
 
 from benchbook import grid
 from benchbook.datasets import own_records
+from benchbook.digits import estimate
 from benchbook.evidence.comparisons import A_OVER_B, first_arms
-from benchbook.evidence.digits import estimate
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.runs import Run

@@ -6,11 +6,11 @@ import json
 from collections.abc import Iterable, Mapping
 from html import escape
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pandas as pd
 
-from benchbook.evidence.digits import estimate, interval, number, rounded
+from benchbook.digits import estimate, interval, number, p_value, rounded
 from benchbook.explorer import documents, own_claims, running
 from benchbook.explorer.contrasts import Answer
 from benchbook.explorer.sources import HERE, Source
@@ -18,9 +18,6 @@ from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
 from benchbook.report.drawings import inline
-
-SMALL: Final = 0.001
-"""The smallest p-value that is written out."""
 
 
 def refused(why: str) -> str:
@@ -37,14 +34,16 @@ def terminal(requests: Iterable[running.Request]) -> str:
 def answer(found: Answer) -> str:
     """Return the ratio large, its interval, and the finding in a sentence."""
     row = found.row
-    if row["ratio"] != row["ratio"]:
+    if pd.isna(row["ratio"]):
         return f'<div class="bb bb-answer"><p>{escape(found.words)}</p></div>'
     here = row["ratio"], row["low"], row["high"]
     ends, blocks = interval(*here), f"{len(found.points)} block{'' if len(found.points) == 1 else 's'}"
     between = f"95 % interval {ends}, over {blocks}" if ends else f"no interval, of {blocks}"
     head = f'<p class="bb-ratio"><b>{rounded(*here)[0]} ×</b> <span>{between}</span></p>'
-    p = "" if row["p"] != row["p"] else ", p < 0.001" if row["p"] < SMALL else f", p = {row['p']:.3f}"
-    test = f"{row['test']}{p}"
+    test = str(row["test"])
+    if pd.notna(row["p"]):
+        p = p_value(row["p"])
+        test += f", p {p}" if p.startswith("<") else f", p = {p}"
     return f'<div class="bb bb-answer">{head}<p>{escape(found.words)}</p><p class="bb-small">{escape(test)}</p></div>'
 
 
@@ -104,7 +103,7 @@ def provenance(head: str, about: Mapping[str, Any]) -> str:
     parts = "".join(
         f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
         for name, value in told.items()
-        if value is not None and value == value
+        if pd.notna(value)
     )
     return f"<section><h3>{escape(head)}</h3><dl>{parts}</dl></section>"
 
@@ -177,7 +176,7 @@ def told(told: documents.Told) -> str:
 
 
 def _times(one: Any) -> str:
-    return "the fastest" if one.ratio == 1 and one.low != one.low else f"× {estimate(one.ratio, one.low, one.high)}"
+    return "the fastest" if one.ratio == 1 and pd.isna(one.low) else f"× {estimate(one.ratio, one.low, one.high)}"
 
 
 def link(path: Path) -> str:

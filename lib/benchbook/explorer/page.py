@@ -13,7 +13,7 @@ import ipywidgets as widgets
 from pydantic import ValidationError
 
 from benchbook import explorer, paths
-from benchbook.evidence.digits import number
+from benchbook.digits import quantity
 from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
 from benchbook.explorer.contrasts import Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import HERE, REFERENCE, Source
@@ -256,7 +256,7 @@ class Page:
         point = self._found.points.set_index("block").loc[self._point.value]
         parts = []
         for name in ("a", "b"):
-            head = f"{asked.pair.words(name)}: {number(point[name])} {self._found.row['unit']}"
+            head = f"{asked.pair.words(name)}: {quantity(point[name], self._found.row['unit'])}"
             parts.append(markup.provenance(head, source.provenance(str(point[f"cell_{name}"]), int(self._point.value))))
         self._provenance.value = f'<div class="bb bb-two">{"".join(parts)}</div>'
 

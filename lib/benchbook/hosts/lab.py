@@ -12,6 +12,7 @@ from typing import Any, Final, Protocol, Self
 
 from distributed import CancelledError, Client, Future, KilledWorker, Security
 
+from benchbook.digits import duration
 from benchbook.grid import Cell
 from benchbook.hosts import worker
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan
@@ -149,7 +150,7 @@ class Lab(AbstractContextManager["Lab"]):
                 if self._hosts:
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE_S:
-                    raise NoLabError(f"no host was there for {PATIENCE_S:.0f} s (benchbook worker starts one)")
+                    raise NoLabError(f"no host was there for {duration(PATIENCE_S)} (benchbook worker starts one)")
                 self._hear(work, progress, summary, send)
         finally:
             self._stop(work, progress, summary)

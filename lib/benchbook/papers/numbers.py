@@ -20,8 +20,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.digits import estimate, rounded
 from benchbook.evidence import Counts, Evidence, published
-from benchbook.evidence.digits import estimate, rounded
 from benchbook.papers import exhibits
 from benchbook.plots import latex, style
 from benchbook.plots.names import STACKS

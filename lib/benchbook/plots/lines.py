@@ -6,10 +6,11 @@ import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 
+from benchbook.digits import between, short
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, plain, settle, sheet
+from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, settle, sheet
 
 _PANEL_INCHES = 2.25
 _COLUMNS = 2
@@ -100,11 +101,11 @@ def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
     for bound in each(bounds):
         bottom = bound.low if bound.low > 0 else axes.get_ylim()[0]
         axes.axhspan(bottom, bound.high, zorder=0.5, **style.BOUND)
-        between = f"{plain(bound.low)} to {plain(bound.high)}" if bound.low > 0 else f"at most {plain(bound.high)}"
         edge = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[0], bound.high)))[1]
         beneath = bound.low if bound.low > 0 else bound.high
         x, y, across, up = (0.98, bound.high, "right", "bottom") if edge < _LOW else (0.02, beneath, "left", "top")
-        axes.text(x, y, f"published: {between}", transform=axes.get_yaxis_transform(), ha=across, va=up, zorder=4.5,
+        said = f"published: {between(bound.low, bound.high, short)}"
+        axes.text(x, y, said, transform=axes.get_yaxis_transform(), ha=across, va=up, zorder=4.5,
                   fontsize=style.layout().small,
                   bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6})  # fmt: skip
 
@@ -151,4 +152,4 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
     else:
         low = min(low, 0.0)
         axes.set_ylim(limits or (low - 0.03 * (high - low), high + 0.1 * (high - low)))
-        axes.yaxis.set_major_formatter(plain)
+        axes.yaxis.set_major_formatter(short)

@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.digits import NOT_PRINTED, size
 from benchbook.evidence import DERIVED, Evidence
-from benchbook.evidence.digits import NOT_PRINTED
 from benchbook.plots import names
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.names import versions
@@ -43,7 +43,7 @@ def distinct(cells: Environments, key: str) -> str:
 
 def memory(cells: Environments) -> str:
     """Return how much memory the machines have."""
-    return ", ".join(sorted({f"{one['memory'] / 1e9:.1f} GB" for one in cells if one.get("memory")}))
+    return ", ".join(sorted({size(one["memory"]) for one in cells if one.get("memory")}))
 
 
 def software(means: pd.DataFrame) -> dict[str, str]:
@@ -66,7 +66,7 @@ def software(means: pd.DataFrame) -> dict[str, str]:
 def _heaps(means: pd.DataFrame) -> str:
     limited = where(means, lane=list(RUNTIMES)).dropna(subset=["heap_limit"])[["lane", "heap_limit"]].drop_duplicates()
     limits = [(RUNTIMES[lane], limit) for lane, limit in limited.itertuples(index=False)]
-    return ", ".join(f"{name} maximum: {limit / 1e9:.1f} GB" for name, limit in sorted(limits))
+    return ", ".join(f"{name} maximum: {size(limit)}" for name, limit in sorted(limits))
 
 
 def span(observations: pd.DataFrame) -> list[pd.Timestamp]:

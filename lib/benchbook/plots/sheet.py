@@ -18,6 +18,7 @@ from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
 
+from benchbook.digits import short
 from benchbook.plots import style
 
 REACH = 10.0
@@ -118,7 +119,7 @@ def _thin(axis: Axis) -> None:
         if not any(_touch(boxes[place], other) for other in kept.values()):
             kept[place] = boxes[place]
     if len(kept) < len(boxes):
-        axis.set_ticks(order, [plain(place) if place in kept else "" for place in order])
+        axis.set_ticks(order, [short(place) if place in kept else "" for place in order])
 
 
 def _touch(one: Bbox, other: Bbox) -> bool:
@@ -178,7 +179,7 @@ def not_run(axes: Axes, room: float) -> None:
 def name_ticks(axis: Axis, ticks: Sequence[float]) -> None:
     """Set the ticks of an axis, named as people write numbers, and none between them."""
     axis.set_ticks(list(ticks))
-    axis.set_major_formatter(plain)
+    axis.set_major_formatter(short)
     axis.set_minor_locator(NullLocator())
 
 
@@ -190,11 +191,3 @@ def log_ticks(low: float, high: float, most: int = 10) -> list[float]:
     choices += [[10.0**power for power in decades if power % step == 0] for step in range(1, len(decades) + 1)]
     inside = [[tick for tick in ticks if low <= tick <= high] for ticks in choices]
     return next((ticks for ticks in inside if 2 <= len(ticks) <= most), inside[0])
-
-
-def plain(value: float, _position: object = None) -> str:
-    """Return a tick's number as people write it, short: 0.01, 10, 2k, 1M."""
-    for size, letter in ((1e6, "M"), (1e3, "k")):
-        if abs(value) >= size:
-            return f"{value / size:g}{letter}"
-    return f"{value:g}"

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence.digits import NOT_PRINTED, interval, rounded
+from benchbook.digits import NOT_PRINTED, interval, rounded
 from benchbook.plots.names import mark
 from benchbook.plots.points import each
 

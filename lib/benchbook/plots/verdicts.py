@@ -13,14 +13,14 @@ from matplotlib.figure import Figure
 from matplotlib.patches import Patch, Rectangle
 from matplotlib.transforms import blended_transform_factory
 
+from benchbook.digits import number, short
 from benchbook.evidence import Counts, Evidence, claims
-from benchbook.evidence.digits import number
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import COLUMNS, each, framed, where
 from benchbook.plots.ratios import beside
-from benchbook.plots.sheet import mark, name_ticks, plain, settle, sheet, width, wrapped
+from benchbook.plots.sheet import mark, name_ticks, settle, sheet, width, wrapped
 from benchbook.studies import SLUGS
 
 LOOKS: Final[dict[str, style.Look]] = {
@@ -272,8 +272,8 @@ def ticks(low: float, high: float, inches: float = 2.2) -> list[float]:
     ]
     kept: list[float] = []
     for tick in wanted:
-        name = width(plain(tick), points)
-        needed = ((other, max(0.22, 0.6 * (name + width(plain(other), points)))) for other in kept)
+        name = width(short(tick), points)
+        needed = ((other, max(0.22, 0.6 * (name + width(short(other), points)))) for other in kept)
         apart = all(abs(log10(tick / other)) > room / inches * log10(high / low) for other, room in needed)
         kept += [tick] if low <= tick <= high and apart else []
     return sorted(kept)

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.evidence.digits import estimate, number
+from benchbook.digits import between, estimate
 from benchbook.plots.points import each
 
 LETTER: Final = "DejaVuSans"
@@ -82,5 +82,5 @@ def _point(row: Any) -> str:
     where = ", ".join(str(one) for one in (row.panel, row.level, row.series) if one != "")
     unit = "" if row.unit == "ratio" else str(row.unit)
     if row.value != row.value:
-        return f"{where}: {row.source} bounds ({number(row.low)} to {number(row.high)}) {unit}".rstrip()
+        return f"{where}: {row.source} bounds ({between(row.low, row.high)}) {unit}".rstrip()
     return f"{where}: {row.source} {estimate(row.value, row.low, row.high, unit)}"

@@ -10,6 +10,7 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, results, studies
+from benchbook.digits import number
 from benchbook.evidence import Evidence, changes, reference
 from benchbook.evidence.runs import REFERENCE, Run
 from benchbook.papers import exhibits
@@ -242,7 +243,7 @@ def machine(merged: Merged) -> pd.DataFrame:
     facts = {name: distinct(where, key) for key, name in FACTS.items()}
     facts["Memory"] = memory(where)
     facts |= {name[0].upper() + name[1:]: text for name, text in software(merged.means).items()}
-    facts["Forced writes a second"] = f"{min(rates):,.0f} to {max(rates):,.0f}" if rates else ""
+    facts["Forced writes a second"] = f"{number(min(rates))} to {number(max(rates))}" if rates else ""
     libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}
     facts["Libraries"] = ", ".join(sorted(libraries))
     measured = span(merged.means)

@@ -8,8 +8,8 @@ import pandas as pd
 from IPython.display import Markdown
 
 from benchbook import grid, results
+from benchbook.digits import NOT_PRINTED, estimate, interval, number, rounded
 from benchbook.evidence import Evidence, changes
-from benchbook.evidence.digits import NOT_PRINTED, estimate, interval, number, rounded
 from benchbook.evidence.runs import Run
 from benchbook.papers.references import reference
 from benchbook.plots.points import each, where

@@ -18,8 +18,8 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook import grid, paths, report
+from benchbook.digits import estimate
 from benchbook.evidence import reference, stored_means
-from benchbook.evidence.digits import estimate
 from benchbook.evidence.reference import ABOUT
 from benchbook.evidence.runs import REFERENCE
 from benchbook.plots.names import STACKS

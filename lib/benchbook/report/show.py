@@ -14,7 +14,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.compliance import untested
-from benchbook.evidence.digits import NOT_PRINTED, detectable, estimate, number
+from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
@@ -254,14 +254,9 @@ def _ratio(row: Any) -> str:
 
 
 def _estimate(row: Any) -> str:
-    if row.ratio == row.ratio or row.difference != row.difference:
-        return _ratio(row)
-    return estimate(row.difference, row.difference_low, row.difference_high, row.unit)
-
-
-def p_value(p: float) -> str:
-    """Return a p-value as it is read."""
-    return NOT_PRINTED if p != p else "< 0.0001" if p < 1e-4 else f"{p:.2g}"
+    if pd.isna(row.ratio) and pd.notna(row.difference):
+        return estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
+    return _ratio(row)
 
 
 def students(tests: pd.DataFrame) -> HTML:
@@ -347,25 +342,13 @@ def checks(table: pd.DataFrame) -> HTML:
     return _html("checks", differ=differ, agree=agree)
 
 
-def _digits(value: float) -> str:
-    return f"{value:.1e}" if 0 < abs(value) < 1e-3 else f"{value:,.5g}" if abs(value) < 1e5 else f"{value:,.0f}"
-
-
-_INTERVAL: Final = re.compile(r" (?=\([^()]+ (?:to [^()]+|or more|or less)\))")
-
-
-def _apart(text: str) -> list[str]:
-    """Return a number and its interval, which may stand below it; of other texts the whole."""
-    return _INTERVAL.split(text, maxsplit=1)
-
-
 TEMPLATES: Final = Environment(
     loader=FileSystemLoader(Path(__file__).parent / "template"),
     autoescape=select_autoescape(["html.j2"]),
     undefined=StrictUndefined,
 )
-TEMPLATES.filters |= {"number": number, "detectable": detectable, "digits": _digits, "p_value": p_value}
-TEMPLATES.filters |= {"estimate": _estimate, "ratio": _ratio, "apart": _apart, "mark": _mark, "pair": sides}
+TEMPLATES.filters |= {"number": number, "detectable": detectable, "p_value": p_value}
+TEMPLATES.filters |= {"estimate": _estimate, "ratio": _ratio, "apart": apart, "mark": _mark, "pair": sides}
 TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
 
 

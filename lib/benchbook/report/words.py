@@ -9,9 +9,9 @@ import pandas as pd
 
 from benchbook import grid, studies
 from benchbook.compliance import untested
+from benchbook.digits import estimate, interval, number, rounded
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
-from benchbook.evidence.digits import estimate, interval, number, rounded
 from benchbook.evidence.judge import ALPHA
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding

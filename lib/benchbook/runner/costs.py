@@ -10,10 +10,11 @@ import pandas as pd
 from pydantic import ValidationError
 
 from benchbook import paths, studies
+from benchbook.digits import duration
 from benchbook.evidence.reference import MEANS
 from benchbook.results import TIMES
 from benchbook.runner.readings import Kind
-from benchbook.runner.summary import Durations, span
+from benchbook.runner.summary import Durations
 
 START_S: Final = {"python": 1.0, "node": 3.0, "java": 4.0}
 """Seconds of a cell beside its repetitions, on each lane: medians of the reference run."""
@@ -34,7 +35,7 @@ class Cost:
     @property
     def about(self) -> str:
         """The time in words."""
-        return f"{'more than' if self.unknown else 'about'} {span(self.seconds)}"
+        return f"{'more than' if self.unknown else 'about'} {duration(self.seconds)}"
 
     @property
     def words(self) -> str:

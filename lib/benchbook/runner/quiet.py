@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Collection
 from typing import Final
 
+from benchbook.digits import duration
 from benchbook.measure.load import QUIET, Load, Reading, load, reading
 
 PATIENCE_S: Final = 300.0
@@ -88,10 +89,10 @@ class Watch:
         assert self._patience_s is not None
         if waited_s >= self._patience_s:
             raise NotQuietError(
-                f"{found}, and the machine was not quiet for {waited_s:.0f} s (stop them, or measure beside them with"
-                " --noisy, which marks the cells)"
+                f"{found}, and the machine was not quiet for {duration(waited_s)} (stop them, or measure beside them"
+                " with --noisy, which marks the cells)"
             )
-        advice = f"for {waited_s:.0f} s now, and for {self._patience_s:.0f} s at most: stop them, or run again with"
-        advice += " --noisy, which measures beside them and marks the cells"
+        advice = f"for {duration(waited_s)} now, and for {duration(self._patience_s)} at most: stop them, or run again"
+        advice += " with --noisy, which measures beside them and marks the cells"
         why = f"waiting until others use less than {QUIET:g} processors: {found}"
         self._say(why, advice if waited_s >= LONG_S else "")

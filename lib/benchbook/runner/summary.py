@@ -8,6 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any, Final, Literal, TypeAlias
 
+from benchbook.digits import duration
 from benchbook.grid import Cell
 
 Part: TypeAlias = Literal["measured", "study", "servers", "kernels", "notebooks", "writing", "waiting"]
@@ -141,12 +142,4 @@ def time_left(cells: Sequence[tuple[str, str]], known: Durations) -> list[str]:
     seconds = [known[cell] for cell in cells if cell in known]
     if not seconds:
         return ["time left unknown"] if cells else []
-    return [f"{'about' if len(seconds) == len(cells) else 'more than'} {span(sum(seconds))}"]
-
-
-def span(seconds: float) -> str:
-    """Return a duration in words."""
-    if seconds < 60:
-        return f"{seconds:.0f} s"
-    minutes = round(seconds / 60)
-    return f"{minutes} min" if minutes < 90 else f"{minutes // 60} h {minutes % 60} min"
+    return [f"{'about' if len(seconds) == len(cells) else 'more than'} {duration(sum(seconds))}"]

@@ -8,10 +8,10 @@ from typing import Any, Final, TypeAlias
 import numpy as np
 import pandas as pd
 
+from benchbook.digits import estimate, number
 from benchbook.evidence import Evidence
 from benchbook.evidence import number as published_number
 from benchbook.evidence.comparisons import A_OVER_B, first_arms
-from benchbook.evidence.digits import estimate, number
 from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.sides import Measured, Side
 from benchbook.plots import names

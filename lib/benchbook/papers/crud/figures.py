@@ -6,8 +6,8 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.digits import NOT_PRINTED
 from benchbook.evidence import Evidence
-from benchbook.evidence.digits import NOT_PRINTED
 from benchbook.plots import names, ratios
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker

@@ -9,8 +9,8 @@ import pandas as pd
 
 from benchbook import formats
 from benchbook.datasets import players
+from benchbook.digits import estimate
 from benchbook.evidence import Evidence
-from benchbook.evidence.digits import estimate
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
 from benchbook.plots.points import framed, here, not_run, paper, printed, remarks, settled, side_by_side, where, wide

@@ -7,9 +7,9 @@ from typing import Any, Final
 
 import pandas as pd
 
+from benchbook.digits import NOT_PRINTED, estimate, number, p_value
 from benchbook.evidence import Evidence, claim_files, comparisons
 from benchbook.evidence.claims import Quantities
-from benchbook.evidence.digits import NOT_PRINTED, estimate, number
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names
@@ -269,7 +269,7 @@ def p_values(evidence: Evidence) -> Exhibit:
     theirs = students.as_published()
     columns = {"p printed": theirs.drop_duplicates("measure").set_index("measure")["printed"]}
     for reading, some in theirs.groupby("reading", sort=False):
-        columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(_p)
+        columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(p_value)
     every, notes = by_stack(evidence, TRIALS)
     said = []
     for head, some in headed(every).items():
@@ -280,17 +280,13 @@ def p_values(evidence: Evidence) -> Exhibit:
         ]
         tests = students.here(pd.concat(shown))
         tests = tests.drop_duplicates("measure").set_index("measure")  # those alone which the other tables show
-        columns[f"p, {head}"] = tests["p"].map(_p).reindex(list(MEASURES)).fillna(NOT_RUN)
+        p = tests["p"].map(lambda p: "no test" if math.isnan(p) else p_value(p))
+        columns[f"p, {head}"] = p.reindex(list(MEASURES)).fillna(NOT_RUN)
         said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
     why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
     title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
     return Exhibit(title, frame, (*said, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
-
-
-def _p(p: float) -> str:
-    """Return a p-value as it is read: two digits, and powers of ten below a ten-thousandth."""
-    return "no test" if math.isnan(p) else f"{p:.2g}"
 
 
 DECODERS: Final = {
