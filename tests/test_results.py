@@ -107,7 +107,7 @@ def test_what_cannot_be_written_leaves_the_old_file_and_no_other(results_folder:
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("benchbook.results.files.os.fsync", full)
+    monkeypatch.setattr("benchbook.atomic.os.fsync", full)
     with pytest.raises(OSError, match="No space"):
         results.write(columns(), values("json", "xml"))
     assert path.read_bytes() == before and names(results_folder) == {"abc.0.parquet"}

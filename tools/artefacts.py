@@ -5,7 +5,6 @@ its settings say, with an extension of ours and no plugin (``harness/maven/Fetch
 """
 
 import hashlib
-import os
 import re
 import shutil
 import subprocess
@@ -15,7 +14,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
-from benchbook import paths
+from benchbook import atomic, paths
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Where Maven keeps what it fetched: read here, and never written."""
@@ -101,17 +100,13 @@ def _without(repository: Path, lock: Mapping[str, str]) -> dict[str, str]:
 
 
 def _take(source: Path, lock: Mapping[str, str], repository: Path) -> None:
-    """Copy what is as it is locked; the copy is what is checked, for the source may change meanwhile."""
+    """Copy what is as it is locked; what is copied is what is checked, for the source may change meanwhile."""
     for coordinates, sha256 in lock.items():
         if not (source / path_of(coordinates)).is_file():
             continue
-        target = repository / path_of(coordinates)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        part = target.with_name(f"{target.name}.{os.getpid()}.part")
-        shutil.copyfile(source / path_of(coordinates), part)
-        if digest(part) == sha256:
-            part.replace(target)
-        part.unlink(missing_ok=True)
+        content = (source / path_of(coordinates)).read_bytes()
+        if hashlib.sha256(content).hexdigest() == sha256:
+            atomic.write(repository / path_of(coordinates), content)
 
 
 def _fetch(lock: Mapping[str, str], scratch: Path, into: Path) -> None:
@@ -165,9 +160,7 @@ def _copy_out(folder: Path) -> None:
         gather(lock, Path(checked))
         for coordinates in lock:
             file = Path(checked) / path_of(coordinates)
-            part = folder / f"{file.name}.part"
-            shutil.copyfile(file, part)
-            part.replace(folder / file.name)
+            atomic.write(folder / file.name, file.read_bytes())
 
 
 if __name__ == "__main__":

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from benchbook import paths
+from benchbook import atomic, paths
 from benchbook.lanes import jar
 from tools import artefacts
 from tools.artefacts import ArtefactError
@@ -35,10 +35,7 @@ def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
             made = package(Path(checked), "-o")
         except ArtefactError as error:
             raise ArtefactError(f"with what is locked alone (the pom was changed? make lock): {error}") from None
-    into.parent.mkdir(exist_ok=True)
-    part = into.with_suffix(".part")
-    part.write_bytes(made)
-    part.rename(into)
+    atomic.write(into, made)
 
 
 def package(repository: Path, *options: str) -> bytes:

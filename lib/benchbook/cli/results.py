@@ -14,7 +14,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
@@ -24,7 +24,7 @@ import pyarrow as pa
 from duckdb import DuckDBPyConnection
 from duckdb.sqltypes import DuckDBPyType
 
-from benchbook import cli, grid, results
+from benchbook import atomic, cli, grid, results
 from benchbook.cli import output, taken_in
 from benchbook.results.files import sealed
 
@@ -182,33 +182,26 @@ def _file(path: Path) -> Iterator[BinaryIO]:
     OSError
         When the disk takes no more.
     """
+    written = ExitStack()
     try:
         target = path.resolve()
         there = target.stat() if target.exists() else None
         if there and stat.S_ISDIR(there.st_mode):
             raise cli.UsageError(f"--output {path}: is a folder: name a file in it")
-        whole = there is None or stat.S_ISREG(there.st_mode)  # a device or FIFO is written to, never replaced
-        written = target.with_name(f".{target.name}.{os.getpid()}") if whole else target
         if there and not os.access(target, os.W_OK):
             raise PermissionError(13, "Permission denied")
-        file = written.open("xb" if whole else "wb")
+        replaced = there is None or stat.S_ISREG(there.st_mode)  # a device or FIFO is written to
+        new: AbstractContextManager[BinaryIO] = (
+            atomic.replacing(target, durable=True) if replaced else target.open("wb")
+        )
+        file = written.enter_context(new)
     except (OSError, RuntimeError, ValueError) as error:
         reason = getattr(error, "strerror", None) or error
         raise cli.UsageError(f"--output {path}: no file can be written there: {reason}") from error
-    try:
-        with file:
-            yield file
-            file.flush()
-            if whole:
-                os.fsync(file.fileno())
-        if whole:
-            if there:
-                shutil.copymode(target, written)
-            written.replace(target)
-    finally:
-        if whole:
-            with suppress(OSError):
-                written.unlink()
+    with written:
+        if there and replaced:
+            os.fchmod(file.fileno(), stat.S_IMODE(there.st_mode))
+        yield file
 
 
 def _text(connection: DuckDBPyConnection, file: BinaryIO) -> None:

@@ -22,8 +22,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import benchbook
-from benchbook import inputs, paths, plugins
-from benchbook.results import files
+from benchbook import atomic, inputs, paths, plugins
 from benchbook.results.folder import Whole
 
 MOST: Final = 8
@@ -91,7 +90,7 @@ class Kept:
         content = BytesIO()
         pq.write_table(_table(frame), content)
         written = content.getvalue()
-        files.write_bytes(self._path(name), hashlib.sha256(written).digest() + written)
+        atomic.write(self._path(name), hashlib.sha256(written).digest() + written, durable=True)
         others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
         for path in others[:-MOST]:
             path.unlink(missing_ok=True)

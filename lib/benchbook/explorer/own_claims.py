@@ -12,7 +12,7 @@ from typing import Any, Final
 import pandas as pd
 from pydantic import AwareDatetime, BaseModel, NonNegativeInt, TypeAdapter
 
-from benchbook import paths
+from benchbook import atomic, paths
 from benchbook.evidence import claims, judged
 from benchbook.evidence.claims import Ratio, Tested, Untestable, label
 from benchbook.evidence.contrasts import NOT_RUN
@@ -189,10 +189,7 @@ def _now() -> str:
 
 
 def _write(entries: list[dict[str, Any]], file: Path) -> None:
-    file.parent.mkdir(parents=True, exist_ok=True)
-    beside = file.with_name(f".{file.name}.new")
-    beside.write_text(json.dumps(entries, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
-    beside.replace(file)
+    atomic.write(file, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
 
 
 class _Entry(BaseModel):

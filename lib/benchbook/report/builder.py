@@ -2,14 +2,13 @@
 
 import hashlib
 import json
-import os
 import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import benchbook
-from benchbook import grid, paths, results, studies
+from benchbook import atomic, grid, paths, results, studies
 
 if TYPE_CHECKING:  # an unchanged report is not to wait for imports
     from lxml.html import HtmlElement
@@ -69,8 +68,8 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     stamp.unlink(missing_ok=True)
     executed = _execute(profile, folder, say)
     say("writing the page")
-    _replace(page, html(executed, f"benchbook: {profile}"))
-    _replace(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
+    atomic.write(page, html(executed, f"benchbook: {profile}"))
+    atomic.write(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
 
 
@@ -144,13 +143,6 @@ def _titles(notebook: Path) -> dict[str, str]:
         if title:
             titles[cell["id"]] = title
     return titles
-
-
-def _replace(path: Path, text: str) -> None:
-    """Write a file whole or not at all."""
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    temporary.write_text(text, encoding="utf-8")
-    temporary.replace(path)
 
 
 def html(notebook: Path, title: str) -> str:

@@ -24,7 +24,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from benchbook import inputs
+from benchbook import atomic, inputs
 from benchbook.results.schema import OBSERVATIONS
 
 KEYS: Final = ("study", "cell_id", "block", "state")
@@ -103,37 +103,16 @@ def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
 
 
 def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
-    """Write a Parquet file under a temporary name, flush it to the disk, and give it its name.
+    """Write a Parquet file, whole or not at all, to the disk.
 
     Its footer says what it holds, of a cell's file in the results' folder, and its checksum.
     """
     kept = [name for name in table.column_names if name not in {"value", *_COUNTED}]
     counted = {name: "DELTA_BINARY_PACKED" for name in _COUNTED if name in table.column_names}
     options: dict[str, Any] = {"use_dictionary": kept, "column_encoding": counted, "write_page_checksum": True}
-    with _replacing(path) as file, sealed(file, table.schema, held, **options) as writer:
-        writer.write_table(table)
-
-
-def write_bytes(path: Path, content: bytes) -> None:
-    """Write what another machine wrote with `write_table`, as that does."""
-    with _replacing(path) as file:
-        file.write(content)
-
-
-@contextmanager
-def _replacing(path: Path) -> Iterator[BinaryIO]:
-    """Yield a file that takes the name once all of it is on the disk."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        with temporary.open("w+b") as file:
-            yield file
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
-    finally:
-        temporary.unlink(missing_ok=True)
-    flush_folder(path.parent)
+    with atomic.replacing(path, durable=True) as file, sealed(file, table.schema, held, **options) as writer:
+        writer.write_table(table)
 
 
 @contextmanager
@@ -158,15 +137,6 @@ def sealed(file: BinaryIO, schema: pa.Schema, held: Facts | None = None, **optio
     checksum = _crc(file, at)
     file.seek(at)
     file.write(checksum)
-
-
-def flush_folder(folder: Path) -> None:
-    """Make the folder's names survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def whole(path: Path) -> Facts:

@@ -12,9 +12,9 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from benchbook import paths
+from benchbook import atomic, paths
 from benchbook.results import files, folder
-from benchbook.results.files import flush_folder, typed, write_table
+from benchbook.results.files import typed, write_table
 from benchbook.results.schema import ADDED, CELLS, OBSERVATIONS
 
 State = Literal["done", "failed", "skipped"]
@@ -114,7 +114,7 @@ def keep(name: str, content: bytes) -> None:
     target = paths.results() / name
     if target.suffix == ".parquet":
         _hold_name(held := files.held(BytesIO(content)), name)
-        _put(held, lambda path: files.write_bytes(path, content))
+        _put(held, lambda path: atomic.write(path, content, durable=True))
     else:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(content)
@@ -128,7 +128,7 @@ def _put(held: files.Facts, write: Callable[[Path], object]) -> Path:
     if stale := [other for other in place.values() if other.exists()]:
         for other in stale:
             other.unlink()
-        flush_folder(target.parent)
+        atomic.flush_folder(target.parent)
     return target
 
 

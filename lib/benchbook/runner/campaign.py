@@ -12,7 +12,7 @@ from typing import Final
 import psutil
 from pydantic import BaseModel
 
-from benchbook import paths
+from benchbook import atomic, paths
 from benchbook.measure.environment import host
 from benchbook.runner.run_lock import writing
 
@@ -62,11 +62,7 @@ def _kept() -> _Kept | None:
 
 def _keep(known: _Kept, now: float) -> None:
     with writing():
-        file = _file()
-        file.parent.mkdir(parents=True, exist_ok=True)
-        temporary = file.with_name(f"{file.name}.new")
-        temporary.write_text(known.model_copy(update={"last": now}).model_dump_json())
-        temporary.replace(file)
+        atomic.write(_file(), known.model_copy(update={"last": now}).model_dump_json())
 
 
 def machine() -> tuple[str, str]:
