@@ -186,13 +186,3 @@ def test_nothing_is_set_aside_while_a_run_replaces_files(
         assert line.endswith("and left out; a run writes there at present")
     write(one)
     assert asked(capsys, "plan", "--json")[2] == []
-
-
-@pytest.mark.parametrize("jump", [timedelta(days=-1), timedelta(days=297 * 365)])
-def test_time_left_knows_nothing_from_files_that_hold_a_jump_as_a_duration(cells: list[grid.Cell], jump: timedelta):
-    one, other = cells[:2]
-    for each in cells:
-        each.path.unlink()
-    write(one, cell_ended_at=NOW + jump)
-    write(other)
-    assert set(results.seconds()) == {other.kind}

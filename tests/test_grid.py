@@ -327,17 +327,17 @@ def test_every_size_of_crud_has_the_loop_without_a_database_beside_it(profile: s
 FOUND = GRID + "  found: {if_available: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"
 
 
-def test_former_names_of_sections_are_read_and_told(write: Writer, capsys: pytest.CaptureFixture[str]):
-    write(
-        FOUND.replace("if_available", "where_found").replace("profiles:", "cuts: [{when: {n: 10}, why: no}]\nprofiles:")
-    )
-    told = {cell.missing for cell in grid.plan(["crud"], "found") if cell.product == "none"}
-    assert "no" in told
-    said = capsys.readouterr().err.splitlines()
-    assert [line.partition(": ")[2] for line in said] == [
-        "cuts is called exclude by now",
-        "where_found is called if_available by now",
-    ]
+@pytest.mark.parametrize(
+    ("former", "refusal"),
+    [
+        (FOUND.replace("if_available", "where_found"), "no parameter 'where_found'"),
+        (GRID.replace("profiles:", "cuts: [{when: {n: 10}, why: no}]\nprofiles:"), "no section 'cuts'"),
+    ],
+)
+def test_former_names_of_sections_are_refused(write: Writer, former: str, refusal: str):
+    write(former)
+    with pytest.raises(InputError, match=refusal):
+        grid.plan(["crud"], "found")
 
 
 def test_products_that_are_wanted_where_found_are_cells_there_and_left_out_elsewhere(

@@ -1,7 +1,6 @@
 """DuckDB's block means of stored files are those of pandas over every row, and stand in for the rows everywhere."""
 
 import json
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from itertools import product
 from pathlib import Path
@@ -20,8 +19,7 @@ from benchbook.evidence import means as units
 from benchbook.papers import exhibits
 from benchbook.plots import points
 from benchbook.plots.provenance import provenance
-from benchbook.results import files
-from benchbook.results.schema import ADDED
+from benchbook.results import files, folder
 
 SORTED = ["study", "cell_id", "block", "operation", "role", "metric", "format", "codec"]
 START = datetime(2026, 1, 2, tzinfo=UTC)
@@ -65,10 +63,10 @@ def written(cell_id: str, block: int, values: pd.DataFrame, state: str = "done",
     results.write(columns, values)
 
 
-def of_an_older_version(path: Path) -> None:
-    """Take from a file what its version did not write yet."""
-    table = pq.read_table(path).drop_columns(sorted(ADDED))
-    files.write_table(path, table, replace(files.facts(table), columns=None))
+def of_another_version(path: Path) -> None:
+    """Take from a file a column that another version had no name for yet."""
+    table = pq.read_table(path).drop_columns(["campaign"])
+    files.write_table(path, table, files.facts(table))
 
 
 def of_every_row() -> pd.DataFrame:
@@ -120,14 +118,15 @@ def test_the_means_are_those_of_every_row(
     same(found, expected[found.columns], atol=1e-6, check_dtype=not expected.empty)
 
 
-def test_files_that_lack_later_columns_are_read_beside_those_that_have_them():
+def test_files_of_another_version_are_named_and_left_out():
     for block, campaign in enumerate((None, "2026-11-22T21:14:00Z", None)):
         written("abc", block, rows([[(1.0, False)]]), campaign=campaign)
-    of_an_older_version(results.path("crud", "abc", 0))
-    assert list(evidence.stored_means()["campaign"]) == ["", "2026-11-22T21:14:00Z", ""]
-    assert list(evidence.stored_means(["abc.0"])["campaign"]) == [""]
-    assert list(results.observations()["campaign"].fillna("-")) == ["-", "2026-11-22T21:14:00Z", "-"]
-    assert results.lost() == set()
+    of_another_version(results.path("crud", "abc", 0))
+    assert list(evidence.stored_means()["campaign"]) == ["2026-11-22T21:14:00Z", ""]
+    assert list(results.observations()["campaign"].fillna("-")) == ["2026-11-22T21:14:00Z", "-"]
+    (line,) = folder.set_aside()
+    assert "abc.0.parquet is damaged (it is of another version of benchbook, whose results have other columns)" in line
+    assert results.lost() == {"abc.0"}
 
 
 def test_a_means_resolution_is_its_repetitions_and_a_derived_ones_what_its_parts_add_up_to():

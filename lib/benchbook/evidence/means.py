@@ -1,7 +1,5 @@
 """The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
 
-import itertools
-from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
@@ -14,7 +12,6 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from benchbook import results
-from benchbook.results.folder import Whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -66,9 +63,6 @@ SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, geome
 FROM limited
 """
 """Sums as precise as pandas' (``favg`` is Kahan's); quartiles interpolated as numpy's."""
-
-_FILES: Final = "(FROM read_parquet($files) UNION ALL BY NAME FROM every_column)"
-"""Columns that older files lack are null."""
 
 _TEXT: Final = pd.StringDtype("python", na_value=float("nan"))
 """References to the few texts there are: Arrow would copy each cell's parameters whenever rows are chosen."""
@@ -134,7 +128,7 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
     with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
         parts: list[Future[pd.DataFrame]] = []
-        for batch in itertools.chain.from_iterable(map(_batches, _alike(files))):
+        for batch in _batches(file.path for file in files):
             units = _units(batch, connection)
             wait(parts)  # or values would pile up where DuckDB has many processors
             parts.append(beside.submit(_means, units))
@@ -143,14 +137,6 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
 
 def _sorted(parts: list[pd.DataFrame]) -> pd.DataFrame:
     return pd.concat(parts).sort_values(["study", *UNIT], ignore_index=True)
-
-
-def _alike(files: Iterable[Whole]) -> Iterator[list[Path]]:
-    """Yield files with the same columns: DuckDB takes the first one's to be all files', and is slower when told not."""
-    columns = defaultdict[int | None, list[Path]](list)
-    for file in files:
-        columns[file.facts.columns].append(file.path)
-    yield from columns.values()
 
 
 def _batches(files: Iterable[Path]) -> Iterator[list[str]]:
@@ -173,8 +159,7 @@ def _units(source: pa.Table | list[str], connection: "DuckDBPyConnection | None"
     connection = connection or duckdb.connect()
     connection.execute("SET TimeZone = 'UTC'")
     if isinstance(source, list):
-        connection.register("every_column", results.OBSERVATIONS.empty_table())
-        return connection.sql(_SQL.format(source=_FILES), params={"files": source}).to_arrow_table()
+        return connection.sql(_SQL.format(source="read_parquet($files)"), params={"files": source}).to_arrow_table()
     connection.register("in_memory", source)
     return connection.sql(_SQL.format(source="in_memory")).to_arrow_table()
 

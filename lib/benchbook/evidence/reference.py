@@ -73,8 +73,10 @@ def means(folder: Path | None = None) -> pd.DataFrame:
         found = pd.read_parquet(intact(MEANS, folder))
     except FileNotFoundError:
         return nothing
-    found = found.reindex(columns=list(dict.fromkeys([*found, *nothing])))  # an older file lacks what is newer
-    return measures(found.fillna({"campaign": "", "resolution": 0.0}))
+    if lacking := [name for name in nothing if name not in found]:
+        where = str((folder or paths.reference()) / MEANS)
+        raise InputError(where, f"it is of another version of benchbook: it has no column {lacking[0]!r}")
+    return measures(found)
 
 
 def profile() -> str:

@@ -1,9 +1,7 @@
 """A study's grid file: its sections read, and every name in it checked."""
 
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import cache
 from typing import Any, Final
 
 from pydantic import BaseModel
@@ -19,9 +17,6 @@ SECTIONS: Final = ("study", "parameters", "grid", "overrides", "exclude", "aa", 
 
 STAND_IN: Final = "stand_in"
 """What an exclusion may ask beside parameters: whether the server that was found only stands in for the product."""
-
-_FORMER: Final = {"cuts": "exclude", "where_found": "if_available"}
-"""What sections were called once."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +60,7 @@ class Grid:
         if name not in self.profiles:
             advice = nearest(name, self.profiles)
             raise InputError(f"--profile {name}", f"the grid of {self.study} has no such profile: {advice}")
-        parts = _renamed(self.profiles[name].mapping(f"profile {name}"))
+        parts = dict(self.profiles[name].mapping(f"profile {name}"))
         _check(parts, (*_READERS, "blocks", *self.model.model_fields), "parameter")
         read = {section: _READERS[section](parts.pop(section), self.model) for section in _READERS if section in parts}
         chosen = replace(
@@ -150,7 +145,7 @@ def load(study: str) -> Grid:
 def _sections(study: str) -> dict[str, Located]:
     """Return the sections of a study's file, those that it lacks empty."""
     whole = strict.load(studies.grid(study))
-    parts = _renamed(whole.mapping("a grid"))
+    parts = whole.mapping("a grid")
     _check(parts, SECTIONS, "section")
     for section in ("study", "grid"):
         if section not in parts:
@@ -159,18 +154,6 @@ def _sections(study: str) -> dict[str, Located]:
         raise InputError(parts["study"].where, f"this file is the grid of {study}, not of {of}")
     empty: dict[str, Any] = {"parameters": {}, "profiles": {}, "overrides": [], "exclude": [], "aa": []}
     return {name: Located(value, whole.where) for name, value in empty.items()} | parts
-
-
-def _renamed(parts: Values) -> dict[str, Located]:
-    """Return sections by today's names; of one that goes by its former name a line is said."""
-    for former in [name for name in _FORMER if name in parts]:
-        _say(f"{parts[former].where}: {former} is called {_FORMER[former]} by now")
-    return {_FORMER.get(name, name): value for name, value in parts.items()}
-
-
-@cache
-def _say(note: str) -> None:
-    print(note, file=sys.stderr)
 
 
 def _fixed(section: Located, model: type[BaseModel]) -> Values:

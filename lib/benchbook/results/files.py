@@ -63,7 +63,7 @@ class Facts:
     block: int
     state: str
     rows: int
-    columns: int | None = None  # not said by files that lack those of `ADDED`
+    columns: int
     parameters: str | None = None
     started_at: float | None = None
     ended_at: float | None = None
@@ -162,7 +162,9 @@ def held(file: BinaryIO) -> Facts:
         if begin < 0:
             raise DamagedError("it says of no cell that it is its")
         facts = json.JSONDecoder().raw_decode(tail[tail.find(b"{", begin) :].decode(errors="replace"))[0]
-        return Facts(**{name: facts.get(name) for name in Facts.__dataclass_fields__})
+        if {*facts} != {*Facts.__dataclass_fields__} or facts["columns"] != len(OBSERVATIONS):
+            raise DamagedError("it is of another version of benchbook, whose results have other columns")
+        return Facts(**facts)
 
 
 def delivered(path: Path) -> pa.Table:

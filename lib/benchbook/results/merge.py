@@ -1,5 +1,6 @@
 """Everything that runs wrote, as SQL views over one scan of the files."""
 
+import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
@@ -18,9 +19,6 @@ _KEYS: Final = ("cell_id", "block", "study", "state")
 
 _CHOSEN: Final = """\
 (cell_id IN (SELECT key FROM _current) OR concat(cell_id, '.', block) IN (SELECT key FROM _current))"""
-
-LONGEST_S: Final = 24 * 3600.0
-"""A cell is given up after six hours, unless told otherwise: what took longer than a day was a clock's jump."""
 
 
 def table() -> "pa.Table | ds.Dataset":
@@ -96,13 +94,10 @@ def observations(identities: Iterable[str] | None = None) -> pd.DataFrame:
 
 
 def seconds() -> dict[tuple[str, str], float]:
-    """Return how long a finished cell took at last, by its study and its parameters in JSON.
-
-    What no cell can have taken is left out: files that were written before durations came from the monotonic clock
-    hold a jump of the machine's time as one.
-    """
-    done = [one.facts for one in folder.whole() if one.facts.state == "done" and 0 <= one.facts.took_s <= LONGEST_S]
-    return {(one.study, str(one.parameters)): one.took_s for one in sorted(done, key=lambda one: one.ended_at or 0.0)}
+    """Return how long a finished cell took at last, in seconds, by its study and its parameters in JSON."""
+    timed = [file.facts for file in finished() if not math.isnan(file.facts.took_s)]
+    timed.sort(key=lambda facts: facts.ended_at or 0.0)
+    return {(facts.study, str(facts.parameters)): facts.took_s for facts in timed}
 
 
 def frame(connection: "DuckDBPyConnection", query: str) -> pd.DataFrame:

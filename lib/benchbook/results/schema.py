@@ -123,6 +123,3 @@ OF_AN_ARM: Final = ("driver", "model", "format", "codec", "arm")
 
 OBSERVATIONS: Final = pa.schema([*CELLS, *VALUES])
 """One file's columns: every value beside its cell."""
-
-ADDED: Final = frozenset({"campaign", "foreign_load", "disturbed", "driver_version", "runtime", "heap_limit"})
-"""Columns that files written before 2026-11-23 lack: they read back as null."""

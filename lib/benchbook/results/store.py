@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 from benchbook import atomic, paths
 from benchbook.results import files, folder
 from benchbook.results.files import typed, write_table
-from benchbook.results.schema import ADDED, CELLS, OBSERVATIONS
+from benchbook.results.schema import CELLS, OBSERVATIONS
 
 State = Literal["done", "failed", "skipped"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -76,7 +76,7 @@ def take_in(table: pa.Table) -> tuple[int, int]:
     Parameters
     ----------
     table
-        Rows as in `OBSERVATIONS`, of any number of cells; columns that older rows lack are null.
+        Rows as in `OBSERVATIONS`, of any number of cells.
 
     Returns
     -------
@@ -141,10 +141,9 @@ def _as_observations(table: pa.Table) -> pa.Table:
     names = {*table.column_names}
     if unknown := sorted(names - {*OBSERVATIONS.names}):
         raise ValueError(f"it has a column {unknown[0]!r}, which observations have not")
-    if lacking := [name for name in OBSERVATIONS.names if name not in names | ADDED]:
+    if lacking := [name for name in OBSERVATIONS.names if name not in names]:
         raise ValueError(f"it has no column {lacking[0]!r}")
-    columns = [table[one.name] if one.name in names else pa.nulls(len(table), one.type) for one in OBSERVATIONS]
-    return pa.table(columns, OBSERVATIONS.names).cast(OBSERVATIONS)
+    return table.select(OBSERVATIONS.names).cast(OBSERVATIONS)
 
 
 def _cells(table: pa.Table) -> Iterator[tuple[files.Facts, pa.Table]]:
