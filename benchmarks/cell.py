@@ -17,7 +17,7 @@ from typing import Final
 import nbformat
 
 from benchbook import cli, results
-from benchbook.cli.run import SPENT
+from benchbook.cli.execution import SPENT
 
 GOAL_S: Final = 0.5
 

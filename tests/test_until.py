@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 from benchbook import cli, evidence, grid, results
+from benchbook.cli.run import budget
 from benchbook.evidence.claims import Claim
 from benchbook.grid import Cell
 from benchbook.runner import batch
@@ -288,4 +289,4 @@ def test_a_budget_that_means_nothing_is_refused(
     ("text", "seconds"), [("3h", 10_800), ("90m", 5_400), ("1h30m", 5_400), ("45s", 45), ("10min", 600)]
 )
 def test_a_budget_is_read_as_people_write_it(text: str, seconds: float) -> None:
-    assert cli._duration(text) == seconds
+    assert budget(text) == seconds

@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--verdict", type=_verdicts, default=[], metavar="V,...", help=text)
     text = "of each also its sentence, what every contrast found, and what it waits for"
     parser.add_argument("--full", action="store_true", help=text)
-    parser.add_argument("--json", action="store_true", help="one array of objects and nothing else")
+    output.add_json(parser)
     sources.add_options(parser)
 
 

@@ -18,6 +18,11 @@ from benchbook.measure.load import QUIET, Load, load, reading
 _WINDOW_S: Final = 1.0
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    output.add_json(parser)
+
+
 def main(asked: argparse.Namespace) -> int:
     """Print what can run here; 3 when no server and no study can."""
     ask = cache(_servers)  # of a product several engines run on

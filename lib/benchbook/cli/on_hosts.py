@@ -6,12 +6,12 @@ import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchbook import cli, grid, paths, results
+from benchbook import cli, grid, results
 from benchbook.cli import output
-from benchbook.cli.run import carried_out, patience_s
+from benchbook.cli.credentials import extra, secured
+from benchbook.cli.execution import execute, patience_s
 from benchbook.cli.until import look, text
 from benchbook.hosts.orders import Asked, NoLabError
 from benchbook.runner.batch import TIMEOUT_S
@@ -22,26 +22,8 @@ from benchbook.servers import ServerError
 from benchbook.servers.address import PLACE
 
 if TYPE_CHECKING:
-    from distributed import Security
-
     from benchbook.runner.summary import Summary
     from benchbook.runner.visit import Up
-
-
-@contextmanager
-def extra() -> Iterator[None]:
-    """Say of imports that fail which extra is missing."""
-    try:
-        yield
-    except ModuleNotFoundError as error:
-        raise cli.UsageError(f"{error.name} is missing: pip install 'benchbook[hosts]', or make setup") from error
-
-
-def secured(scheduler: str, asked: argparse.Namespace) -> tuple[str, "Security"]:
-    """Return a scheduler's whole address, and what is shown to it and asked of it, as the options say."""
-    from benchbook.hosts import scheduler as hosts
-
-    return hosts.secured(scheduler, Path(asked.credentials or paths.credentials()), asked.unprotected)
 
 
 def run(asked: argparse.Namespace) -> int:
@@ -72,7 +54,7 @@ def run(asked: argparse.Namespace) -> int:
     wanted = Asked(tuple(asked.study), asked.profile, tuple(asked.where), tuple(asked.set))
     try:
         with Lab(*secured(asked.hosts, asked), wanted) as lab:
-            return carried_out(asked, planned, [], work)
+            return execute(asked, planned, [], work)
     except NoLabError as error:
         raise cli.UsageError(f"--hosts: {error}") from error
 

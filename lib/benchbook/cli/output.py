@@ -1,5 +1,6 @@
 """What several commands print: tables, what does not run here and why, and what of the results is damaged."""
 
+import argparse
 import difflib
 import json
 import shutil
@@ -18,6 +19,11 @@ Rows = Sequence[Mapping[str, Any]]
 
 _ENDLESS: Final = 1_000_000  # columns of what is no terminal: a pipe's reader wants a row a line
 _NARROWEST: Final = 30
+
+
+def add_json(parser: argparse.ArgumentParser) -> None:
+    """Let a command be asked for what a program reads."""
+    parser.add_argument("--json", action="store_true", help="one array of objects and nothing else")
 
 
 def as_json(rows: Rows) -> str:

@@ -6,11 +6,17 @@ from collections.abc import Sequence
 from typing import Any, Final
 
 from benchbook import cli, grid, results
-from benchbook.cli import output
+from benchbook.cli import output, selection
 from benchbook.runner.summary import Telling, described, telling, time_left
 
 _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 """What only JSON tells."""
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    selection.add_options(parser, until_decided=True)
+    output.add_json(parser)
 
 
 def main(asked: argparse.Namespace) -> int:

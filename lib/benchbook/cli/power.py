@@ -5,11 +5,17 @@ from dataclasses import asdict
 from typing import Any
 
 from benchbook import cli, evidence, grid, results
-from benchbook.cli import output
+from benchbook.cli import output, selection
 from benchbook.cli.until import asked_for, look
 from benchbook.runner.costs import Costs
 from benchbook.runner.power import HOUR_S, Power, decided_within, powers
 from benchbook.runner.rounds import Rounds
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    selection.add_options(parser)
+    output.add_json(parser)
 
 
 def main(asked: argparse.Namespace) -> int:

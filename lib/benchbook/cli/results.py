@@ -64,6 +64,23 @@ _SUFFIXES: Final = {"": "text", ".txt": "text"} | {f".{form}": form for form in 
 """What the name of a file says of its form."""
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
+    parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
+    forms = ["text", "csv", "json", "parquet", "duckdb"]
+    parser.add_argument("--format", choices=forms, help="the form (default: what the file's name says, else text)")
+    parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
+    parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
+    verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
+    text = "take in cells that were measured before or elsewhere: of results' folders, or Parquet files of observations"
+    taking = verbs.add_parser("import", help=text, description=text)
+    taking.add_argument("path", nargs="+", metavar="PATH")
+    text = "write every finished cell, whatever its code and host, to a file: CSV, JSON, Parquet or DuckDB by its name"
+    giving = verbs.add_parser("export", help=text, description=text)
+    giving.add_argument("path", metavar="PATH")
+
+
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows, or take in other results."""
     if asked.verb == "import":

@@ -8,6 +8,14 @@ import threading
 from benchbook import cli, servers
 
 
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    verbs = parser.add_subparsers(dest="verb", metavar="up", required=True)
+    up = verbs.add_parser("up", help=cli.COMMANDS["servers"])
+    up.add_argument("engine", metavar="ENGINE")
+    up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
+
+
 def main(asked: argparse.Namespace) -> int:
     """Start an engine's servers (given ones are only looked at), print their addresses, stop on Ctrl-C or SIGTERM."""
     try:

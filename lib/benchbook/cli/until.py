@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output
-from benchbook.cli.run import carried_out, patience_s
+from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
@@ -53,19 +53,19 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
         return asked.budget - (time.monotonic() - start) if asked.budget else UNHURRIED
 
     def work(summary: "Summary") -> None:
-        def execute(some: Sequence[grid.Cell]) -> list[grid.Cell]:
+        def measure(some: Sequence[grid.Cell]) -> list[grid.Cell]:
             failed = len(summary.failed)
             with Progress(some, known) as progress:
                 timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
                 Batch(some, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
-        ended = rounds.run(lambda: look(cells, read), execute, left_s)
+        ended = rounds.run(lambda: look(cells, read), measure, left_s)
         if left_s() <= 0:
             print("the budget is spent; the same command goes on from there")
         print(text(ended, rounds))
 
-    return carried_out(asked, cells, [], work)
+    return execute(asked, cells, [], work)
 
 
 def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:

@@ -3,13 +3,20 @@
 import argparse
 
 from benchbook import cli
+from benchbook.cli import credentials
+from benchbook.cli.credentials import extra, secured
 from benchbook.hosts.orders import NoLabError
+
+
+def add_options(parser: argparse.ArgumentParser) -> None:
+    """Say what the command can be asked."""
+    parser.add_argument("--listen", metavar="ADDRESS", help="this machine's address for the lab")
+    parser.add_argument("scheduler", metavar="SCHEDULER", help="its address, such as tls://lab:8786")
+    credentials.add_options(parser)
 
 
 def main(asked: argparse.Namespace) -> int:
     """Offer this machine's timing slot to the scheduler."""
-    from benchbook.cli.on_hosts import extra, secured
-
     with extra():
         from benchbook.hosts import worker
     try:

@@ -1,0 +1,159 @@
+"""How a run is carried out, whatever it runs: its results' folder to itself, until it ends or is stopped; then told."""
+
+import argparse
+import signal
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass
+from typing import Final
+
+from benchbook import cli, folders, grid, paths, results
+from benchbook.cli import output
+from benchbook.digits import duration
+from benchbook.hosts.orders import NoLabError
+from benchbook.results.folder import BusyError
+from benchbook.runner import quiet
+from benchbook.runner.quiet import NotQuietError
+from benchbook.runner.run_lock import UnwritableError, run_lock
+from benchbook.runner.summary import Failure, Summary, Telling, again, described, telling
+
+SPENT: Final = "run.json"
+"""Where the results' folder keeps what the newest run spent its time on."""
+
+_SHOWN: Final = 0.005
+"""Of the time: parts below are not named."""
+
+_OF_HOSTS: Final = ("hosts", "place", "credentials")
+"""Options that say where cells are measured."""
+
+
+class _Terminated(KeyboardInterrupt):
+    """SIGTERM: handled as Ctrl-C is, with an exit status of its own."""
+
+
+@dataclass(frozen=True)
+class _Stop:
+    """Why a run ended before its work was done, and the exit status that says so."""
+
+    status: int
+    why: str
+
+
+def execute(
+    asked: argparse.Namespace,
+    cells: Sequence[grid.Cell],
+    absent: Sequence[grid.LeftOut],
+    work: Callable[[Summary], None],
+) -> int:
+    """Do the work of a run with the results' folder to itself, print what it did, and return the exit status.
+
+    Parameters
+    ----------
+    asked
+        The command's arguments: those of the run are repeated in the command that measures a failed cell again.
+    cells, absent
+        The plan, which the work may still fill; and what it leaves out.
+    work
+        Runs the cells, and counts them in the summary.
+
+    Raises
+    ------
+    benchbook.cli.UsageError
+        When another run has the results' folder, or it cannot be written.
+    """
+    summary = Summary()
+    try:
+        with run_lock(), _terminable():
+            stop = _worked(work, summary)
+    except (BusyError, UnwritableError) as error:
+        raise cli.UsageError(str(error)) from error
+    if summary.done:
+        # a disk that is full was told of by who writes the rows; the parts are printed too
+        with suppress(OSError):
+            (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
+    _print_summary(asked, cells, summary, absent)
+    gone = 0 if asked.hosts else _gone(cells, summary)
+    if gone:
+        print(
+            f"{gone} of the cells that were done are no longer in {paths.results()}: something removed them while the"
+            " run went on; the same command measures them again"
+        )
+    if stop:
+        print(f"{stop.why}: what is finished is kept; the same command goes on from there", file=sys.stderr)
+        return stop.status
+    if summary.failed or gone:
+        return cli.FAILED
+    return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
+
+
+def patience_s(asked: argparse.Namespace) -> float | None:
+    """Return how long a run waits for a quiet machine; None: it only records the load, as tests' runs do."""
+    return None if asked.noisy or asked.profile == "smoke" else quiet.PATIENCE_S
+
+
+def _worked(work: Callable[[Summary], None], summary: Summary) -> _Stop | None:
+    """Do the work, and return what stopped it before its end."""
+    try:
+        work(summary)
+    except _Terminated:
+        return _Stop(cli.TERMINATED, "stopped")
+    except KeyboardInterrupt:
+        return _Stop(cli.INTERRUPTED, "stopped")
+    except (UnwritableError, NotQuietError, NoLabError, folders.FolderError) as error:
+        return _Stop(cli.FAILED, f"stopped, for {error}")
+    return None
+
+
+def _gone(cells: Sequence[grid.Cell], summary: Summary) -> int:
+    """Return how many cells that were done before or in this run have no results any more."""
+    states = {study: results.states(study) for study in {cell.study for cell in cells}}
+    there = sum(states[cell.study].get(cell.key) == "done" for cell in cells)
+    return max(0, summary.done + sum(cell.state == "done" for cell in cells) - there)
+
+
+def _print_summary(
+    asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Summary, absent: Sequence[grid.LeftOut]
+) -> None:
+    apart = telling(cells)
+    before = sum(cell.state == "done" for cell in cells)
+    counts = {"done": summary.done, "before": before, "failed": len(summary.failed), "skipped": len(summary.skipped)}
+    named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
+    (what, share), *others = summary.shares()
+    of_whom = " of all hosts' time" if asked.hosts and not asked.place else ""
+    took = f"{duration(summary.wall_s)}{of_whom}, of which {share:.0%} was {what}"
+    print(f"cells: {len(cells)}, {named}; {took}")
+    if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
+        print(f"the rest: {rest}")
+    if summary.beside_others:
+        stay = f"{summary.repeated} measured again, {len(summary.disturbed)} stay marked as disturbed"
+        print(f"measured while other processes were busy: {summary.beside_others}, {stay}")
+    if summary.ran_out:
+        print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
+        print("\n".join(f"  {described(cell, apart)} (block {cell.block + 1})" for cell in summary.ran_out))
+    output.print_absences((failure.reason for failure in summary.skipped), absent)
+    for failure in summary.failed:
+        _print_failure(asked, failure, apart)
+
+
+def _print_failure(asked: argparse.Namespace, failure: Failure, apart: Telling) -> None:
+    """Print which cell failed, why, and the one command that measures it again."""
+    print(f"\nfailed: {described(failure.cell, apart)} (block {failure.cell.block + 1})")
+    print("  " + failure.reason.replace("\n", "\n  "))
+    options = [f" --{name} {vars(asked)[name]}" for name in _OF_HOSTS if vars(asked)[name]]
+    options += [" --unprotected"] if asked.unprotected else []
+    print(f"  again: {again(failure.cell, apart, asked.profile, asked.where, asked.set)}{''.join(options)}")
+
+
+@contextmanager
+def _terminable() -> Iterator[None]:
+    """Let SIGTERM stop the run as Ctrl-C does."""
+
+    def stop(*_: object) -> None:
+        raise _Terminated
+
+    before = signal.signal(signal.SIGTERM, stop)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
