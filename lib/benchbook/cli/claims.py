@@ -77,8 +77,8 @@ def _measured(profile: str, *, waits: bool) -> list[dict[str, Any]]:
 
     cells = grid.plan(studies.SLUGS, profile)
     output.report_damage()
-    found = Run.of_results(profile, grid.keys(cells)).evidence
-    return _rows(found.outcomes, ahead.waits(profile, cells, found) if waits else {})
+    evidence = Run.of_results(profile, grid.keys(cells)).evidence
+    return _rows(evidence.outcomes, ahead.waits(profile, cells, evidence) if waits else {})
 
 
 def _committed() -> list[dict[str, Any]]:
@@ -107,12 +107,12 @@ def _listed(rows: list[dict[str, Any]]) -> str:
     """Return a line a claim, study by study, each with how many have which verdict; then how to see more."""
     parts = []
     for study in dict.fromkeys(row["study"] for row in rows):
-        some = [row for row in rows if row["study"] == study]
+        of_study = [row for row in rows if row["study"] == study]
         lines = [
             {"verdict": _verdict(row), _HERE: _ratio(row), "published": _published(row), "claim": row["id"]}
-            for row in some
+            for row in of_study
         ]
-        parts.append(f"{study}: {_counts(some).listed}\n{output.as_text(lines)}")
+        parts.append(f"{study}: {_counts(of_study).listed}\n{output.as_text(lines)}")
     more = "benchbook claims ID, or --full: what is claimed, and why the verdict is so"
     return "\n\n".join([*parts, f"{more}\n{_counts(rows)}"])
 

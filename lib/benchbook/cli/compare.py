@@ -21,9 +21,9 @@ REFERENCE = "reference"
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    said = f"a folder of results, or the word {REFERENCE}"
-    parser.add_argument("before", metavar="A", nargs="?", default=REFERENCE, help=f"{said} (the default)")
-    parser.add_argument("after", metavar="B", nargs="?", help=f"{said}; this machine's results when it is not given")
+    what = f"a folder of results, or the word {REFERENCE}"
+    parser.add_argument("before", metavar="A", nargs="?", default=REFERENCE, help=f"{what} (the default)")
+    parser.add_argument("after", metavar="B", nargs="?", help=f"{what}; this machine's results when it is not given")
     parser.add_argument("--all", action="store_true", help="what did not change, too")
     parser.add_argument("--json", action="store_true", help="an array of objects, all rows, and nothing else")
     parser.add_argument("--output", type=Path, metavar="FILE.csv", help="write all rows to a file, too")
@@ -39,13 +39,13 @@ def main(asked: argparse.Namespace) -> int:
     names = (asked.before, asked.after or str(paths.results()))
     before, after = (_run(name) for name in names)
     tables = {"ratio": changes.ratios(before, after), "value": changes.values(before, after)}
-    every = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
-    if every.empty:
+    rows = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
+    if rows.empty:
         raise cli.UsageError(f"{names[0]} and {names[1]} have no cell in common")
     if asked.output:
-        every.to_csv(asked.output, index=False)
+        rows.to_csv(asked.output, index=False)
     if asked.json:
-        print(output.as_json(json.loads(every.to_json(orient="records"))))
+        print(output.as_json(json.loads(rows.to_json(orient="records"))))
         return cli.DONE
     for name, run in zip(names, (before, after), strict=True):
         print(f"{name}: {_about(run.means)}")
@@ -112,11 +112,11 @@ def _about(means: "pd.DataFrame") -> str:
 def _counted(kind: str, table: "pd.DataFrame") -> str:
     from benchbook.evidence import changes
 
-    untold = int(table["p"].isna().sum())
-    said = (
+    unknown = int(table["p"].isna().sum())
+    counts = (
         f"{len(table)} {kind}s that both have, {len(changes.changed(table))} changed beyond noise (Holm, 5 %, a study)"
     )
-    return said + (f"; of {untold} nothing can be said: too few blocks, or no spread" if untold else "")
+    return counts + (f"; of {unknown} nothing can be said: too few blocks, or no spread" if unknown else "")
 
 
 def _line(row: Mapping[Any, Any]) -> str:

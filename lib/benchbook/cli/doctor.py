@@ -26,17 +26,17 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(asked: argparse.Namespace) -> int:
     """Print what can run here; 3 when no server and no study can."""
     ask = cache(_servers)  # of a product several engines run on
-    found = [_engine(name, ask) for name in databases.NAMES]
+    engines = [_engine(name, ask) for name in databases.NAMES]
     if asked.json:
-        print(output.as_json(found))
+        print(output.as_json(engines))
     else:
         words = {"available": {True: "yes", False: "no"}, "stand_in": {True: "yes", False: ""}}
-        shown = [{**row, **{name: said[row[name]] for name, said in words.items()}} for row in found]
+        shown = [{**row, **{name: texts[row[name]] for name, texts in words.items()}} for row in engines]
         print(output.as_text(shown))
         print()
         print(output.as_text(_lanes()))
         print("".join(f"\n{line}" for line in _limits()))
-    return cli.DONE if any(row["available"] for row in found) else cli.NOTHING_RUNS
+    return cli.DONE if any(row["available"] for row in engines) else cli.NOTHING_RUNS
 
 
 def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, Any]:
@@ -73,8 +73,8 @@ def _lanes() -> list[dict[str, Any]]:
     """Return whether each lane can run."""
     rows = [{"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}]
     for name in lanes.LANES[1:]:
-        found = lanes.find(name)
-        version, why = (found.version, None) if isinstance(found, lanes.Found) else (None, found.why)
+        lane = lanes.find(name)
+        version, why = (lane.version, None) if isinstance(lane, lanes.Found) else (None, lane.why)
         rows.append({"lane": name, "available": "no" if why else "yes", "version": version, "why": why})
     return rows
 
@@ -82,20 +82,20 @@ def _lanes() -> list[dict[str, Any]]:
 def _limits() -> list[str]:
     """Return what this system lacks, a line each with the nearest remedy."""
     servers_folder = folders.temporary()
-    found = environment(servers_folder)
+    machine = environment(servers_folder)
     lines = []
     if sys.platform != "linux":
         lines.append("PSS is not told by this system: memory_pss is left out, memory_rss stands (Linux tells both)")
         lines.append("no parent-death signal here: a keeper process ends the servers, and kernels start anew, slower")
-    if found["file_system_in_memory"]:
+    if machine["file_system_in_memory"]:
         lines.append(
             f"servers keep their data in {servers_folder}, in memory: durability is not judged; set TMPDIR to a disk"
         )
-    if found["governor"] not in (None, "performance"):
-        lines.append(f"the processors' governor is {found['governor']}: times vary; set it to performance")
+    if machine["governor"] not in (None, "performance"):
+        lines.append(f"the processors' governor is {machine['governor']}: times vary; set it to performance")
     if not (beside := _load()).quiet:
         lines.append(f"{beside}: a run waits until it is less than {QUIET:g}; stop them, or run with --noisy")
-    if found["cores_usable"] < 2:
+    if machine["cores_usable"] < 2:
         lines.append("one processor: client and servers share it; times include both")
     return lines or ["nothing is missing on this system"]
 

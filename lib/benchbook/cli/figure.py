@@ -34,13 +34,13 @@ def main(asked: argparse.Namespace) -> int:
     from benchbook.papers import exhibits  # here, for it is slow to import
     from benchbook.plots import exhibit, style
 
-    every = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
+    known = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
     for name in asked.name:
-        if name not in every:
-            raise cli.UsageError(f"no figure or table {name!r}: {strict.nearest(name, every)}")
+        if name not in known:
+            raise cli.UsageError(f"no figure or table {name!r}: {strict.nearest(name, known)}")
     if not asked.name:
         kinds = dict.fromkeys(exhibits.TABLES, "table")
-        rows = [{"name": name, "kind": kinds.get(name, "figure"), "title": _title(name)} for name in every]
+        rows = [{"name": name, "kind": kinds.get(name, "figure"), "title": _title(name)} for name in known]
         print(output.as_text(rows))
         return cli.DONE
     run = sources.run(asked)
@@ -64,8 +64,8 @@ def _title(name: str) -> str:
 
 def inches(text: str) -> float:
     """Return a width in inches, of a number with its unit (in, cm, mm, pt; inches without one)."""
-    found = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
-    width = float(found[1]) * _INCHES[found[2] or "in"] if found else 0.0
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
+    width = float(parts[1]) * _INCHES[parts[2] or "in"] if parts else 0.0
     if not NARROWEST <= width <= WIDEST:
         raise argparse.ArgumentTypeError(
             f"a width of {NARROWEST:g}in to {WIDEST:g}in, such as 3.5in or 89mm, not {text}"

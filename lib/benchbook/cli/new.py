@@ -82,11 +82,11 @@ def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
         "try": _TRY[kind].format(**words),
     }
     skeleton = _SKELETONS / (f"codec_{form}" if kind == "codec" else kind)
-    said = {f"{package}/__init__.py": f'"""benchbook\'s {kind} {name}."""\n'}
+    package_file = {f"{package}/__init__.py": f'"""benchbook\'s {kind} {name}."""\n'}
     files = {skeleton / source: target.format(**words) for source, target in _FILES[kind].items()}
     files |= {skeleton / "test.py.txt": f"tests/test_{name}.py"}
     files |= {_SKELETONS / "all" / f"{file}.txt": file for file in ("pyproject.toml", "README.md")}
-    return said | {target: Template(_read(source)).substitute(words) for source, target in files.items()}
+    return package_file | {target: Template(_read(source)).substitute(words) for source, target in files.items()}
 
 
 def _read(path: Path) -> str:

@@ -31,8 +31,8 @@ def main(asked: argparse.Namespace) -> int:
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
 
-    theirs = {one.key: one for one in numbers.printed()}
-    if asked.key and {*asked.key} <= {*theirs}:  # of papers alone: nothing need have run
+    printed = {number.key: number for number in numbers.printed()}
+    if asked.key and {*asked.key} <= {*printed}:  # of papers alone: nothing need have run
         run = Run(sources.REFERENCE, Evidence(reference.means))
     else:
         run = sources.run(asked)
@@ -43,19 +43,20 @@ def main(asked: argparse.Namespace) -> int:
         print(asked.latex_macros)
         return cli.DONE
     if asked.key:
-        found = [theirs.get(key) or _found(evidence, key) for key in asked.key]
+        chosen = [printed.get(key) or _found(evidence, key) for key in asked.key]
     else:
-        found = [*numbers.numbers(evidence).values()]
+        chosen = [*numbers.numbers(evidence).values()]
     if asked.json:
-        print(output.as_json([numbers.provenance(evidence, one, run.name) for one in found]))
+        print(output.as_json([numbers.provenance(evidence, number, run.name) for number in chosen]))
     elif not asked.key:
-        print(output.as_text([{"key": one.key, "number": one.text, "what it is": one.says} for one in found]))
+        rows = [{"key": number.key, "number": number.text, "what it is": number.says} for number in chosen]
+        print(output.as_text(rows))
     elif asked.latex:
-        print("\n".join(latex.escaped(one.text) for one in found))
+        print("\n".join(latex.escaped(number.text) for number in chosen))
     else:
-        for one in found:
-            print(one.text)
-            print(f"{one.key}: {one.says}", file=sys.stderr)  # beside the number, which a script may take alone
+        for number in chosen:
+            print(number.text)
+            print(f"{number.key}: {number.says}", file=sys.stderr)  # beside the number, which a script may take alone
     return cli.DONE
 
 
@@ -69,8 +70,8 @@ def _found(evidence: "Evidence", key: str) -> "Number":
     """
     from benchbook.papers import numbers
 
-    if (one := numbers.number(evidence, key)) is not None:
-        return one
+    if (number := numbers.number(evidence, key)) is not None:
+        return number
     claims = {row["id"]: row for row in evidence.outcomes.to_dict("records")}
     if key in claims:
         raise cli.UsageError(f"{key} has no ratio: {claims[key]['wording']}; {claims[key]['why']}")

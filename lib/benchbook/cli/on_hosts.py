@@ -42,14 +42,15 @@ def run(asked: argparse.Namespace) -> int:
 
     def work(summary: "Summary") -> None:
         with Progress([], known, attrgetter("key") if asked.until_decided else as_anywhere) as progress:
-            one = UntilDecided(progress, _judge, left_s, known) if asked.until_decided else Shared(progress)
+            distributed = UntilDecided(progress, _judge, left_s, known) if asked.until_decided else Shared(progress)
             timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
             try:
-                lab.run(one, progress, summary, timeout_s, quiet_s, left_s)
+                lab.run(distributed, progress, summary, timeout_s, quiet_s, left_s)
             finally:
                 planned.extend(progress.plan)
-        if isinstance(one, UntilDecided):
-            print("\n".join(f"\nhost {name}:\n{text(now, rounds)}" for name, now, rounds in one.standings))
+        if isinstance(distributed, UntilDecided):
+            for name, current, rounds in distributed.standings:
+                print(f"\nhost {name}:\n{text(current, rounds)}")
 
     wanted = Asked(tuple(asked.study), asked.profile, tuple(asked.where), tuple(asked.set))
     try:

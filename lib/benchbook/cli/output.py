@@ -68,8 +68,8 @@ def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
     """Print a line for each reason that cells are skipped for, never a line a cell, and for each product left out."""
     for reason, count in Counter(reasons).items():
         print(f"skipped {count}: {reason}")
-    for one in absent:
-        print(f"left out: {one.product} ({', '.join(one.studies)}): {one.why}")
+    for left_out in absent:
+        print(f"left out: {left_out.product} ({', '.join(left_out.studies)}): {left_out.why}")
 
 
 def print_hidden(slugs: Iterable[str], profile: str) -> None:
@@ -77,10 +77,9 @@ def print_hidden(slugs: Iterable[str], profile: str) -> None:
     from benchbook import grid, studies  # here, for not all commands need them
 
     for slug, levels in grid.hidden([slug for slug in slugs if slug in studies.SLUGS], profile).items():
-        said = "; ".join(f"{name} {', '.join(some)}" for name, some in levels.items())
-        print(
-            f"not in the profile {profile}, though in {slug}'s grid: {said} (--profile paper has all, --set takes any)"
-        )
+        lacking = "; ".join(f"{name} {', '.join(values)}" for name, values in levels.items())
+        advice = "--profile paper has all, --set takes any"
+        print(f"not in the profile {profile}, though in {slug}'s grid: {lacking} ({advice})")
 
 
 def report_damage() -> None:
@@ -92,4 +91,4 @@ def report_damage() -> None:
         more = f" and {len(others) - 1} more" if len(others) > 1 else ""
         lines.append(f"{others[0]}{more}: no result's name, not read")
     for line in lines:
-        print("benchbook: " + "".join(one if one.isprintable() else "?" for one in line), file=sys.stderr)
+        print("benchbook: " + "".join(letter if letter.isprintable() else "?" for letter in line), file=sys.stderr)

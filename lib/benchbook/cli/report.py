@@ -58,11 +58,11 @@ def _steps() -> Iterator[Callable[[str], object]]:
         with Live(console=console, auto_refresh=False, transient=True) as live:
             yield lambda step: live.update(Text(step, no_wrap=True, overflow="ellipsis"), refresh=True)
         return
-    said: set[str] = set()
+    printed: set[str] = set()
 
     def say(step: str) -> None:
-        if step not in said:
-            said.add(step)
+        if step not in printed:
+            printed.add(step)
             with suppress(OSError):  # whose reader has seen enough: the report is built all the same
                 print(step, file=sys.stderr, flush=True)
 

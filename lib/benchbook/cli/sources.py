@@ -62,7 +62,7 @@ def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:
     """Return the error that nothing of a profile ran here, with what to do and what there is `instead`."""
     from benchbook import results
 
-    said = f"nothing of the profile {profile} ran here"
+    reason = f"nothing of the profile {profile} ran here"
     if results.whole():
-        said += " (the results here are of other cells, other code or another machine)"
-    return cli.NothingRanError(f"{said}: benchbook run --profile {profile}, or {instead}")
+        reason += " (the results here are of other cells, other code or another machine)"
+    return cli.NothingRanError(f"{reason}: benchbook run --profile {profile}, or {instead}")

@@ -21,7 +21,7 @@ ROWS: Final = 20_000_000
 
 def main(asked: argparse.Namespace) -> int:
     """Take in each file, and say how many cells are new."""
-    tables = _tables([Path(one) for one in asked.path])
+    tables = _tables([Path(path) for path in asked.path])
     new = before = 0
     try:
         with locked():

@@ -28,12 +28,12 @@ UNHURRIED = float("inf")
 def plan(asked: argparse.Namespace) -> int:
     """Print where the claims stand and what a run until they are decided would take."""
     cells, read = asked_for(asked)
-    now = look(cells, read)
+    current = look(cells, read)
     rounds = Rounds(cells, Costs(results.seconds()))
     if asked.json:
-        print(output.as_json([_row(one, rounds) for one in now]))
+        print(output.as_json([_row(standing, rounds) for standing in current]))
     else:
-        print(text(now, rounds))
+        print(text(current, rounds))
     return cli.DONE
 
 
@@ -44,20 +44,20 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     cells, read = asked_for(asked)
     known = results.seconds()
     rounds = Rounds(cells, Costs(known))
-    now = look(cells, read)
-    print(text(now, rounds), flush=True)
-    if not any(one.open for one in now):
-        return cli.DONE if any(one.state != "not here" for one in now) else cli.NOTHING_RUNS
+    current = look(cells, read)
+    print(text(current, rounds), flush=True)
+    if not any(standing.open for standing in current):
+        return cli.DONE if any(standing.state != "not here" for standing in current) else cli.NOTHING_RUNS
 
     def left_s() -> float:
         return asked.budget - (time.monotonic() - start) if asked.budget else UNHURRIED
 
     def work(summary: "Summary") -> None:
-        def measure(some: Sequence[grid.Cell]) -> list[grid.Cell]:
+        def measure(chosen: Sequence[grid.Cell]) -> list[grid.Cell]:
             failed = len(summary.failed)
-            with Progress(some, known) as progress:
+            with Progress(chosen, known) as progress:
                 timeout_s, quiet_s = asked.timeout or TIMEOUT_S, patience_s(asked)
-                Batch(some, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
+                Batch(chosen, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
         ended = rounds.run(lambda: look(cells, read), measure, left_s)
@@ -82,58 +82,59 @@ def look(cells: Sequence[grid.Cell], read: Sequence[Reading], means: pd.DataFram
     return standings(read, evidence.Evidence.of(found).contrasts)
 
 
-def _row(one: Standing, rounds: Rounds) -> dict[str, Any]:
-    look = rounds.next_look([one])
+def _row(standing: Standing, rounds: Rounds) -> dict[str, Any]:
+    look = rounds.next_look([standing])
     return {
-        "id": one.claim.id,
-        "study": one.claim.study,
-        "lane": one.lane,
-        "state": one.state,
-        "verdict": one.verdict,
-        "blocks": one.blocks,
-        "open": [reading.contrast for reading in one.open],
-        "cells": len(one.cells),
+        "id": standing.claim.id,
+        "study": standing.claim.study,
+        "lane": standing.lane,
+        "state": standing.state,
+        "verdict": standing.verdict,
+        "blocks": standing.blocks,
+        "open": [reading.contrast for reading in standing.open],
+        "cells": len(standing.cells),
         "next_look": look,
-        "seconds": round(rounds.ahead([one], lambda _: look).seconds) if look else None,
-        "expected_blocks": one.expected,
-        "why": one.why or None,
+        "seconds": round(rounds.ahead([standing], lambda _: look).seconds) if look else None,
+        "expected_blocks": standing.expected,
+        "why": standing.why or None,
     }
 
 
-def text(now: Sequence[Standing], rounds: Rounds) -> str:
+def text(current: Sequence[Standing], rounds: Rounds) -> str:
     """Return in words where the claims stand, and what is ahead."""
     groups: dict[tuple[str, str], list[Standing]] = {}
-    for one in now:
-        groups.setdefault((one.claim.study, one.lane), []).append(one)
+    for standing in current:
+        groups.setdefault((standing.claim.study, standing.lane), []).append(standing)
     table = [
         {
             "study": study,
             "lane": lane,
-            **{state: sum(one.state == state for one in some) for state in get_args(State)},
-            "open contrasts": sum(len(one.open) for one in some),
+            **{state: sum(standing.state == state for standing in group) for state in get_args(State)},
+            "open contrasts": sum(len(standing.open) for standing in group),
         }
-        for (study, lane), some in groups.items()
+        for (study, lane), group in groups.items()
     ]
-    parked = [one for one in now if one.state == "parked"]
-    lines = [output.as_text(table), *(f"parked: {one.claim.id} ({one.lane}): {one.why}" for one in parked)]
-    return "\n".join([*lines, *_ahead([one for one in now if one.open], rounds)])
+    parked = [standing for standing in current if standing.state == "parked"]
+    lines = [f"parked: {standing.claim.id} ({standing.lane}): {standing.why}" for standing in parked]
+    lines += _ahead([standing for standing in current if standing.open], rounds)
+    return "\n".join([output.as_text(table), *lines])
 
 
-def _ahead(now: Sequence[Standing], rounds: Rounds) -> list[str]:
+def _ahead(current: Sequence[Standing], rounds: Rounds) -> list[str]:
     """Return what is still to be run and how long it takes, in lines."""
-    look = rounds.next_look(now)
-    if not now:
+    look = rounds.next_look(current)
+    if not current:
         return ["nothing is open"]
     if look is None:
-        return [f"open: {len(now)} claims, of which all blocks have run"]
-    one = rounds.one_round(now)
+        return [f"open: {len(current)} claims, of which all blocks have run"]
+    next_round = rounds.one_round(current)
     to_look, expected, longest = (
-        rounds.ahead(now, until)
-        for until in (lambda _: look, lambda one: one.expected or LOOKS[-1], lambda _: LOOKS[-1])
+        rounds.ahead(current, until)
+        for until in (lambda _: look, lambda standing: standing.expected or LOOKS[-1], lambda _: LOOKS[-1])
     )
-    end = f"{expected.about} if the estimates stay, " if all(one.expected for one in now) else ""
+    end = f"{expected.about} if the estimates stay, " if all(standing.expected for standing in current) else ""
     return [
-        f"open: {len(now)} claims; a round: {one.cells} cells, {one.words}",
+        f"open: {len(current)} claims; a round: {next_round.cells} cells, {next_round.words}",
         f"to the next look, after block {look}: {to_look.about}",
         f"to the end: {end}{longest.about} if nothing is decided",
     ]

@@ -255,11 +255,11 @@ def _hold(file: BinaryIO, start: int, tail: bytes) -> None:
 def _crc(file: BinaryIO, at: int) -> bytes:
     """Return the checksum's digits: of all bytes, those digits taken as zeros."""
     file.seek(0)
-    found = 0
+    checksum = 0
     for left in range(at, 0, -_PART):
-        found = zlib.crc32(file.read(min(left, _PART)), found)
-    found = zlib.crc32(_ZEROS, found)
+        checksum = zlib.crc32(file.read(min(left, _PART)), checksum)
+    checksum = zlib.crc32(_ZEROS, checksum)
     file.seek(at + len(_ZEROS))
     while part := file.read(_PART):
-        found = zlib.crc32(part, found)
-    return f"{found:08x}".encode()
+        checksum = zlib.crc32(part, checksum)
+    return f"{checksum:08x}".encode()

@@ -54,18 +54,18 @@ _seen: dict[str, tuple[tuple[int, ...], Facts | str]] = {}
 
 def whole(study: str | None = None) -> list[Whole]:
     """Return the files that are whole, of one study or of all, sorted."""
-    return [Whole(path, found) for path, found in _found(study) if isinstance(found, Facts)]
+    return [Whole(path, facts) for path, facts in _checked_files(study) if isinstance(facts, Facts)]
 
 
 def damaged() -> dict[Path, str]:
     """Return the files under cells' names that are not those cells' results, each with why."""
-    return {path: found for path, found in _found() if isinstance(found, str)}
+    return {path: why for path, why in _checked_files() if isinstance(why, str)}
 
 
 def strangers() -> list[Path]:
     """Return what looks like results and has no result's name, such as copies: it is not read."""
     named = (entry for entry in _entries() if _ANY.match(entry.name))
-    return [Path(one.path) for one in named if not _NAME.fullmatch(one.name) and not _ASIDE.fullmatch(one.name)]
+    return [Path(entry.path) for entry in named if not (_NAME.fullmatch(entry.name) or _ASIDE.fullmatch(entry.name))]
 
 
 def lost() -> set[str]:
@@ -79,8 +79,8 @@ def set_aside() -> list[str]:
 
     Only while no run replaces files: what was damaged may be whole by then.
     """
-    found = damaged()
-    if not found:
+    reasons = damaged()
+    if not reasons:
         return []
     try:
         with locked():
@@ -89,7 +89,7 @@ def set_aside() -> list[str]:
         why = "a run writes there at present"
     except OSError as error:
         why = f"it cannot be set aside: {error.strerror}"
-    return [f"{path} is damaged ({damage}) and left out; {why}" for path, damage in found.items()]
+    return [f"{path} is damaged ({damage}) and left out; {why}" for path, damage in reasons.items()]
 
 
 def _moved(path: Path, why: str) -> str:
@@ -152,8 +152,8 @@ def _taken(file: TextIO) -> bool:
 def _entries(study: str | None = None) -> Iterator["os.DirEntry[str]"]:
     for folder in [paths.results() / study] if study else _folders():
         try:
-            with os.scandir(folder) as found:
-                yield from sorted(found, key=lambda entry: entry.name)
+            with os.scandir(folder) as entries:
+                yield from sorted(entries, key=lambda entry: entry.name)
         except (FileNotFoundError, NotADirectoryError):
             continue
 
@@ -165,7 +165,7 @@ def _folders() -> list[Path]:
         return []
 
 
-def _found(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
+def _checked_files(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
     for entry in _entries(study):
         if not (name := _NAME.fullmatch(entry.name)):
             continue
@@ -188,10 +188,10 @@ def _stamp(entry: "os.DirEntry[str]") -> tuple[int, ...]:
 def _checked(path: Path, name: re.Match[str]) -> Facts | str:
     """Return what a file holds; in words, why it is not what its name says."""
     try:
-        found = files.whole(path)
+        facts = files.whole(path)
     except DamagedError as error:
         return str(error)
     cell, block, state = name.groups()
-    if (found.study, found.cell_id, found.block, found.state) != (path.parent.name, cell, int(block), state or "done"):
-        return f"it holds {found.study} {found.cell_id}.{found.block}, {found.state}, not what its name says"
-    return found
+    if (facts.study, facts.cell_id, facts.block, facts.state) != (path.parent.name, cell, int(block), state or "done"):
+        return f"it holds {facts.study} {facts.cell_id}.{facts.block}, {facts.state}, not what its name says"
+    return facts

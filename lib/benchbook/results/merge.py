@@ -23,7 +23,7 @@ _CHOSEN: Final = """\
 
 def table() -> "pa.Table | ds.Dataset":
     """Return every row of every file: finished, failed and skipped cells of any identity; of damaged ones none."""
-    files = [str(one.path) for one in folder.whole()]
+    files = [str(file.path) for file in folder.whole()]
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
     return ds.dataset(files, schema=OBSERVATIONS, format=form) if files else OBSERVATIONS.empty_table()
@@ -32,8 +32,8 @@ def table() -> "pa.Table | ds.Dataset":
 def finished(identities: Iterable[str] | None = None) -> list[folder.Whole]:
     """Return the whole files of finished cells: of ``identity`` all blocks, or ``identity.block``; None: of all."""
     chosen = None if identities is None else set(identities)
-    done = (one for one in folder.whole() if one.facts.state == "done")
-    return [one for one in done if chosen is None or {one.key, one.facts.cell_id} & chosen]
+    done = (file for file in folder.whole() if file.facts.state == "done")
+    return [file for file in done if chosen is None or {file.key, file.facts.cell_id} & chosen]
 
 
 def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
@@ -44,7 +44,7 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     chosen = {*keys}
     if not chosen:
         return []
-    files = [str(one.path) for one in finished(chosen)]
+    files = [str(file.path) for file in finished(chosen)]
     columns = ["cell_id", "block", "host", "code_hash"]
     described = ds.field("environment")
     here = described.is_null() | ~pc.match_substring(described, '"source": "placed"')

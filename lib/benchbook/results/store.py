@@ -39,8 +39,11 @@ def path(study: str, identity: str, block: int, state: State = "done") -> Path:
 
 def states(study: str) -> dict[str, State]:
     """Return the state of each of a study's written cells, by ``identity.block``: of what is damaged, none."""
-    found = {state: {one.key: state for one in folder.whole(study) if one.facts.state == state} for state in STATES}
-    return found["skipped"] | found["failed"] | found["done"]  # done outlives what an interrupted `write` left beside
+    written = folder.whole(study)
+    found: dict[str, State] = {}
+    for state in reversed(STATES):  # done outlives what an interrupted `write` left beside
+        found |= {file.key: state for file in written if file.facts.state == state}
+    return found
 
 
 def without_paths(text: str) -> str:
@@ -65,8 +68,8 @@ def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None
     Path
         The file.
     """
-    told = {name: without_paths(str(cell[name])) for name in ("reason", "environment") if cell.get(name) is not None}
-    table = joined({**cell, **told}, values)
+    texts = [name for name in ("reason", "environment") if cell.get(name) is not None]
+    table = joined({**cell, **{name: without_paths(str(cell[name])) for name in texts}}, values)
     return _put_table(files.facts(table), table)
 
 
@@ -90,15 +93,13 @@ def take_in(table: pa.Table) -> tuple[int, int]:
     """
     cells = list(_cells(_as_observations(table)))
     known = {study: states(study) for study in {held.study for held, _ in cells}}
-    new = [
-        (held, one)
-        for held, one in cells
-        if (now := known[held.study].get(f"{held.cell_id}.{held.block}")) is None
-        or (now != "done" and held.state == "done")
-    ]
-    for held, one in new:
-        _put_table(held, one)
-    return len(new), len(cells) - len(new)
+    new = 0
+    for held, rows in cells:
+        state = known[held.study].get(f"{held.cell_id}.{held.block}")
+        if state is None or (state != "done" and held.state == "done"):
+            _put_table(held, rows)
+            new += 1
+    return new, len(cells) - new
 
 
 def keep(name: str, content: bytes) -> None:
