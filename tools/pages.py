@@ -66,14 +66,13 @@ def parameters() -> str:
 def _study(slug: str) -> list[str]:
     model, levels = studies.load(slug).Parameters, _levels(slug)
     about = inspect.cleandoc(model.__doc__ or "").replace("``", "`")
-    rows = [[f"`{name}`", *_field(field), levels.get(name, "")] for name, field in model.model_fields.items()]
+    rows = [
+        [f"`{name}`", _type(field), f"`{field.default!r}`".replace("'", '"'), levels.get(name, "")]
+        for name, field in model.model_fields.items()
+    ]
     profiles = ", ".join(f"`{name}`" for name in grid.load(slug).profiles)
     head = [f"## {slug}", "", about, "", f"Profiles: {profiles}.", ""]
     return [*head, *_table(["parameter", "type", "default", "levels in the grid"], rows), ""]
-
-
-def _field(field: FieldInfo) -> list[str]:
-    return [_type(field), f"`{field.default!r}`".replace("'", '"')]
 
 
 def _type(field: FieldInfo) -> str:

@@ -91,16 +91,9 @@ def _rows(outcomes: "pd.DataFrame", waits: Mapping[str, str]) -> list[dict[str, 
     rows = []
     for row in outcomes.to_dict("records"):
         lanes = [{name: other[name] for name in _OF_LANES} for other in row.pop("others")]
-        first = {str(name): _plain(value) for name, value in row.items()}
+        first = {str(name): output.plain(value) for name, value in row.items()}
         rows.append({**first, "waits_for": waits.get(row["id"]), "lanes": lanes})
     return rows
-
-
-def _plain(value: Any) -> Any:
-    """Return a value as JSON has it: no NaN, no infinity."""
-    if isinstance(value, float):
-        return value if abs(value) < float("inf") else None
-    return value
 
 
 def _listed(rows: list[dict[str, Any]]) -> str:

@@ -13,7 +13,7 @@ from benchbook import cli, databases, folders, lanes, servers
 from benchbook.cli import output
 from benchbook.compliance import untested
 from benchbook.measure.environment import environment
-from benchbook.measure.load import QUIET, Load, load, reading
+from benchbook.measure.load import QUIET, load, reading
 
 _WINDOW_S: Final = 1.0
 
@@ -52,7 +52,8 @@ def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -
     server, why = ask(product)
     if server is not None:
         row |= {"available": True, "stand_in": server.stand_in, "version": server.version, "from": server.source}
-    return {**row, "why": "; ".join(filter(None, (_unproven(name), why))) or None}
+    unproven = untested(name) and f"untested against a server: {untested(name)}"
+    return {**row, "why": "; ".join(filter(None, (unproven, why))) or None}
 
 
 def _servers(product: str) -> tuple[servers.Found | None, str]:
@@ -62,11 +63,6 @@ def _servers(product: str) -> tuple[servers.Found | None, str]:
         return single, ""
     pair = servers.find(product, "replicated")
     return (pair if isinstance(pair, servers.Found) else None), single.why
-
-
-def _unproven(engine: str) -> str:
-    """Return what of an adapter never passed the compliance tests on a real server."""
-    return f"untested against a server: {why}" if (why := untested(engine)) else ""
 
 
 def _lanes() -> list[dict[str, Any]]:
@@ -93,15 +89,11 @@ def _limits() -> list[str]:
         )
     if machine["governor"] not in (None, "performance"):
         lines.append(f"the processors' governor is {machine['governor']}: times vary; set it to performance")
-    if not (beside := _load()).quiet:
+    before = reading()
+    time.sleep(_WINDOW_S)
+    beside = load(before, reading(), [os.getpid()])
+    if not beside.quiet:
         lines.append(f"{beside}: a run waits until it is less than {QUIET:g}; stop them, or run with --noisy")
     if machine["cores_usable"] < 2:
         lines.append("one processor: client and servers share it; times include both")
     return lines or ["nothing is missing on this system"]
-
-
-def _load() -> Load:
-    """Return what other processes use at present."""
-    before = reading()
-    time.sleep(_WINDOW_S)
-    return load(before, reading(), [os.getpid()])

@@ -86,11 +86,8 @@ def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
     files = {skeleton / source: target.format(**words) for source, target in _FILES[kind].items()}
     files |= {skeleton / "test.py.txt": f"tests/test_{name}.py"}
     files |= {_SKELETONS / "all" / f"{file}.txt": file for file in ("pyproject.toml", "README.md")}
-    return package_file | {target: Template(_read(source)).substitute(words) for source, target in files.items()}
-
-
-def _read(path: Path) -> str:
-    return path.read_text(encoding="utf-8")
+    texts = {target: Template(source.read_text(encoding="utf-8")) for source, target in files.items()}
+    return package_file | {target: text.substitute(words) for target, text in texts.items()}
 
 
 def _taken(kind: str) -> tuple[str, ...]:

@@ -3,6 +3,7 @@
 import argparse
 import difflib
 import json
+import math
 import shutil
 import sys
 import textwrap
@@ -30,6 +31,13 @@ def as_json(rows: Rows) -> str:
     """Return the rows as a JSON array of objects, one a line."""
     lines = ",\n ".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
     return f"[{lines}]"
+
+
+def plain(value: Any, digits: int | None = None) -> Any:
+    """Return a value as JSON has it, a float with so many decimals: NaN and infinities are null."""
+    if isinstance(value, float):
+        return (value if digits is None else round(value, digits)) if math.isfinite(value) else None
+    return value
 
 
 def as_text(rows: Rows) -> str:

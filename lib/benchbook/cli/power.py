@@ -1,18 +1,14 @@
 """`benchbook power`: how a study's measurements vary, the best number of repetitions, what an hour would decide."""
 
 import argparse
-import math
-from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any
 
 from benchbook import cli, evidence, grid, results
 from benchbook.cli import output, selection
 from benchbook.cli.until import asked_for, look
 from benchbook.runner.costs import Costs
-from benchbook.runner.power import HOUR_S, Power, decided_within, powers
+from benchbook.runner.power import HOUR_S, decided_within, powers
 from benchbook.runner.rounds import Rounds
-from benchbook.runner.standing import Standing
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -29,7 +25,13 @@ def main(asked: argparse.Namespace) -> int:
     variations = powers(read, means, known)
     current = look(cells, read, means)
     hour = decided_within(HOUR_S, current, Rounds(cells, Costs(known)))
-    rows = [_row(power) | {"decided_in_an_hour": _of(hour, power)} for power in variations]
+    decided: dict[tuple[str, str], list[str]] = {}
+    for standing in hour:
+        decided.setdefault((standing.claim.study, standing.lane), []).append(standing.claim.id)
+    rows = []
+    for power in variations:
+        numbers = {name: output.plain(value, digits=3) for name, value in asdict(power).items()}
+        rows.append(numbers | {"decided_in_an_hour": decided.get((power.study, power.lane), [])})
     if asked.json:
         print(output.as_json(rows))
         return cli.DONE
@@ -40,20 +42,3 @@ def main(asked: argparse.Namespace) -> int:
     names = ", ".join(f"{standing.claim.id} ({standing.lane})" for standing in hour)
     print(f"the next hour would decide {len(hour)} claims if estimates stay{': ' if hour else ''}{names}")
     return cli.DONE
-
-
-def _row(power: Power) -> dict[str, Any]:
-    """Return the numbers, as JSON has them: no NaN."""
-    return {name: _plain(value) for name, value in asdict(power).items()}
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, float):
-        return round(value, 3) if not math.isnan(value) else None
-    return value
-
-
-def _of(hour: Sequence[Standing], power: Power) -> list[str]:
-    return [
-        standing.claim.id for standing in hour if (standing.claim.study, standing.lane) == (power.study, power.lane)
-    ]
