@@ -24,6 +24,7 @@ class Recorder:
     """A cursor that keeps what it is told to execute, as the driver would send it."""
 
     rowcount = 1
+    description = ()
 
     def __init__(self) -> None:
         self.statements: list[str] = []

@@ -127,7 +127,7 @@ class Namespace(ABC):
 
     @abstractmethod
     def contents(self) -> Collection[str]:
-        """Return the names of all in it but the marker."""
+        """Return the names of all in it, with or without the marker's."""
 
     @abstractmethod
     def mark(self, marker: Marker) -> None:
@@ -172,8 +172,8 @@ class Namespace(ABC):
 
     def check(self, where: str) -> None:
         """Raise `OccupiedError` where something is there and no marker."""
-        if self.own_marker(where) is None and (found := sorted(self.contents())):
-            listed = ", ".join(found[:_SHOWN]) + ", …" * (len(found) > _SHOWN)
+        if self.own_marker(where) is None and (names := sorted({*self.contents()} - {MARKER})):
+            listed = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
             raise OccupiedError(
                 f"{where}: {self.title} holds what this suite did not make ({listed}); it is left as it is: drop it"
                 " yourself, or give the address of another server or database"

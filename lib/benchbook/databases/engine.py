@@ -118,6 +118,8 @@ class Engine(ABC):
     stand_in_lacks: ClassVar[Mapping[str, str]] = {}  # those of its stand-in alone
     server_lacks: ClassVar[Mapping[str, str]] = {}  # those of the product itself alone
     since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
+    refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
+    """By the reason, what tells the names of fields that are not taken; the key's is."""
     wait_resolution_ns: float = 0.0
     """By how much the end of a wait may be late: what `position` and `wait_for` take when the replica has caught up
     already, or what was measured at the last wait."""
@@ -176,7 +178,9 @@ class Engine(ABC):
 
         Which, as `listed` says it. What of the values is not taken, `unfit_record` says.
         """
-        return ""
+        names = [field.name for field in schema.fields if field.name != schema.key]
+        complaints = (listed(filter(refuses, names), why) for why, refuses in cls.refused_names.items())
+        return next(filter(None, complaints), "")
 
     @classmethod
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:

@@ -5,8 +5,9 @@ product what it spells in its own way. Values come where ``%s`` stands.
 """
 
 from abc import ABC, abstractmethod
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, suppress
 from functools import cache
 from operator import itemgetter
 from typing import Any, ClassVar
@@ -15,17 +16,11 @@ import orjson
 from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
-from benchbook.databases.engine import Decoders, Options, TypeDecoder
+from benchbook.databases.engine import Decoders, Durability, Options, TypeDecoder, listed
 from benchbook.deployment import Role
 from benchbook.schemas import Field, Record, Schema
 
 Row = tuple[Any, ...]
-
-
-def twins(names: Sequence[str], folded: Callable[[str], str]) -> list[str]:
-    """Return the names that a database which folds them so takes for another of them."""
-    every = [folded(name) for name in names]
-    return [name for name, one in zip(names, every, strict=True) if every.count(one) > 1]
 
 
 class Table(ABC):
@@ -211,6 +206,7 @@ class SQLNamespace(Namespace):
     kind: ClassVar[str] = "SCHEMA"
     there: ClassVar[str]  # a query that returns a row when the namespace is there
     listed: ClassVar[str]  # a query for the names of all in it
+    marker_table: ClassVar[str]  # the statement that makes the marker's table, unless it is there
 
     @override
     def exists(self) -> bool:
@@ -218,7 +214,19 @@ class SQLNamespace(Namespace):
 
     @override
     def contents(self) -> list[str]:
-        return [name for (name,) in self._ask(self.listed) if name != MARKER]
+        return [name for (name,) in self._ask(self.listed)]
+
+    @override
+    def mark(self, marker: Marker) -> None:
+        if not self.exists():
+            self._ask(f"CREATE {self.kind} benchbook")
+        self._ask(self.marker_table)
+        self._write(marker.to_json())
+
+    def drop(self, stores: Sequence[str]) -> None:
+        """Drop tables, in this order: those that refer before those that are referred to."""
+        if stores:
+            self._ask(f"DROP TABLE IF EXISTS {', '.join(f'benchbook.{self.quoted(name)}' for name in stores)}", ())
 
     @override
     def unmark(self, marker: Marker) -> None:
@@ -230,9 +238,19 @@ class SQLNamespace(Namespace):
         rows = self._ask(f"SELECT text FROM benchbook.{MARKER}")
         return Marker.from_json(rows[0][0]) if rows else None
 
+    @staticmethod
     @abstractmethod
-    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
-        """Execute a statement on the session and return its rows."""
+    def quoted(name: str) -> str:
+        """Return a name as `Table.quoted` does."""
+
+    def _write(self, text: str) -> None:
+        """Let the marker's table have this text as its only row."""
+        self._ask(f"DELETE FROM benchbook.{MARKER}")
+        self._ask(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", (text,))
+
+    @abstractmethod
+    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
+        """Execute a statement on the session and return its rows; without values, ``%`` stands for itself."""
 
 
 class SQL(Connected):
@@ -242,9 +260,13 @@ class SQL(Connected):
     """
 
     table: type[RowTable] | type[DocumentTable]  # what a schema is made into
+    title: ClassVar[str]  # the product's name in sentences
+    server_settings: ClassVar[Mapping[Durability, Mapping[str, Any]]] = {}
+    """For a durability that is the whole server's: what `Namespace.restore` sets it to."""
 
     _cursors: Mapping[Role, Any]
     _cursor: Any  # the primary's
+    _has_set_server = False
 
     @override
     def insert(self, record: Record) -> None:
@@ -295,6 +317,20 @@ class SQL(Connected):
         """What a table's creation ends with."""
         return ""
 
+    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        """Drop our tables; set the server's durability once it is known that nobody's data are in the way."""
+        namespace = self._namespaces()["primary"]
+        namespace.drop(tuple(reversed(marker.stores)))
+        if not self._has_set_server and (setting := self.server_settings.get(self.options.durability)):
+            self._has_set_server = True
+            self._closing.callback(self._set_back, namespace, namespace.before())
+            namespace.restore(setting)
+
+    def _set_back(self, namespace: Namespace, before: Mapping[str, Any]) -> None:
+        """Set the server as it was; one that is gone, or does not answer, has nothing to get back."""
+        with suppress(*self.raises):
+            namespace.restore(before)
+
     def _begin(self, schema: Schema) -> None:
         self._current = table = self.table(schema, self.options)
         self._insert, self._values = table.insert, table.values
@@ -315,3 +351,26 @@ class SQL(Connected):
         cursor.execute(query, values)
         rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
         return rows
+
+
+class Relational(SQL):
+    """A record is a row of a table with a column for each field."""
+
+    model = "relational"
+    columns: ClassVar[int]  # that a table has at most
+    apart: ClassVar[str]  # `folded` in words
+
+    @override
+    @classmethod
+    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
+        names = [field.name for field in schema.fields]
+        if len(names) > cls.columns:
+            return f"{len(names):,} fields: a table of {cls.title}'s has {cls.columns:,} columns at most"
+        count = Counter(map(cls.folded, names))
+        twins = (name for name in names if count[cls.folded(name)] > 1)
+        return super().unfit_fields(schema, stand_in=stand_in) or listed(twins, cls.apart)
+
+    @staticmethod
+    @abstractmethod
+    def folded(name: str) -> str:
+        """Return what the database tells a column of that name from others by."""

@@ -29,7 +29,6 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
-    listed,
 )
 from benchbook.databases.replica_polling import Polled
 from benchbook.deployment import Node, Role
@@ -70,8 +69,8 @@ class _Database(Namespace):
         return True
 
     def contents(self) -> list[str]:
-        found = [one["name"] for one in self._session.collections() if not one["system"]]
-        return [name for name in (*found, *(one["name"] for one in self._session.views())) if name != MARKER]
+        collections = [collection["name"] for collection in self._session.collections() if not collection["system"]]
+        return [*collections, *(view["name"] for view in self._session.views())]
 
     def mark(self, marker: Marker) -> None:
         if not self._session.has_collection(MARKER):
@@ -108,7 +107,6 @@ def _state(database: Any, endpoint: str) -> dict[str, Any]:
 
 _SYNC: Final[dict[str, bool | None]] = {"default": None, "relaxed": False, "strict": True}
 _BATCH: Final = 1000
-_KEPT: Final = ("_key", "_rev", "_from", "_to")
 _KEY: Final = re.compile(r"[A-Za-z0-9_:.@()+,=;$!*'%-]{1,254}")
 
 
@@ -133,11 +131,9 @@ class ArangoDB(Polled):
         "read_only_replica": "a follower takes writes unless its server is set to read only",
     }
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        kept = (field.name for field in schema.fields if field.name in _KEPT)
-        return listed(kept, "ArangoDB keeps such names for itself")
+    refused_names: ClassVar = {
+        "ArangoDB keeps such names for itself": lambda name: name in ("_key", "_rev", "_from", "_to")
+    }
 
     @override
     @classmethod

@@ -229,10 +229,10 @@ class _BucketNamespace(Namespace):
     def contents(self) -> list[str]:
         """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
         self._session.prepare()
-        found = [name for name in self._session.beginnings() if name != MARKER]
-        if found and self.marker() is None:
+        prefixes: list[str] = self._session.beginnings()
+        if prefixes and self.marker() is None:
             self._session.unindex()
-        return found
+        return prefixes
 
     def mark(self, marker: Marker) -> None:
         self._session.documents.upsert(MARKER, {"marker": marker.to_json()})

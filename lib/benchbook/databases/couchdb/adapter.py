@@ -46,7 +46,6 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
-    listed,
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import Node, Role, Topology
@@ -217,18 +216,14 @@ class CouchDB(Connected):
         "large_records": "CouchDB takes documents of 8,000,000 bytes unless it is told otherwise (max_document_size)",
     }
 
+    refused_names: ClassVar = {"CouchDB keeps names that begin with _ for itself": lambda name: name.startswith("_")}
+
     @classmethod
     def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where a server that is told 127.0.0.1 finds this machine."""
         primary = urlsplit(urls.get("primary", "//127.0.0.1"))
         near = primary.hostname in _LOOPBACK and "peer" not in parse_qs(primary.query)
         return {**super().lacks_on(urls, stand_in), **({} if near else {"bytes_received": _FAR})}
-
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        kept = (field.name for field in schema.fields if field.name.startswith("_") and field.name != schema.key)
-        return listed(kept, "CouchDB keeps names that begin with _ for itself")
 
     @override
     @classmethod

@@ -8,7 +8,7 @@ replica set, at some 10 % of an insert's time, which would pass for replication'
 import asyncio
 import threading
 import time
-from collections.abc import Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Final, TypeVar
 
@@ -40,7 +40,6 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
-    listed,
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import Node, Role
@@ -142,7 +141,7 @@ class _Database(Namespace):
         return bool(self._database.list_collection_names())
 
     def contents(self) -> list[str]:
-        return [name for name in self._database.list_collection_names() if name != MARKER]
+        return self._database.list_collection_names()
 
     def mark(self, marker: Marker) -> None:
         self._database[MARKER].replace_one({"_id": 0}, {"marker": marker.to_json()}, upsert=True)
@@ -175,14 +174,12 @@ class MongoDB(Connected):
         "large_records": "a BSON document takes 16 MB at most",
     }
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names = [field.name for field in schema.fields]
-        return listed((name for name in names if "\0" in name), "BSON ends a name at U+0000") or listed(
-            (name for name in names if "." in name or name.startswith("$")),
-            "MongoDB takes a name with a dot, or with a $ at its beginning, for a path",
-        )
+    refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {
+        "BSON ends a name at U+0000": lambda name: "\0" in name,
+        "MongoDB takes a name with a dot, or with a $ at its beginning, for a path": (
+            lambda name: "." in name or name.startswith("$")
+        ),
+    }
 
     @override
     @classmethod

@@ -12,7 +12,7 @@ import beanie
 from pydantic import ConfigDict, Field, ValidationError, create_model
 from typing_extensions import override
 
-from benchbook.databases.engine import EngineError, RefusedError, listed
+from benchbook.databases.engine import EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, AsyncMongoDB, MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
@@ -56,11 +56,10 @@ class Beanie(AsyncMongoDB):
     driver = f"beanie {beanie.__version__}, {AsyncMongoDB.driver}"
     raises = (*MongoDB.raises, ValidationError)
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        kept = (field.name for field in schema.fields if field.name in ("self", "revision_id"))
-        return super().unfit_fields(schema, stand_in=stand_in) or listed(kept, "beanie keeps such names for itself")
+    refused_names: ClassVar = {
+        **MongoDB.refused_names,
+        "beanie keeps such names for itself": lambda name: name in ("self", "revision_id"),
+    }
 
     def insert(self, record: Record) -> object:
         """Make the object, which validates it, and insert it."""

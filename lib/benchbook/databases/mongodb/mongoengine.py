@@ -15,7 +15,7 @@ from mongoengine.queryset import QuerySet
 from pymongo.errors import PyMongoError
 from typing_extensions import override
 
-from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError, listed
+from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
@@ -61,6 +61,10 @@ class MongoEngine(MongoDB):
     name = "mongodb+mongoengine"
     driver = f"mongoengine {mongoengine.__version__}, {MongoDB.driver}"
     raises = (*MongoDB.raises, MongoEngineException, ValidationError)
+    refused_names: ClassVar = {
+        **MongoDB.refused_names,
+        "mongoengine keeps such names for itself": lambda name: name in _KEPT or "__" in name,
+    }
 
     def insert(self, record: Record) -> object:
         """Make the object, validate it and insert it."""
@@ -72,15 +76,6 @@ class MongoEngine(MongoDB):
         for mapped in objects:
             mapped.validate()
         return self._objects.insert(objects, load_bulk=False) if objects else None
-
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names = [field.name for field in schema.fields if field.name != schema.key]
-        kept = (name for name in names if name in _KEPT or "__" in name)
-        return super().unfit_fields(schema, stand_in=stand_in) or listed(
-            kept, "mongoengine keeps such names for itself"
-        )
 
     @override
     def find(self, field: str, value: Any) -> Sequence[Record]:

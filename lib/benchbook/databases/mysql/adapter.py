@@ -10,8 +10,8 @@ Texts compare by code point, blanks at the end included (before MySQL 8.0.17: wi
 most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
 """
 
-from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, suppress
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -23,19 +23,16 @@ import pymysql
 from pymysql.converters import escape_string
 from typing_extensions import override
 
-from benchbook import registry
-from benchbook.databases.connected import MARKER, Marker
+from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     EXACT,
     PATIENCE_S,
     Counter,
     Decoders,
     DuplicateKeyError,
-    Durability,
     EngineError,
     RefusedError,
     UnreachableError,
-    listed,
 )
 from benchbook.databases.mysql.log import (
     KEY,
@@ -56,7 +53,7 @@ from benchbook.databases.mysql.log import (
     received,
     transaction,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace, twins
+from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Node, older
 from benchbook.schemas import Field, Record, Schema
 
@@ -64,27 +61,6 @@ _STATEMENT_B: Final = 2**18
 """What a statement has beside a record's texts, at most: a thousand columns' names."""
 _ESCAPED_B: Final = 8
 """Bytes of a character in a statement at most: four, once escaped as JSON's and once as SQL's."""
-
-_FLUSHED: Final[dict[Durability, tuple[Any, Any]]] = {
-    "default": ("DEFAULT", "DEFAULT"),
-    "relaxed": (2, 0),
-    "strict": (1, 1),
-}
-"""At which commits the redo log is flushed (2: written at each, flushed once a second) and the binary log is."""
-
-
-def _flushed(connection: Connection) -> tuple[Any, Any]:
-    """Return when the server flushes its redo log and its binary log."""
-    with connection.cursor() as cursor:
-        cursor.execute("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")
-        ((redo, binary),) = cursor.fetchall()
-    return redo, binary
-
-
-def _flush(connection: Connection, redo: Any, binary: Any) -> None:
-    """Set when the server flushes them."""
-    connection.query(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
-
 
 PADDING: Final = "utf8mb4_bin"
 """The collation that compares by code point in every version, and does not see the blanks at a text's end."""
@@ -103,6 +79,11 @@ class _Database(SQLNamespace):
         f"SELECT {what}_name FROM information_schema.{what}s WHERE {what}_schema = 'benchbook'"
         for what in ("table", "routine", "event")
     )
+    marker_table = (
+        f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (id INT PRIMARY KEY, text LONGTEXT)"
+        " ENGINE = InnoDB CHARACTER SET utf8mb4"
+    )
+    quoted = staticmethod(quoted)
 
     def marker(self) -> Marker | None:
         try:
@@ -112,29 +93,19 @@ class _Database(SQLNamespace):
                 return None  # one that we may not read is not ours
             raise
 
-    def mark(self, marker: Marker) -> None:
-        if not self.exists():
-            self._ask("CREATE DATABASE benchbook")
-        self._ask(
-            f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (id INT PRIMARY KEY, text LONGTEXT)"
-            " ENGINE = InnoDB CHARACTER SET utf8mb4"
-        )
-        self._ask(f"REPLACE INTO benchbook.{MARKER} VALUES (0, %s)", [marker.to_json()])
-
-    def drop(self, stores: Sequence[str]) -> None:
-        """Drop tables, in this order: those that refer before those that are referred to."""
-        if stores:
-            self._ask(f"DROP TABLE IF EXISTS {', '.join(f'benchbook.{quoted(name)}' for name in stores)}", ())
-
     def before(self) -> dict[str, Any]:
-        return {"flushed": _flushed(self._session)}
+        """Return at which commits the redo log is flushed, and the binary log."""
+        return {"flushed": [*self._ask("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")[0]]}
 
     def restore(self, before: Mapping[str, Any]) -> None:
-        # if a run that was killed has left it otherwise
-        if list(_flushed(self._session)) != list(before["flushed"]):
-            _flush(self._session, *before["flushed"])
+        if before != self.before():
+            redo, binary = before["flushed"]
+            self._ask(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
 
-    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
+    def _write(self, text: str) -> None:
+        self._ask(f"REPLACE INTO benchbook.{MARKER} VALUES (0, %s)", (text,))
+
+    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
         with self._session.cursor() as cursor:
             cursor.execute(statement, values)
             return cursor.fetchall() or ()
@@ -144,6 +115,7 @@ class MySQL(SQL):
     """Connections and log positions; a model adds the table."""
 
     product = "mysql"
+    title = "MySQL"
     namespace = _Database
     driver = f"pymysql {'.'.join(str(part) for part in pymysql.VERSION[:3])}"
     raises = (pymysql.Error, orjson.JSONEncodeError)
@@ -157,6 +129,11 @@ class MySQL(SQL):
             *(1040, 1044, 1045, 1053, 1129, 1130, 1142, 1227, 1927, 2003, 2006, 2013),
             pymysql.InterfaceError,
         ),
+    }
+    server_settings: ClassVar = {
+        "default": {"flushed": ["DEFAULT", "DEFAULT"]},
+        "relaxed": {"flushed": [2, 0]},  # 2: written at each commit, flushed once a second
+        "strict": {"flushed": [1, 1]},
     }
     wait_resolution_ns = 200_000.0  # the position's round trip and the wait's
     since: ClassVar[Mapping[str, tuple[str, str]]] = {
@@ -175,8 +152,7 @@ class MySQL(SQL):
         room = cls.packet - _STATEMENT_B
         length = sum(len(value) for value in record.values() if type(value) is str)
         if length * _ESCAPED_B > room and (size := cls.sent_size(record)) > room:
-            title = registry.product(cls.product).title
-            return f"{size:,} bytes: {title} takes statements of {cls.packet:,} (max_allowed_packet)"
+            return f"{size:,} bytes: {cls.title} takes statements of {cls.packet:,} (max_allowed_packet)"
         return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @classmethod
@@ -218,7 +194,6 @@ class MySQL(SQL):
         super()._connect()
         self._cursors = {role: connection.cursor() for role, connection in self._sessions.items()}
         self._cursor = self._cursors["primary"]
-        self._sets_flushing = False
 
     def _session(self, node: Node) -> Connection:
         connection = connect(node.url)
@@ -226,14 +201,12 @@ class MySQL(SQL):
         return connection
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Drop our tables; set the durability once it is known that nobody's data are in the way."""
-        self._namespaces()["primary"].drop(tuple(reversed(marker.stores)))
+        super()._prepare(schemas, marker)
         self._run("USE benchbook")
-        if not self._sets_flushing:
-            before = _flushed(self._sessions["primary"])
-            _flush(self._sessions["primary"], *_FLUSHED[self.options.durability])
-            self._sets_flushing = True
-            self._closing.callback(_restore, self._sessions["primary"], before)
+
+    def _set_back(self, namespace: Namespace, before: Mapping[str, Any]) -> None:
+        limit(self._sessions["primary"], PATIENCE_S)
+        super()._set_back(namespace, before)
 
     def _checkpoint(self) -> None:
         """Flush every node's log, which has the database by now."""
@@ -248,13 +221,6 @@ class MySQL(SQL):
 
     def _transaction(self) -> AbstractContextManager[Any]:
         return transaction(self._sessions["primary"])
-
-
-def _restore(connection: Connection, before: tuple[Any, Any]) -> None:
-    """Flush as before; a server that is gone, or does not answer, has nothing to get back."""
-    limit(connection, PATIENCE_S)
-    with suppress(pymysql.Error):
-        _flush(connection, *before)
 
 
 class _JSONTable(DocumentTable):
@@ -347,53 +313,44 @@ class _RowTable(RowTable):
         return f"CREATE INDEX {quoted(f'by {field}')} ON {self.name} ({quoted(field)}(191))"
 
 
-_NAME_LENGTH: Final = 64
-_COLUMNS: Final = 1_017
 _ROW_B: Final = 8_100
 """What half a page of InnoDB's takes of a row's values."""
 
 
-def _folded(name: str) -> str:
-    """Return a column's name as MySQL compares it: character by character, in lower case."""
-    return "".join(character.lower()[0] for character in name)
+def _refused_names(title: str) -> dict[str, Callable[[str], bool]]:
+    """Return which columns' names a product that is called so does not take."""
+    return {
+        f"{title}'s names hold no U+0000": lambda name: "\0" in name,
+        f"{title}'s names hold no character beyond U+FFFF": lambda name: max(name) > "\uffff",
+        f"{title}'s names have 64 characters at most": lambda name: len(name) > 64,
+        f"{title}'s names do not end in a blank": lambda name: name[-1] in whitespace,
+    }
 
 
-class MySQLTables(MySQL):
+class MySQLTables(Relational, MySQL):
     """A record is a row."""
 
     name = "mysql+relational"
-    model = "relational"
     table = _RowTable
+    columns = 1_017
+    apart = "MySQL tells columns apart without regard to case"
+    refused_names = _refused_names(MySQL.title)
     lacks: ClassVar[Mapping[str, str]] = {
         "reference_without_index": "InnoDB indexes a foreign key by itself: asked for or not, that index is there"
     }
     in_row: ClassVar[tuple[int, int, int]] = (41, 40, 22)
     """Bytes on its page that a text is counted with at least, up to which it lies there whole, and has there if not."""
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names, title = [field.name for field in schema.fields], registry.product(cls.product).title
-        if len(names) > _COLUMNS:
-            return f"{len(names):,} fields: a table of {title}'s has {_COLUMNS:,} columns at most"
-        return (
-            listed((name for name in names if "\0" in name), f"{title}'s names hold no U+0000")
-            or listed(
-                (name for name in names if max(name) > "\uffff"), f"{title}'s names hold no character beyond U+FFFF"
-            )
-            or listed(
-                (name for name in names if len(name) > _NAME_LENGTH), f"{title}'s names have 64 characters at most"
-            )
-            or listed((name for name in names if name[-1] in whitespace), f"{title}'s names do not end in a blank")
-            or listed(twins(names, _folded), f"{title} tells columns apart without regard to case")
-        )
+    @staticmethod
+    def folded(name: str) -> str:
+        """Return a column's name as MySQL compares it: character by character, in lower case."""
+        return "".join(character.lower()[0] for character in name)
 
     @override
     @classmethod
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
         if (size := cls._row_size(record)) > _ROW_B:
-            title = registry.product(cls.product).title
-            return f"{len(record)} values, a row of {size:,} bytes or so: {title}'s pages take one of {_ROW_B:,}"
+            return f"{len(record)} values, a row of {size:,} bytes or so: {cls.title}'s pages take one of {_ROW_B:,}"
         return super().unfit_record(record, gaps, stand_in=stand_in)
 
     @classmethod
@@ -412,41 +369,42 @@ class MySQLTables(MySQL):
         return size
 
 
-_NO_PADDING: Final = "utf8mb4_nopad_bin"
-_PACKET_B: Final = 16 * 2**20
-_PACKET: Final = {"large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"}
+class _MariaDB(MySQL):
+    """MariaDB from 10.5 on: as MySQL, but for its GTIDs and its collations."""
+
+    product = "mariadb"
+    title = "MariaDB"
+    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
+    collation = "utf8mb4_nopad_bin"
+    log = MARIADB
+    lacks: ClassVar[Mapping[str, str]] = {
+        "large_records": "MariaDB takes packets of 16 MB unless it is told otherwise (max_allowed_packet)"
+    }
+    packet = 16 * 2**20
 
 
-class MariaDBTables(MySQLTables):
-    """A record is a row in MariaDB from 10.5 on: as MySQL, but for its GTIDs and its collations."""
+class MariaDBTables(_MariaDB, MySQLTables):
+    """A record is a row."""
 
     name = "mariadb+relational"
-    product = "mariadb"
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    collation = _NO_PADDING
-    log = MARIADB
-    lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_PACKET}
-    packet = _PACKET_B
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_MariaDB.lacks}
+    apart = "MariaDB tells columns apart without regard to case"
+    refused_names = _refused_names(_MariaDB.title)
     in_row = (22, 40, 22)
 
 
 class _MariaDBTable(_JSONTable):
     """A table of JSON texts."""
 
-    collation = _NO_PADDING
+    collation = _MariaDB.collation
 
 
-class MariaDBDocuments(MySQLDocuments):
-    """A record is a JSON text in MariaDB, which checks it."""
+class MariaDBDocuments(_MariaDB, MySQLDocuments):
+    """A record is a JSON text, which MariaDB checks."""
 
     name = "mariadb+json"
-    product = "mariadb"
-    since: ClassVar[Mapping[str, tuple[str, str]]] = {}
-    collation = _NO_PADDING
-    log = MARIADB
     table = _MariaDBTable
-    lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_PACKET}
-    packet = _PACKET_B
+    lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_MariaDB.lacks}
 
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
@@ -471,6 +429,7 @@ class OldMySQLTables(MySQLTables):
 
     name = "mysql@5.5+relational"
     product = "mysql@5.5"
+    title = "MySQL 5.5"
     collation = PADDING
     log = MYSQL_5_5
     table = _OldRowTable
@@ -479,5 +438,7 @@ class OldMySQLTables(MySQLTables):
         "large_records": "MySQL 5.5 takes packets of 1 MB unless it is told otherwise (max_allowed_packet)",
         "trailing_blanks": "its collations pad: a text equals itself with blanks at its end",
     }
+    apart = "MySQL 5.5 tells columns apart without regard to case"
+    refused_names = _refused_names(title)
     packet = 2**20
     in_row = (2, 768, 790)

@@ -32,9 +32,8 @@ from benchbook.databases.engine import (
     Options,
     RefusedError,
     UnreachableError,
-    listed,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Row, RowTable, SQLNamespace, twins
+from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Deployment, Node
 from benchbook.schemas import Record, Schema
 from benchbook.servers.address import as_addressed
@@ -144,6 +143,8 @@ class _Schema(SQLNamespace):
         SELECT coalesce((SELECT relname FROM pg_class WHERE oid = objid), pg_describe_object(classid, objid, 0))
         FROM pg_depend WHERE refclassid = 'pg_namespace'::regclass AND refobjid = to_regnamespace('benchbook')
     """  # of whatever kind: each object depends on the schema
+    marker_table = f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (text text NOT NULL)"
+    quoted = staticmethod(_quoted)
 
     def marker(self) -> Marker | None:
         try:
@@ -153,22 +154,13 @@ class _Schema(SQLNamespace):
 
     def mark(self, marker: Marker) -> None:
         with self._session.transaction():
-            if not self.exists():
-                self._ask("CREATE SCHEMA benchbook")
-            self._ask(f"CREATE TABLE IF NOT EXISTS benchbook.{MARKER} (text text NOT NULL)")
-            self._ask(f"DELETE FROM benchbook.{MARKER}")
-            self._ask(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", [marker.to_json()])
-
-    def drop(self, stores: Sequence[str]) -> None:
-        if stores:  # at once: they may refer to one another
-            names = ", ".join(f"benchbook.{_quoted(name)}" for name in stores)
-            self._ask(f"DROP TABLE IF EXISTS {names}", ())
+            super().mark(marker)
 
     def unmark(self, marker: Marker) -> None:
         with self._session.transaction():
             super().unmark(marker)
 
-    def _ask(self, statement: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
+    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
         cursor = self._session.execute(statement, values)
         return cursor.fetchall() if cursor.description else ()
 
@@ -184,6 +176,7 @@ class PostgreSQL(SQL):
     """Connections and log positions; a model adds the table."""
 
     product = "postgresql"
+    title = "PostgreSQL"
     namespace = _Schema
     driver = f"psycopg {psycopg.__version__}"
     raises = (psycopg.Error, orjson.JSONEncodeError)
@@ -193,17 +186,13 @@ class PostgreSQL(SQL):
         RefusedError: (psycopg.DataError, psycopg.IntegrityError, psycopg.NotSupportedError, orjson.JSONEncodeError),
         UnreachableError: (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege),
     }
+    refused_names: ClassVar = {_NO_NUL: lambda name: "\0" in name}
     log: ClassVar[_Log] = _SINCE_10
     wait_resolution_ns = 400_000.0  # the position's round trip, a poll, and the sleep before it
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._schemas: dict[str, Schema] = {}
         super().__init__(deployment, options)
-
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        return listed((field.name for field in schema.fields if "\0" in field.name), _NO_NUL)
 
     @override
     @classmethod
@@ -243,7 +232,7 @@ class PostgreSQL(SQL):
             self.close()
             self._connect()
         self._schemas |= {schema.name: schema for schema in schemas}
-        self._namespaces()["primary"].drop(marker.stores)
+        super()._prepare(schemas, marker)
 
     def _checkpoint(self) -> None:
         for cursor in self._cursors.values():
@@ -315,7 +304,6 @@ class _RowTable(RowTable):
 
 _SYSTEM: Final = ("tableoid", "xmin", "cmin", "xmax", "cmax", "ctid")
 _NAME_B: Final = 63
-_COLUMNS: Final = 1_600
 _ROW_B: Final = 8_160 - 24
 """What a page takes of a row, without the row's header."""
 _VALUE_B: Final = 24
@@ -335,26 +323,23 @@ def _row_size(values: Iterable[Any]) -> int:
     return size
 
 
-class PostgreSQLTables(PostgreSQL):
+class PostgreSQLTables(Relational, PostgreSQL):
     """A record is a row."""
 
     name = "postgresql+relational"
-    model = "relational"
     table = _RowTable
+    columns = 1_600
+    apart = f"PostgreSQL tells columns apart by the first {_NAME_B} bytes of their names"
+    refused_names: ClassVar = {
+        **PostgreSQL.refused_names,
+        "every table of PostgreSQL's has such a column": lambda name: name in _SYSTEM,
+    }
     lacks: ClassVar[Mapping[str, str]] = {"nul_characters": _NO_NUL}
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names = [field.name for field in schema.fields]
-        if len(names) > _COLUMNS:
-            return f"{len(names):,} fields: a table of PostgreSQL's has {_COLUMNS:,} columns at most"
-        alike = twins(names, lambda name: name.encode()[:_NAME_B].decode(errors="ignore"))
-        return (
-            super().unfit_fields(schema, stand_in=stand_in)
-            or listed((name for name in names if name in _SYSTEM), "every table of PostgreSQL's has such a column")
-            or listed(alike, f"PostgreSQL tells columns apart by the first {_NAME_B} bytes of their names")
-        )
+    @staticmethod
+    def folded(name: str) -> str:
+        """Return as much of a column's name as PostgreSQL keeps."""
+        return name.encode()[:_NAME_B].decode(errors="ignore")
 
     @override
     @classmethod

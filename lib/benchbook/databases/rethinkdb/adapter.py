@@ -101,7 +101,7 @@ class _Cluster(Namespace):
         return _DATABASE in r.db_list().run(self._session)
 
     def contents(self) -> list[str]:
-        return [name for name in self._tables() if name != MARKER]
+        return self._tables()
 
     def mark(self, marker: Marker) -> None:
         if not self.exists():
@@ -184,13 +184,13 @@ class RethinkDB(Compared):
         "durability": "reqlite keeps everything in memory: there is no choice",
     }
 
+    refused_names: ClassVar = {"RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$"}
+
     @override
     @classmethod
     def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names = [field.name for field in schema.fields]
-        return listed(
-            (name for name in names if name == "$reql_type$"), "RethinkDB tells by it what is no JSON"
-        ) or listed((name for name in names if stand_in and name in _KEPT), "reqlite keeps such names for itself")
+        kept = [field.name for field in schema.fields if field.name in _KEPT] if stand_in else []
+        return super().unfit_fields(schema, stand_in=stand_in) or listed(kept, "reqlite keeps such names for itself")
 
     @override
     @classmethod

@@ -10,7 +10,7 @@ commit.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, ClassVar, Final
@@ -18,19 +18,17 @@ from typing import Any, ClassVar, Final
 import pymssql
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
-from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError, listed
+from benchbook.databases.connected import MARKER, Marker
+from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
 from benchbook.databases.replica_polling import Polled
-from benchbook.databases.sql import SQL, Row, RowTable, SQLNamespace, twins
+from benchbook.databases.sql import Relational, Row, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import Node, Role
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schemas import Field, Record
 
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_LENGTH: Final = 450
 _KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
-_NAME_LENGTH: Final = 128
-_COLUMNS: Final = 1_024
 
 
 def cursor(url: str, *, read_only: bool = False) -> Any:
@@ -121,35 +119,18 @@ UNION ALL SELECT name FROM sys.types WHERE schema_id = SCHEMA_ID(N'benchbook')
 _DELAYED: Final = "SELECT delayed_durability_desc FROM sys.databases WHERE database_id = DB_ID()"
 
 
-_THERE: Final = f"SELECT 1 WHERE OBJECT_ID(N'benchbook.{MARKER}') IS NOT NULL"
-
-
 class _Schema(SQLNamespace):
     """SQL Server drops no table that another refers to, and no schema that is not empty."""
 
     there = "SELECT 1 WHERE SCHEMA_ID(N'benchbook') IS NOT NULL"
     listed = CONTENTS
+    marker_table = (
+        f"IF OBJECT_ID(N'benchbook.{MARKER}') IS NULL CREATE TABLE benchbook.{MARKER} (text nvarchar(max) NOT NULL)"
+    )
+    quoted = staticmethod(quoted)
 
     def marker(self) -> Marker | None:
-        return self._read() if self._ask(_THERE) else None
-
-    def mark(self, marker: Marker) -> None:
-        if not self.exists():
-            self._session.execute("CREATE SCHEMA benchbook")
-        if not self._ask(_THERE):
-            self._session.execute(f"CREATE TABLE benchbook.{MARKER} (text nvarchar(max) NOT NULL)")
-        self._session.execute(f"DELETE FROM benchbook.{MARKER}")
-        self._session.execute(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", (marker.to_json(),))
-
-    def drop(self, stores: Sequence[str]) -> None:
-        """Drop tables, in this order: those that refer before those that are referred to."""
-        for name in stores:
-            self._session.execute(f"DROP TABLE IF EXISTS {Table.placed(name)}")
-
-    def unmark(self, marker: Marker) -> None:
-        self._session.execute(f"DROP TABLE benchbook.{MARKER}")
-        if marker.made and not self.contents():
-            self._session.execute("DROP SCHEMA benchbook")
+        return self._read() if MARKER in self.contents() else None
 
     def before(self) -> dict[str, Any]:
         rows = self._ask(_DELAYED)
@@ -157,24 +138,21 @@ class _Schema(SQLNamespace):
 
     def restore(self, before: Mapping[str, Any]) -> None:
         if before and before != self.before():
-            self._session.execute(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
+            self._ask(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
 
-    def _ask(self, query: str, values: Sequence[Any] | None = None) -> Sequence[Row]:
-        self._session.execute(query, values)
-        rows: Sequence[Row] = self._session.fetchall()
+    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
+        self._session.execute(statement, values)
+        rows: Sequence[Row] = self._session.fetchall() if self._session.description else ()
         return rows
 
 
-_DURABILITY: Final = {"relaxed": "FORCED", "strict": "DISABLED"}
-
-
-class SQLServer(Polled, SQL):
+class SQLServer(Polled, Relational):
     """A record is a row; values are put into statements by the driver, as it does."""
 
     name = "sqlserver+relational"
     product = "sqlserver"
+    title = "SQL Server"
     namespace = _Schema
-    model = "relational"
     driver = f"pymssql {version('pymssql')}"
     table = Table
     poll_s = 0.0005
@@ -189,22 +167,21 @@ class SQLServer(Polled, SQL):
         "trailing_blanks": "SQL Server compares texts without the blanks at their end",
     }
 
-    @override
-    @classmethod
-    def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        names = [field.name for field in schema.fields]
-        if len(names) > _COLUMNS:
-            return f"{len(names):,} fields: a table of SQL Server's has {_COLUMNS:,} columns at most"
-        return (
-            listed((name for name in names if "\0" in name), cls.lacks["nul_characters"])
-            or listed(
-                (name for name in names if len(name) > _NAME_LENGTH), "SQL Server's names have 128 characters at most"
-            )
-            or listed(
-                twins(names, lambda name: quoted(name).casefold()),
-                "SQL Server tells columns apart without regard to case",
-            )
-        )
+    columns = 1_024
+    apart = "SQL Server tells columns apart without regard to case"
+    refused_names: ClassVar = {
+        lacks["nul_characters"]: lambda name: "\0" in name,
+        "SQL Server's names have 128 characters at most": lambda name: len(name) > 128,
+    }
+    server_settings: ClassVar = {
+        "relaxed": {"delayed_durability": "FORCED"},
+        "strict": {"delayed_durability": "DISABLED"},
+    }
+
+    @staticmethod
+    def folded(name: str) -> str:
+        """Return a column's name without regard to case."""
+        return quoted(name).casefold()
 
     @override
     @classmethod
@@ -232,14 +209,6 @@ class SQLServer(Polled, SQL):
         self._kept(opened.connection)
         return opened
 
-    def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
-        """Drop our tables; set the durability once it is known that nobody's data are in the way."""
-        namespace = self._namespaces()["primary"]
-        namespace.drop(tuple(reversed(marker.stores)))
-        if setting := _DURABILITY.get(self.options.durability):
-            self._closing.callback(_restore, namespace, namespace.before())
-            namespace.restore({"delayed_durability": setting})
-
     def _checkpoint(self) -> None:
         self._run("CHECKPOINT")
 
@@ -252,9 +221,3 @@ class SQLServer(Polled, SQL):
 
     def _transaction(self) -> AbstractContextManager[None]:
         return _transaction(self._cursor)
-
-
-def _restore(namespace: Namespace, before: Mapping[str, Any]) -> None:
-    """Set the durability as before; a server that is gone has nothing to get back."""
-    with suppress(pymssql.Error):
-        namespace.restore(before)
