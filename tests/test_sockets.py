@@ -9,8 +9,7 @@ import psutil
 import pytest
 
 from benchbook import databases
-from benchbook.databases import sockets
-from benchbook.databases.rethinkdb.adapter import RethinkDB
+from benchbook.databases.rethinkdb.adapter import ReceivedBytes, RethinkDB
 from benchbook.datasets import phones
 from standing import Announce
 
@@ -31,9 +30,7 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
     with databases.open("postgresql+jsonb", deployment) as engine:
         engine.create(data.schema)
         ours = own_ports()
-        read = sockets.Received(
-            lambda ends: ends.peer_port == primary and ends.port not in ours, "replica's connection"
-        )
+        read = ReceivedBytes(lambda ends: ends.peer_port == primary and ends.port not in ours, "replica's connection")
         (counter,) = engine.counters("replica")
         said, received = counter.read(), read()
         engine.insert_many(data.records)
@@ -46,7 +43,7 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
 def test_a_connection_that_closed_took_its_count_with_it():
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         port = client.getsockname()[1]
-        read = sockets.Received(lambda ends: ends.port == port, "connection of this test")
+        read = ReceivedBytes(lambda ends: ends.port == port, "connection of this test")
         accepted, _ = server.accept()
         before = read()
         accepted.sendall(bytes(100_000))

@@ -16,7 +16,7 @@ from rethinkdb import r
 
 from bare.base import Bare, Record, Records
 from benchbook.databases.couchbase.adapter import Bucket
-from benchbook.databases.engine import PATIENCE_S
+from benchbook.deployment import PATIENCE_S
 
 
 class PyMongo(Bare):

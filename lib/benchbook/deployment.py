@@ -5,13 +5,19 @@ import os
 import re
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 Role = Literal["client", "primary", "replica", "server", "machine"]
 Topology = Literal["none", "single", "replicated", "bidirectional"]
 
-VARIABLE = "BENCHBOOK_DEPLOYMENT"
+VARIABLE: Final = "BENCHBOOK_DEPLOYMENT"
 """Environment variable that names the file with the runner's deployment."""
+
+PATIENCE_S: Final = 5
+"""How long a server may take to answer a newcomer, in seconds."""
+
+LOCAL_NAMES: Final = ("127.0.0.1", "localhost", "::1")
+"""What an address calls this machine."""
 
 
 @dataclass(frozen=True)

@@ -20,9 +20,6 @@ from benchbook.scrubbing import scrubbed, shown
 
 Durability = Literal["default", "relaxed", "strict"]
 
-PATIENCE_S: Final = 5
-"""How long a server may take to answer a newcomer, in seconds."""
-
 CATCH_UP_S: Final = 60.0
 """How long a replica may take to follow `create`, in seconds."""
 

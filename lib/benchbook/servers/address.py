@@ -17,13 +17,11 @@ from urllib.parse import unquote, urlsplit
 import psutil
 
 from benchbook import registry
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology
 from benchbook.servers.errors import ServerError
 
 PLACE = "BENCHBOOK_PLACE"
 """Environment variable that names the machines on which servers are started: ``primary=HOST,replica=HOST``."""
-
-_ANSWER_S = 5
 
 
 @dataclass(frozen=True)
@@ -184,7 +182,7 @@ def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = 
     `PermissionError` when the user may not ask that, `ConnectionError` when there is no answer, or another one.
     """
     try:
-        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=_ANSWER_S) as answer:
+        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=PATIENCE_S) as answer:
             return json.load(answer)
     except urllib.error.HTTPError as error:
         if error.code in unknown:
@@ -200,7 +198,7 @@ def listener(product: str, url: str) -> int | None:
     """Return the process that listens at a loopback address, when it is a server's own and we may know."""
     try:
         host, port = urlsplit(url).hostname, urlsplit(url).port
-        if host not in ("127.0.0.1", "localhost", "::1") or port is None:
+        if host not in LOCAL_NAMES or port is None:
             return None
         sockets = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
         pids = [socket.pid for socket in sockets if socket.pid and socket.laddr and socket.laddr.port == port]

@@ -40,7 +40,6 @@ from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
-    PATIENCE_S,
     DuplicateKeyError,
     MissingRecordError,
     RefusedError,
@@ -48,7 +47,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.deployment import Node, Role
+from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Record, Schema
 
 Document = dict[str, Any]

@@ -35,10 +35,10 @@ from benchbook import registry
 from benchbook.databases.connected import Connected, Marker, Namespace
 from benchbook.databases.couchdb.http import AnswerError, Database, Document, HTTPNode
 from benchbook.databases.couchdb.namespace import PREFIX, Databases, new_name
+from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from benchbook.databases.engine import (
     CATCH_UP_S,
     EXACT,
-    PATIENCE_S,
     Counter,
     DuplicateKeyError,
     EngineError,
@@ -48,13 +48,11 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.datasets import Dataset
-from benchbook.deployment import Node, Role, Topology
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role, Topology
 from benchbook.schemas import Record, Schema
 from benchbook.servers.address import others
-from benchbook.servers.proxy import CountingProxy, counting_proxy
 
 _MISSING: Final = "no such document"
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 _FAR: Final = (
     "CouchDB counts no bytes, and the proxy that does listens on this machine's loopback: it takes nodes that run here,"
     " with 127.0.0.1 in their addresses and no ?peer="
@@ -222,7 +220,7 @@ class CouchDB(Connected):
     def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where a server that is told 127.0.0.1 finds this machine."""
         primary = urlsplit(urls.get("primary", "//127.0.0.1"))
-        near = primary.hostname in _LOOPBACK and "peer" not in parse_qs(primary.query)
+        near = primary.hostname in LOCAL_NAMES and "peer" not in parse_qs(primary.query)
         return {**super().lacks_on(urls, stand_in), **({} if near else {"bytes_received": _FAR})}
 
     @override

@@ -7,7 +7,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import orjson
 import urllib3
 
-from benchbook.databases.engine import PATIENCE_S
+from benchbook.deployment import PATIENCE_S
 from benchbook.servers.address import basic_authorization
 
 _FOREVER: Final = urllib3.Timeout(connect=PATIENCE_S, read=None)

@@ -15,8 +15,7 @@ from urllib3.exceptions import HTTPError
 
 from benchbook.databases.couchdb.http import AnswerError, HTTPNode
 from benchbook.databases.couchdb.namespace import Databases
-from benchbook.databases.engine import PATIENCE_S
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import At, Fleet

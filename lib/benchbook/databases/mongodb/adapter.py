@@ -32,7 +32,6 @@ from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
 from benchbook.databases.engine import (
-    PATIENCE_S,
     Counter,
     DuplicateKeyError,
     Durability,
@@ -42,7 +41,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.datasets import Dataset
-from benchbook.deployment import Node, Role
+from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Record, Schema
 
 Client = pymongo.MongoClient[dict[str, Any]]

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
@@ -36,7 +36,6 @@ _MEMBER_FLAGS: Final = (
 _ROLES: Final[tuple[Role, Role]] = ("primary", "replica")
 _USER = "benchbook"
 _READY = "Waiting for connections"
-_ANSWER_MS = 5000
 _UNAUTHORIZED = 13
 
 
@@ -134,9 +133,8 @@ def _url(address: str, password: str | None = None, user: str = _USER, source: s
 
 
 def _client(url: str) -> Client:
-    return MongoClient(
-        url, serverSelectionTimeoutMS=_ANSWER_MS, connectTimeoutMS=_ANSWER_MS, socketTimeoutMS=_ANSWER_MS
-    )
+    limit_ms = PATIENCE_S * 1000
+    return MongoClient(url, serverSelectionTimeoutMS=limit_ms, connectTimeoutMS=limit_ms, socketTimeoutMS=limit_ms)
 
 
 def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], str]:

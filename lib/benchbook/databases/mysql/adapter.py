@@ -26,7 +26,6 @@ from typing_extensions import override
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     EXACT,
-    PATIENCE_S,
     Counter,
     Decoders,
     DuplicateKeyError,
@@ -54,7 +53,7 @@ from benchbook.databases.mysql.log import (
     transaction,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
-from benchbook.deployment import Node, older
+from benchbook.deployment import PATIENCE_S, Node, older
 from benchbook.schemas import Field, Record, Schema
 
 _STATEMENT_B: Final = 2**18

@@ -13,7 +13,7 @@ from pymysql.constants import CLIENT, FIELD_TYPE
 from pymysql.converters import conversions
 from pymysql.cursors import DictCursor
 
-from benchbook.databases.engine import PATIENCE_S
+from benchbook.deployment import PATIENCE_S
 from benchbook.servers.address import login
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"

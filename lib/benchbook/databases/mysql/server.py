@@ -17,7 +17,7 @@ from typing_extensions import override
 
 from benchbook.databases.mysql import FLAGS, INITIALISE
 from benchbook.databases.mysql.log import NEW_WORDS
-from benchbook.deployment import Role, Topology, older
+from benchbook.deployment import PATIENCE_S, Role, Topology, older
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
@@ -26,7 +26,6 @@ from benchbook.servers.programs import Found, reachable, substitute
 _USER: Final = "benchbook"
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"
-_ANSWER_S: Final = 5
 _ACCESS_DENIED: Final = 1227
 _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
 _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
@@ -237,7 +236,7 @@ def _account(fleet: Fleet) -> str:
 
 
 def _connect(url: str) -> "pymysql.Connection[Any]":
-    options: dict[str, Any] = {"connect_timeout": _ANSWER_S, "read_timeout": _ANSWER_S, "ssl_disabled": True}
+    options: dict[str, Any] = {"connect_timeout": PATIENCE_S, "read_timeout": PATIENCE_S, "ssl_disabled": True}
     return pymysql.connect(**login(url, 3306), charset="utf8mb4", **options)
 
 

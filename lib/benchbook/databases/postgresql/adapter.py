@@ -24,7 +24,6 @@ from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
-    PATIENCE_S,
     Counter,
     DuplicateKeyError,
     EngineError,
@@ -34,7 +33,7 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
-from benchbook.deployment import Deployment, Node
+from benchbook.deployment import PATIENCE_S, Deployment, Node
 from benchbook.schemas import Record, Schema
 from benchbook.servers.address import as_addressed
 

@@ -13,7 +13,7 @@ import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 from typing_extensions import override
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer, as_addressed
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import At, Fleet, await_true
@@ -22,7 +22,6 @@ from benchbook.servers.programs import Found, reachable, substitute
 _USER: Final = "benchbook"
 _SLOT: Final = "benchbook_replica"
 _READY: Final = "database system is ready to accept"
-_ANSWER_S: Final = 5
 _SETTINGS: Final = (
     *("shared_buffers", "fsync", "synchronous_commit", "full_page_writes", "wal_level", "wal_sync_method"),
     *("max_wal_size", "checkpoint_timeout", "data_checksums", "io_method", "server_encoding", "lc_collate"),
@@ -154,7 +153,7 @@ def _await_streaming(url: str) -> None:
 
 def _connect(url: str) -> "psycopg.Connection[tuple[Any, ...]]":
     with as_addressed():
-        return psycopg.connect(url, autocommit=True, connect_timeout=_ANSWER_S)
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
 
 
 def _append(path: Path, text: str) -> None:

@@ -7,9 +7,12 @@ Durability is a table's: ``default`` leaves the server's (hard: a write waits fo
 """
 
 import re
-from collections.abc import Mapping, Sequence
+import shutil
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, NamedTuple
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -18,7 +21,6 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
 from typing_extensions import override
 
-from benchbook.databases import sockets
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     EXACT,
@@ -33,10 +35,8 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.deployment import Node, Role
+from benchbook.deployment import LOCAL_NAMES, Node, Role
 from benchbook.schemas import Record, Schema
-
-_LOOPBACK: Final = ("127.0.0.1", "localhost", "::1")
 
 _KEY_B: Final = 127
 _QUERY_B: Final = 64 * 2**20
@@ -72,14 +72,6 @@ _DECODERS: Final[Decoders] = {**JSON, "datetime": _moment}
 _DATABASE: Final = "benchbook"
 _TAGS: Final[dict[Role, str]] = {"primary": "benchbook_primary", "replica": "benchbook_replica"}
 """What servers are tagged with by their roles, as long as our tables are there."""
-
-
-def _cluster_ports(urls: Mapping[Role, str]) -> tuple[int | None, int | None]:
-    """Return the ports at which primary and replica of this machine meet, as ``?cluster=PORT`` in their addresses."""
-    parts = [urlsplit(urls.get(role, "")) for role in ("primary", "replica")]
-    said = [parse_qs(one.query).get("cluster", [""])[0] if one.hostname in _LOOPBACK else "" for one in parts]
-    primary, replica = (int(port) if port.isdecimal() else None for port in said)
-    return primary, replica
 
 
 class _Cluster(Namespace):
@@ -159,6 +151,75 @@ def _place(table: Any, connections: Mapping[Role, Any]) -> None:
 
 _BATCH: Final = 200  # documents in one insert, as RethinkDB's own advice has it
 _DURABILITY: Final = {"default": {}, "relaxed": {"durability": "soft"}, "strict": {"durability": "hard"}}
+
+
+def _cluster_port(url: str) -> int | None:
+    """Return the port at which a server of this machine meets its cluster: ``?cluster=PORT`` in its address."""
+    parts = urlsplit(url)
+    port = parse_qs(parts.query).get("cluster", [""])[0]
+    return int(port) if parts.hostname in LOCAL_NAMES and port.isdecimal() else None
+
+
+_SOCKETS: Final = ("ss", "--tcp", "--info", "--numeric", "--no-header", "--oneline", "state", "established")
+_ENDS: Final = re.compile(r"^\S+\s+\S+\s+(\S+):(\d+)\s+(\S+):(\d+)\s")
+_RECEIVED: Final = re.compile(r"\bbytes_received:(\d+)")
+_SOCKETS_S: Final = 10.0
+
+
+class Ends(NamedTuple):
+    """A connection as one of its sockets sees it: its own address and port, and the other end's."""
+
+    address: str
+    port: int
+    peer_address: str
+    peer_port: int
+
+
+class ReceivedBytes:
+    """The bytes that some connections of this machine have received; `what` names them in messages.
+
+    They are what the kernel counts for each socket (``TCP_INFO``), which ``ss`` (iproute2) shows to every user. A byte
+    of the stream counts once: what the product sends with its own framing, without TCP's headers and what was sent
+    again.
+    """
+
+    def __init__(self, wanted: Callable[[Ends], bool], what: str) -> None:
+        self._wanted = wanted
+        self._what = what
+        self._counts: Mapping[Ends, int] = {}
+
+    @staticmethod
+    def missing() -> str | None:
+        """Return why sockets cannot be read here; None where they can."""
+        if sys.platform != "linux":
+            return "only Linux says what a socket has received"
+        if shutil.which("ss") is None:
+            return "ss, which says what a socket has received, is not on PATH: install iproute2"
+        return None
+
+    def __call__(self) -> float:
+        """Return their sum, which only grows.
+
+        Raises `ConnectionError` when no such connection is there, or one has gone since the last call: what it had
+        received is not known then.
+        """
+        answer = subprocess.run(_SOCKETS, capture_output=True, text=True, check=True, timeout=_SOCKETS_S)
+        counts = {}
+        for line in answer.stdout.splitlines():
+            if match := _ENDS.match(line):
+                ends = Ends(match[1], int(match[2]), match[3], int(match[4]))
+                # a socket that has received nothing says nothing
+                received = _RECEIVED.search(line)
+                if self._wanted(ends):
+                    counts[ends] = int(received[1]) if received else 0
+        if not counts:
+            raise ConnectionError(f"there is no {self._what} on this machine to read")
+        if gone := self._counts.keys() - counts.keys():
+            raise ConnectionError(
+                f"{self._what}: {len(gone)} closed since it was read, and with it what it had counted"
+            )
+        self._counts = counts
+        return float(sum(counts.values()))
 
 
 class RethinkDB(Compared):
@@ -257,16 +318,16 @@ class RethinkDB(Compared):
     def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where both servers run on this machine and say their cluster ports."""
         lacks = dict(super().lacks_on(urls, stand_in))
-        if None not in _cluster_ports(urls):
+        if all(_cluster_port(urls.get(role, "")) for role in _TAGS):
             lacks.pop("bytes_received")
-            lacks |= {"bytes_received": why} if (why := sockets.missing()) else {}
+            lacks |= {"bytes_received": why} if (why := ReceivedBytes.missing()) else {}
         return lacks
 
     def _received(self) -> list[Counter]:
         if "bytes_received" in self.gaps:
             return []
-        primary, replica = _cluster_ports({node.role: node.url for node in self.deployment.nodes})
-        read = sockets.Received(
+        primary, replica = (_cluster_port(self.deployment.node(role).url) for role in _TAGS)
+        read = ReceivedBytes(
             lambda ends: ends.peer_port == primary or ends.port == replica, "connection between RethinkDB's servers"
         )
         return [Counter("bytes_received", read, "TCP_INFO of the replica's cluster connection (ss)", 1.0)]

@@ -8,8 +8,7 @@ from typing import Any
 from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
-from benchbook.databases.engine import PATIENCE_S
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import At, Fleet
 from benchbook.servers.programs import Found

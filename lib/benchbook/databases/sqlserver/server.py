@@ -6,7 +6,7 @@ from urllib.parse import urlsplit
 
 import pymssql
 
-from benchbook.databases.engine import PATIENCE_S
+from benchbook.deployment import PATIENCE_S
 from benchbook.servers.address import Answer, login
 
 QUERY: Final = """

@@ -13,12 +13,12 @@ from urllib.parse import urlsplit
 import psutil
 import pytest
 
-from benchbook.servers.proxy import CountingProxy, counting_proxy
+from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from waiting import comes_true, gone
 
 OWNER = """
 import sys, time
-from benchbook.servers.proxy import counting_proxy
+from benchbook.databases.couchdb.proxy import counting_proxy
 with counting_proxy("127.0.0.1", int(sys.argv[1])) as proxy:
     print(proxy.address, flush=True)
     time.sleep(600)
