@@ -47,8 +47,9 @@ class Deployment:
 
     def node(self, role: Role = "primary") -> Node:
         """Return the node of that role; `LookupError` when the deployment has none."""
-        if found := [node for node in self.nodes if node.role == role]:
-            return found[0]
+        for node in self.nodes:
+            if node.role == role:
+                return node
         raise LookupError(f"the {self.topology} deployment of {self.product} has no {role}")
 
     def to_json(self) -> str:

@@ -41,7 +41,7 @@ _OWN: Final[dict[str, str]] = {
 
 ENGINES: Final[dict[str, str]] = {
     **{name: f"benchbook.databases.{where}" for name, where in _OWN.items()},
-    **{name: f"{one.module}:{one.attribute}" for name, one in plugins.added("engines", tuple(_OWN)).items()},
+    **{name: f"{entry.module}:{entry.attribute}" for name, entry in plugins.added("engines", tuple(_OWN)).items()},
 }
 """An engine's module and its class there, those of other packages last."""
 
@@ -73,7 +73,7 @@ def parsed(name: str) -> EngineName:
     return EngineName("none" if product == "noop" else product, brand, version, mode)
 
 
-PRODUCTS: Final = tuple(dict.fromkeys(one for name in ENGINES if (one := parsed(name).product) != "none"))
+PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in ENGINES if name != "noop"))
 """What engines run on."""
 
 
@@ -90,7 +90,7 @@ class Package:
     """How a product's own servers are had on this machine."""
 
     programs: tuple[str, ...]  # what it takes, the server itself first
-    get: str  # how to get them, for who has not
+    get: str  # how to get them, for who has not and gives no address
     wheel: str = ""  # the wheel that may hold them
     folder: str = ""  # where in the wheel
     places: tuple[str, ...] = ()  # folders that are searched after PATH, the highest version first
@@ -136,8 +136,8 @@ def adapter(engine: str) -> tuple[str, str]:
 
 def product(name: str) -> Product:
     """Return what is known of a product; `KeyError` when there is none of that name."""
-    found: Product = importlib.import_module(_folder(name)).PRODUCTS[name]
-    return found
+    known: Product = importlib.import_module(_folder(name)).PRODUCTS[name]
+    return known
 
 
 def server_module(product: str) -> str:
@@ -161,8 +161,8 @@ def title(engine: str) -> str:
     name = parsed(engine)
     if not (printed := known(engine).title):
         return engine
-    alone = sum(parsed(one).brand == name.brand for one in STORES) == 1
-    return printed + (f" ({_MODES.get(name.mode, name.mode)})" if name.mode and not alone else "")
+    alone = sum(parsed(store).brand == name.brand for store in STORES) == 1
+    return printed if alone or not name.mode else f"{printed} ({_MODES.get(name.mode, name.mode)})"
 
 
 def _folder(product: str) -> str:

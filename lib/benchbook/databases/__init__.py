@@ -1,4 +1,10 @@
-"""Databases by their engines' names; an adapter, and its driver with it, is imported only when used."""
+"""Databases, each behind one contract: `engine.Engine`, a store's verbs on running servers, without any timing.
+
+In comes an engine's name and a `Deployment` (what `benchbook.servers` has running), out comes the connected engine:
+`open`; records go in and come back as they were. An adapter, and its driver with it, is imported only when used. Begin
+with `engine`, then `connected` (what all with servers do alike) and one product's folder; `sql` and `replica_polling`
+are what several of them share.
+"""
 
 import importlib
 from collections.abc import Sequence
@@ -43,12 +49,11 @@ class Stored:
 
         What depends on servers is that of those which would be used; where there are none, nothing is held.
         """
-        found = servers.find(registry.parsed(self.engine).product, self.topology)
-        if isinstance(found, servers.Missing):
-            return
-        adapter, stand_in = load(self.engine), found.stand_in
-        gaps = {**adapter.lacks_in([found.version]), **adapter.lacks_on({}, stand_in)}
-        adapter.hold(schema, records, gaps, stand_in=stand_in)
+        server = servers.find(registry.parsed(self.engine).product, self.topology)
+        if isinstance(server, servers.Found):
+            adapter = load(self.engine)
+            gaps = {**adapter.lacks_in([server.version]), **adapter.lacks_on({}, server.stand_in)}
+            adapter.hold(schema, records, gaps, stand_in=server.stand_in)
 
 
 def load(name: str) -> type[Engine]:
@@ -57,12 +62,12 @@ def load(name: str) -> type[Engine]:
         near = get_close_matches(name, NAMES, n=1)
         hint = f"did you mean {near[0]!r}?" if near else f"there are {', '.join(NAMES)}"
         raise EngineError(f"there is no engine {name!r}: {hint}")
-    module, adapter = registry.adapter(name)
+    module, class_name = registry.adapter(name)
     try:
-        found: type[Engine] = getattr(importlib.import_module(module), adapter)
+        adapter: type[Engine] = getattr(importlib.import_module(module), class_name)
     except ModuleNotFoundError as error:
         raise EngineError(f"{name} needs the package {error.name!r}, which is not installed here") from error
-    return found
+    return adapter
 
 
 def modules(name: str) -> tuple[str, ...]:

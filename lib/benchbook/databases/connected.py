@@ -58,7 +58,7 @@ class Lease:
     until: float  # seconds since 1970
 
     @classmethod
-    def mine(cls) -> "Lease":
+    def of_this_process(cls) -> "Lease":
         """Return a new lease of this process."""
         here = psutil.Process()
         return cls(socket.gethostname(), here.pid, here.create_time(), time.time() + LEASE_S)
@@ -188,15 +188,15 @@ class Namespace(ABC):
             now = datetime.now(UTC).isoformat(timespec="seconds")
             marker = Marker(now, made=not self.exists(), before=self.before())
         if new := tuple(store for store in stores if store not in marker.stores):
-            there = {self.store(name).casefold(): name for name in (MARKER, *self.contents())}
-            if foreign := [there[store.casefold()] for store in new if store.casefold() in there]:
+            names = {self.store(name).casefold(): name for name in (MARKER, *self.contents())}
+            if foreign := [names[store.casefold()] for store in new if store.casefold() in names]:
                 raise OccupiedError(
                     f"{where}: in {self.title}, which is this suite's, {', '.join(foreign)} is not: drop or rename it"
                 )
             others = [store for store in marker.stores if store not in stores]
             marker = replace(marker, stores=(*others, *stores))
         held = marker.lease if marker.lease and marker.lease.is_mine() else None
-        lease = replace(held or Lease.mine(), until=time.time() + LEASE_S)
+        lease = replace(held or Lease.of_this_process(), until=time.time() + LEASE_S)
         marker = replace(marker, lease=lease)
         self.mark(marker)
         if held is None:
@@ -252,12 +252,13 @@ class Connected(Engine):
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Create the store after its parents', whose records are inserted in bulk; then index, follow, checkpoint."""
         schemas = [schema, *(parent.schema for parent in parents)]
-        self._prepare(schemas, self._take([self._store(one) for one in reversed(schemas)]))
+        self._prepare(schemas, self._take([self._store(made) for made in reversed(schemas)]))
         for parent in parents:
             self._fill(parent)
         self._begin(schema)
-        for name in (one.name for one in schema.fields if one.name in self.options.index):
-            self._index(name)
+        for attribute in schema.fields:
+            if attribute.name in self.options.index:
+                self._index(attribute.name)
         self._follow()
         self._checkpoint()
 
@@ -308,7 +309,7 @@ class Connected(Engine):
         self.insert_many(parent.records)
 
     def _checkpoint(self) -> None:
-        """Let the servers write to the disk what is still to be written, where they can be fields to."""
+        """Let the servers write to the disk what is still to be written, where they can be told to."""
 
     def _received(self) -> list[Counter]:
         """Return the counter of the bytes that the replica has received, if there is one."""
@@ -331,11 +332,11 @@ class Connected(Engine):
             for namespace in self._namespaces().values():
                 namespace.check(self.where)
         try:
-            taken = [each.take(marker, stores, self.where) for each, marker in zip(own, markers, strict=True)]
+            taken = [space.take(marker, stores, self.where) for space, marker in zip(own, markers, strict=True)]
         except self.raises as error:
             why = f"{own[0].title} takes no marker of this suite's, without which nothing is written there"
-            said = self.raised(error, why)
-            raise said from said.__cause__
+            translated = self.raised(error, why)
+            raise translated from translated.__cause__
         return taken[0]
 
     def _follow_release(self) -> None:

@@ -151,8 +151,8 @@ class Engine(ABC):
     @classmethod
     def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
         """Return the gaps that the oldest of some servers has for its age."""
-        old = [*versions]
-        return {gap: why for gap, (end, why) in cls.since.items() if any(older(version, end) for version in old)}
+        versions = [*versions]
+        return {gap: why for gap, (first, why) in cls.since.items() if any(older(each, first) for each in versions)}
 
     @classmethod
     def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str], *, stand_in: bool) -> None:
@@ -293,10 +293,10 @@ class Engine(ABC):
         Its cause is the driver's exception, unless a password is in that.
         """
         urls = [node.url for node in self.deployment.nodes]
-        said = self.kind(error)(f"{self.where}: {what}: {scrubbed(self.text(error), urls)[:_LONGEST]}")
-        whole = "".join(format_exception(error))
-        said.__cause__ = error if scrubbed(whole, urls) == whole else None
-        return said
+        translated = self.kind(error)(f"{self.where}: {what}: {scrubbed(self.text(error), urls)[:_LONGEST]}")
+        traceback = "".join(format_exception(error))
+        translated.__cause__ = error if scrubbed(traceback, urls) == traceback else None
+        return translated
 
     def _has(self, capability: str) -> None:
         if why := self.gaps.get(capability):
@@ -312,11 +312,11 @@ class Engine(ABC):
 def listed(names: Iterable[str], why: str) -> str:
     """Return fields that are not taken, and why; empty when there are none."""
     fields = [*names]
-    said = ", ".join(map(repr, fields[:_SHOWN])) + f" and {len(fields) - _SHOWN} more" * (len(fields) > _SHOWN)
-    return f"the field{'s' * (len(fields) > 1)} {said}: {why}" if fields else ""
+    shown = ", ".join(map(repr, fields[:_SHOWN])) + f" and {len(fields) - _SHOWN} more" * (len(fields) > _SHOWN)
+    return f"the field{'s' * (len(fields) > 1)} {shown}: {why}" if fields else ""
 
 
-def _translated(verb: Callable[..., Any]) -> Callable[..., Any]:
+def _translated(verb: Callable[..., object]) -> Callable[..., object]:
     """Return a verb that raises an `EngineError` in place of its driver's exception; costs a call, some 0.1 us.
 
     Verbs of one or two arguments, which studies time one at a time, are called without packing them (by name they
@@ -324,34 +324,34 @@ def _translated(verb: Callable[..., Any]) -> Callable[..., Any]:
     """
 
     def failed(engine: Engine, error: Exception) -> NoReturn:
-        said = engine.raised(error, verb.__name__)
-        raise said from said.__cause__
+        translated = engine.raised(error, verb.__name__)
+        raise translated from translated.__cause__
 
     @wraps(verb)
-    def call(engine: Engine, /, *args: Any, **kwargs: Any) -> Any:
+    def call(engine: Engine, /, *args: object, **kwargs: object) -> object:
         try:
             return verb(engine, *args, **kwargs)
         except engine.raises as error:
             failed(engine, error)
 
     @wraps(verb)
-    def with_one(engine: Engine, one: Any, /) -> Any:
+    def with_one(engine: Engine, first: object, /) -> object:
         try:
-            return verb(engine, one)
+            return verb(engine, first)
         except engine.raises as error:
             failed(engine, error)
 
     @wraps(verb)
-    def with_two(engine: Engine, one: Any, two: Any, /) -> Any:
+    def with_two(engine: Engine, first: object, second: object, /) -> object:
         try:
-            return verb(engine, one, two)
+            return verb(engine, first, second)
         except engine.raises as error:
             failed(engine, error)
 
     _, *parameters = signature(verb).parameters.values()
     if any(parameter.default is not Parameter.empty for parameter in parameters):
         return call
-    short: dict[int, Callable[..., Any]] = {1: with_one, 2: with_two}
+    short: dict[int, Callable[..., object]] = {1: with_one, 2: with_two}
     return short.get(len(parameters), call)
 
 

@@ -1,4 +1,10 @@
-"""Find, start, pair, watch and stop a product's servers, or use those at given addresses: both make a `Deployment`."""
+"""Servers of a product, found, started, paired, watched and stopped, or used at given addresses.
+
+In come a product and a topology, and what the environment says of addresses (`address`); out comes a `Deployment`,
+which cells and engines use: `session`, `up`, `start`. Begin with `start` here, then `programs` (what can run on this
+machine) and `fleet` (processes, ports and folder of one deployment); how a product's own are started and asked stands
+in its module `benchbook.databases.<product>.server`, which offers `Servers`.
+"""
 
 import importlib
 import os
@@ -75,21 +81,18 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         urls = given(product, topology)
         places = placement(topology)
         if urls is None:
-            found = here(product, topology)
-            return _at_places(found, places) if places and isinstance(found, Found) else found
+            installed = here(product, topology)
+            if not places or isinstance(installed, Missing):
+                return installed
+            if installed.stand_in:
+                raise ServerError("what stands in for it listens on its own machine alone: it cannot be placed")
+            return replace(installed, places=places)
         if places:
             raise ServerError(f"{PLACE} starts servers: unset {' and '.join(variables(product, topology).values())}")
         answers = [_answer(product, topology, role, url) for role, url in urls.items()]
         return Found(product, answers[0].version, "address", {}, answers[0].stand_in)
     except ServerError as error:
         return Missing(product, str(error))
-
-
-def _at_places(found: Found, places: dict[Role, str]) -> Found | Missing:
-    """Return what is started on other machines, which this one has, too."""
-    if found.stand_in:
-        return Missing(found.product, "what stands in for it listens on its own machine alone: it cannot be placed")
-    return replace(found, places=places)
 
 
 @dataclass(frozen=True)
@@ -115,23 +118,23 @@ def start(product: str, topology: Topology) -> Running:
     server does not start: with what it wrote last and what to do; `RuntimeError` outside the main thread.
     """
     _check(product, topology)
-    found = here(product, topology)
-    if isinstance(found, Missing):
-        raise ServerError(found.why)
+    installed = here(product, topology)
+    if isinstance(installed, Missing):
+        raise ServerError(installed.why)
     try:
         fleet = servers_of(product).fleet()
     except OSError as error:
         raise ServerError(advised(str(error))) from error
 
     def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
-        return function(fleet, found, *arguments)
+        return function(fleet, installed, *arguments)
 
     with ExitStack() as undo:
         undo.callback(fleet.stop)
         urls, answers = _launched(product, topology, at, lambda: fleet.failure(_LAST_WORDS_S))
         undo.pop_all()
     pids = {server.role: server.process.pid for server in fleet.servers}
-    settings = {"source": found.source, "folder": str(fleet.folder.path)}
+    settings = {"source": installed.source, "folder": str(fleet.folder.path)}
     return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
 
 

@@ -11,7 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
 from ipaddress import IPv6Address
-from typing import Any
+from typing import Any, TypedDict
 from urllib.parse import unquote, urlsplit
 
 import psutil
@@ -87,13 +87,13 @@ def placement(topology: Topology) -> dict[Role, str]:
     """
     if not (text := os.environ.get(PLACE)):
         return {}
-    found = dict(part.partition("=")[::2] for part in text.split(","))
-    if not {*found} <= {"primary", "replica"} or not all(found.values()):
+    hosts = dict(part.partition("=")[::2] for part in text.split(","))
+    if not {*hosts} <= {"primary", "replica"} or not all(hosts.values()):
         raise ServerError(f"{PLACE} is primary=HOST,replica=HOST, not {text!r}")
     roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    if lacking := [role for role in roles if role not in found]:
+    if lacking := [role for role in roles if role not in hosts]:
         raise ServerError(f"{PLACE} names no host for the {lacking[0]}")
-    return {role: found[role] for role in roles}
+    return {role: hosts[role] for role in roles}
 
 
 def others(product: str, url: str) -> list[str]:
@@ -138,7 +138,16 @@ def _host_fault(host: str) -> str | None:
     return None
 
 
-def login(url: str, port: int) -> dict[str, Any]:
+class Login(TypedDict):
+    """What drivers that take no URL are given in its place."""
+
+    host: str | None
+    port: int
+    user: str
+    password: bytes
+
+
+def login(url: str, port: int) -> Login:
     """Return a URL's ``host``, ``port`` (or this one), ``user`` and ``password``, for drivers that take no URL.
 
     The password is in UTF-8, as servers keep it: PyMySQL would make Latin-1 of a text, or fail.

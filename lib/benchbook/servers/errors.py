@@ -63,8 +63,8 @@ def remedy(text: str, status: int | None) -> str:
 
 def _advice(text: str) -> str | None:
     for pattern, advice in _REMEDIES.items():
-        if found := re.search(pattern, text):
-            return advice.format(**found.groupdict())
+        if match := re.search(pattern, text):
+            return advice.format(**match.groupdict())
     return None
 
 

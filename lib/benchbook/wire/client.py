@@ -54,8 +54,9 @@ def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
     It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
     `WireError` when it does not come up.
     """
-    secret, shape = secrets.token_bytes(32), [(each.name, each.type) for each in schema.fields]
-    order = {"secret": secret.hex(), "codecs": [*codecs], "schema": {"name": schema.name, "fields": shape}}
+    secret = secrets.token_bytes(32)
+    shape = {"name": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
+    order = {"secret": secret.hex(), "codecs": [*codecs], "schema": shape}
     command = [*processes.PYTHON, "-m", "benchbook.wire.server"]
     process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None

@@ -56,12 +56,12 @@ def greeting(secret: bytes) -> bytes:
 def fields(payload: bytes) -> dict[str, Any]:
     """Return the fields of a message; raises `WireError` when it is none."""
     try:
-        found = json.loads(payload)
+        content = json.loads(payload)
     except ValueError as error:
         raise WireError(f"not a message: {error}") from error
-    if not isinstance(found, dict):
+    if not isinstance(content, dict):
         raise WireError("not a message: a JSON object is expected")
-    return found
+    return content
 
 
 def read(stream: BinaryIO) -> Frame | None:

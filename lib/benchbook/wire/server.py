@@ -148,14 +148,15 @@ class Unauthenticated:
 
     def admit(self, connection: socket.socket) -> bool:
         """Return whether a connection begins with the secret; no more is read. Raises `OSError` when none came."""
-        said = b""
+        greeting = b""
         try:
             connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, struct.pack("ll", _SECRET_PATIENCE_S, 0))
-            said = connection.recv(len(self._greeting), socket.MSG_WAITALL)  # the limit is for all of it
+            # the limit is for all of it
+            greeting = connection.recv(len(self._greeting), socket.MSG_WAITALL)
         finally:
             with self._lock:
                 self._waiting.pop(connection, None)
-        return hmac.compare_digest(said, self._greeting)
+        return hmac.compare_digest(greeting, self._greeting)
 
     def _drop(self, count: int) -> None:
         for connection in list(self._waiting)[:count]:

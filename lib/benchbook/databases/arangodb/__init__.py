@@ -1,4 +1,8 @@
-"""ArangoDB: what is known before a server runs; adapters and servers are beside it."""
+"""ArangoDB, by address alone: what is known of it before a server runs.
+
+`server` asks servers at given addresses what they are; `adapter` keeps documents in the database that the address
+names. Begin with `adapter`.
+"""
 
 from typing import Final
 

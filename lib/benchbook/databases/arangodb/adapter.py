@@ -22,6 +22,7 @@ from arango.request import Request
 from requests.exceptions import RequestException
 from typing_extensions import override
 
+from benchbook.databases.arangodb.server import origin_and_database
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     DuplicateKeyError,
@@ -33,7 +34,6 @@ from benchbook.databases.engine import (
 from benchbook.databases.replica_polling import Polled
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Record, Schema
-from benchbook.servers.address import location
 
 
 def _connect(url: str) -> tuple[ArangoClient, Any]:
@@ -41,9 +41,9 @@ def _connect(url: str) -> tuple[ArangoClient, Any]:
 
     Nothing is retried: a fault must show. Documents are encoded by orjson, as dates must be.
     """
-    parts = urlsplit(url)
+    parts, (origin, database) = urlsplit(url), origin_and_database(url)
     client = ArangoClient(
-        hosts=f"http{'s' * (parts.scheme == 'arangodbs')}://{location(url, 8529)}",
+        hosts=origin,
         resolver_max_tries=1,
         request_timeout=None,
         http_client=DefaultHTTPClient(request_timeout=None, retry_attempts=0),
@@ -51,7 +51,7 @@ def _connect(url: str) -> tuple[ArangoClient, Any]:
         deserializer=orjson.loads,
     )
     user, password = unquote(parts.username or "root"), unquote(parts.password or "")
-    return client, client.db(parts.path.strip("/") or "_system", user, password, verify=True)
+    return client, client.db(database, user, password, verify=True)
 
 
 class _Database(Namespace):
@@ -62,8 +62,8 @@ class _Database(Namespace):
         self.title = f"the database {session.name}"
 
     def marker(self) -> Marker | None:
-        found = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
-        return Marker.from_json(found.get("marker")) if found else None
+        kept = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
+        return Marker.from_json(kept.get("marker")) if kept else None
 
     def exists(self) -> bool:
         return True
@@ -220,7 +220,7 @@ class ArangoDB(Polled):
 
     def _records(self, role: Role, query: str, **values: Any) -> list[dict[str, Any]]:
         """Return the records that a query finds among the documents ``d``."""
-        return self._restored([own_record(found, self._key) for found in self._run(role, query, **values)])
+        return self._restored([own_record(kept, self._key) for kept in self._run(role, query, **values)])
 
     def _changed(self, query: str, **values: Any) -> int:
         wait = "true" if self._sync else "false"

@@ -31,12 +31,16 @@ def _followers(url: str) -> tuple[str, ...]:
     Written after the manual (the logger's state): no server has been met. From 3.12.10 on none can follow another.
     """
     clients = _ask(url, "/_api/replication/logger-state").get("clients") or ()
-    return tuple(f"server {one['serverId']}" for one in clients)
+    return tuple(f"server {client['serverId']}" for client in clients)
 
 
 def _ask(url: str, path: str) -> dict[str, Any]:
     """Return an answer's JSON; empty when the server does not know the path."""
-    parts = urlsplit(url)
-    origin = f"http{'s' * (parts.scheme == 'arangodbs')}://{location(url, 8529)}"
-    database = parts.path.strip("/") or "_system"
+    origin, database = origin_and_database(url)
     return dict(got(f"{origin}/_db/{database}", path, basic_authorization(url, "root"), _UNKNOWN))
+
+
+def origin_and_database(url: str) -> tuple[str, str]:
+    """Return where HTTP finds the server of an address, and the database that it names."""
+    parts = urlsplit(url)
+    return f"http{'s' * (parts.scheme == 'arangodbs')}://{location(url, 8529)}", parts.path.strip("/") or "_system"

@@ -1,4 +1,8 @@
-"""Couchbase: what is known before a server runs; adapters and servers are beside it."""
+"""Couchbase, by address or its stand-in: what is known of it before a server runs.
+
+`server` starts the stand-in (CouchbaseMock) or asks servers at given addresses; `adapter` keeps documents in their
+bucket. Begin with `adapter`.
+"""
 
 from typing import Final
 

@@ -134,15 +134,16 @@ class Bucket:
     def get(self, prefix: str) -> Iterator[Document]:
         """Yield the documents."""
         for batch in _batches(self.keys(prefix)):
-            found = self.documents.get_multi(batch)  # what was deleted meanwhile is left out
-            yield from (one.content_as[dict] for one in found.results.values())
+            # what was deleted meanwhile is left out
+            answer = self.documents.get_multi(batch)
+            yield from (result.content_as[dict] for result in answer.results.values())
 
     def update(self, prefix: str, changes: Mapping[str, Any]) -> int:
         """Read every document and replace it by itself with the changes; return how many."""
         keys = self.keys(prefix)
         for batch in _batches(keys):
-            found = self.documents.get_multi(batch, return_exceptions=False).results
-            changed = {key: one.content_as[dict] | changes for key, one in found.items()}
+            results = self.documents.get_multi(batch, return_exceptions=False).results
+            changed = {key: result.content_as[dict] | changes for key, result in results.items()}
             self.documents.replace_multi(changed, **self._options)
         return len(keys)
 
@@ -316,9 +317,9 @@ class Couchbase(Compared):
 
     def update(self, key: str, changes: Record) -> None:
         """Read a document, and replace it by itself with the changes."""
-        found = self._documents.get(self._prefix + key)
-        document = found.content_as[dict] | changes
-        self._documents.replace(self._prefix + key, document, cas=found.cas, **self._durability)
+        result = self._documents.get(self._prefix + key)
+        document = result.content_as[dict] | changes
+        self._documents.replace(self._prefix + key, document, cas=result.cas, **self._durability)
 
     def update_all(self, changes: Record) -> int:
         """Read every document, and replace it by itself with the changes."""

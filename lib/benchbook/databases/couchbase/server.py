@@ -31,10 +31,10 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
     return {"primary": at("primary", _serve)}
 
 
-def _serve(fleet: Fleet, found: Found) -> str:
+def _serve(fleet: Fleet, installed: Found) -> str:
     password = secrets.token_urlsafe(24)
     secret = fleet.secret("password", password)
-    java, package, launcher = (found.programs[name] for name in ("java", "package", "launcher"))
+    java, package, launcher = (installed.programs[name] for name in ("java", "package", "launcher"))
     server = fleet.serve("primary", lambda port: [java, "-Xmx512m", "-cp", package, launcher, str(port), secret])
     server.await_line(_READY)
     (data,) = re.findall(rf"{_READY}(\d+)", written(server.log))
@@ -58,16 +58,17 @@ def _followers(url: str, bucket: str, about: dict[str, Any]) -> tuple[tuple[str,
     To the other nodes of its cluster, which keep its replicas, and by XDCR to other clusters. Written after the manual:
     no server has been met.
     """
-    nodes = tuple(one["hostname"] for one in about.get("nodes", ()) if not one.get("thisNode"))
+    nodes = tuple(node["hostname"] for node in about.get("nodes", ()) if not node.get("thisNode"))
     replicas = nodes if about.get("replicaNumber") else ()
     try:
-        clusters = {one["uuid"]: one["hostname"] for one in _ask(url, "/pools/default/remoteClusters", _NO_XDCR)}
+        remotes = _ask(url, "/pools/default/remoteClusters", _NO_XDCR)
+        clusters = {remote["uuid"]: remote["hostname"] for remote in remotes}
         tasks = _ask(url, "/pools/default/tasks") if clusters else ()
     except PermissionError:
         return replicas, "give it the role Read-Only Admin"
-    streams = [one for one in tasks if one["type"] == "xdcr" and one["source"] == bucket and one["status"] != "paused"]
-    remote = (one["id"].partition("/")[0] for one in streams)
-    return replicas + tuple(clusters.get(uuid, uuid) for uuid in remote), ""
+    streams = [task for task in tasks if task["type"] == "xdcr" and task["source"] == bucket]
+    uuids = [stream["id"].partition("/")[0] for stream in streams if stream["status"] != "paused"]
+    return replicas + tuple(clusters.get(uuid, uuid) for uuid in uuids), ""
 
 
 def _ask(url: str, path: str, unknown: Container[int] = ()) -> Any:

@@ -1,4 +1,9 @@
-"""CouchDB: what is known before a server runs; adapters and servers are beside it."""
+"""CouchDB, by address or its stand-in: what is known of it before a server runs.
+
+`server` starts the stand-in (PouchDB on Node.js) or asks servers at given addresses; `adapter` keeps documents on them
+and sets up their replication. Begin with `adapter`; `http` is the requests, `namespace` what is the suite's on a node,
+`proxy` counts what a replica receives.
+"""
 
 from typing import Final
 

@@ -161,13 +161,13 @@ class _Replication:
     def _missing(self, keys: Sequence[str], deadline: float) -> list[str]:
         """Return whose newest revision the replica lacks; the others are no longer due."""
         asked_ns = time.perf_counter_ns()
-        revisions = {one: [self._due[one]] for one in keys if one in self._due}
+        revisions = {key: [self._due[key]] for key in keys if key in self._due}
         missing = self._ask("POST", "/_revs_diff", revisions, deadline)
         if missing:
             self._lacking_ns = asked_ns
-        for one in revisions.keys() - missing.keys():
-            del self._due[one]
-        return [one for one in revisions if one in missing]
+        for key in revisions.keys() - missing.keys():
+            del self._due[key]
+        return [key for key in revisions if key in missing]
 
     def _state(self, deadline: float) -> object:
         """Return the replica's sequence number: CouchDB's is a text, which it alone can read."""
@@ -352,15 +352,15 @@ class CouchDB(Connected):
             addresses["primary"] = nodes["primary"].through(self._proxy.address)
         self._replications = {}
         spaces = [Databases(node) for node in nodes.values()]
-        for each in spaces:
-            each.stop(marker.stores)
-        for each in spaces:
-            each.drop(marker.stores)
+        for space in spaces:
+            space.stop(marker.stores)
+        for space in spaces:
+            space.drop(marker.stores)
             if self.replicated:
-                each.prepare()
-        for one in reversed(schemas):
-            replication = _Replication(nodes, addresses, self.deployment.topology, self._store(one))
-            self._replications[one.name] = replication
+                space.prepare()
+        for schema in reversed(schemas):
+            replication = _Replication(nodes, addresses, self.deployment.topology, self._store(schema))
+            self._replications[schema.name] = replication
 
     def _begin(self, schema: Schema) -> None:
         """Make a schema's new database the current one, once it is followed."""

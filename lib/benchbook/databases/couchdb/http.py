@@ -21,8 +21,8 @@ class AnswerError(Exception):
     def __init__(self, status: int, what: str, answer: dict[str, Any]) -> None:
         self.status = status
         self.reason = str(answer.get("reason"))
-        said = "authentication failed" if status in (401, 403) else answer.get("error")
-        super().__init__(f"{said}: {self.reason} ({what}, {status})")
+        error = "authentication failed" if status in (401, 403) else answer.get("error")
+        super().__init__(f"{error}: {self.reason} ({what}, {status})")
 
 
 class HTTPNode:
@@ -164,8 +164,8 @@ class Database:
     def find(self, field: str, value: Any) -> list[Document]:
         """Return the documents that Mango finds."""
         query = {"selector": {_escaped(field): {"$eq": value}}, "limit": _ALL}
-        found: list[Document] = self._ask("POST", f"{self._path}/_find", query)["docs"]
-        return found
+        documents: list[Document] = self._ask("POST", f"{self._path}/_find", query)["docs"]
+        return documents
 
     def _document(self, key: str) -> str:
         return f"{self._path}/{quote(key, safe='')}"

@@ -58,8 +58,8 @@ class Databases(Namespace):
     @override
     def marker(self) -> Marker | None:
         for name in self._markers():
-            if found := self._ask("GET", f"/{name}/marker", none=(404,)):
-                return Marker.from_json(found.get("marker"))
+            if document := self._ask("GET", f"/{name}/marker", none=(404,)):
+                return Marker.from_json(document.get("marker"))
         return None
 
     @override
@@ -68,8 +68,9 @@ class Databases(Namespace):
 
     @override
     def contents(self) -> list[str]:
-        names = [*self._names(), *(one.name for one in self.replications() if one.database == _REPLICATOR)]
-        return [name for name in dict.fromkeys(names) if name.startswith(PREFIX) and self.store(name) != _MARKER]
+        pulls = (pull.name for pull in self.replications() if pull.database == _REPLICATOR)
+        names = [name for name in dict.fromkeys([*self._names(), *pulls]) if name.startswith(PREFIX)]
+        return [name for name in names if self.store(name) != _MARKER]
 
     @override
     def store(self, name: str) -> str:
@@ -82,8 +83,8 @@ class Databases(Namespace):
             names = [new_name(_MARKER)]
             self._ask("PUT", f"/{names[0]}")
         name = names[0]
-        there = self._ask("GET", f"/{name}/marker", none=(404,))
-        revision = {"_rev": there["_rev"]} if there else {}
+        former = self._ask("GET", f"/{name}/marker", none=(404,))
+        revision = {"_rev": former["_rev"]} if former else {}
         self._ask("PUT", f"/{name}/marker", {**revision, "marker": marker.to_json()})
 
     @override
@@ -125,20 +126,20 @@ class Databases(Namespace):
     def stop(self, stores: Collection[str]) -> None:
         """End the pulls into databases of these stores, or names; `EngineError` when they go on."""
         deadline = time.monotonic() + self._patience_s
-        while ours := [one.name for one in self.replications() if self._is_of(one, stores)]:
+        while names := [pull.name for pull in self.replications() if self._is_of(pull, stores)]:
             if time.monotonic() > deadline:
-                raise EngineError(f"{self._session.name} goes on replicating into {', '.join(ours)}")
-            for name in ours:
-                if there := self._ask("GET", f"/{_REPLICATOR}/{name}", none=(404,)):
+                raise EngineError(f"{self._session.name} goes on replicating into {', '.join(names)}")
+            for name in names:
+                if document := self._ask("GET", f"/{_REPLICATOR}/{name}", none=(404,)):
                     # between the two the node may have written into it how it fares
-                    self._ask("DELETE", f"/{_REPLICATOR}/{name}?rev={there['_rev']}", none=(404, 409))
+                    self._ask("DELETE", f"/{_REPLICATOR}/{name}?rev={document['_rev']}", none=(404, 409))
                 else:
                     time.sleep(_POLL_S)
 
     def others(self) -> list[Replication]:
         """Return what the node replicates that is not the suite's."""
         marker = self.marker()
-        return [one for one in self.replications() if not (marker and self._is_of(one, marker.stores))]
+        return [pull for pull in self.replications() if not (marker and self._is_of(pull, marker.stores))]
 
     def replications(self) -> list[Replication]:
         """Return all that the node replicates: what documents ask for, and what runs without, or still."""
@@ -149,9 +150,11 @@ class Databases(Namespace):
             for row in rows
             if "source" in row["doc"] and row["doc"].get("_replication_state") not in _OVER
         ]
-        known = {(one.database, one.name) for one in asked}
-        running = [Replication(j["database"], j["doc_id"] or j["id"], j["source"], j["target"]) for j in jobs]
-        return asked + [one for one in running if (one.database, one.name) not in known]
+        running = [
+            Replication(job["database"], job["doc_id"] or job["id"], job["source"], job["target"]) for job in jobs
+        ]
+        known = {(pull.database, pull.name) for pull in asked}
+        return asked + [pull for pull in running if (pull.database, pull.name) not in known]
 
     def _is_of(self, replication: Replication, stores: Collection[str]) -> bool:
         known = replication.name in stores or self.store(replication.name) in stores

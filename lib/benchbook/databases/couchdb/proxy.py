@@ -40,13 +40,13 @@ class CountingProxy:
 @contextmanager
 def counting_proxy(host: str, port: int) -> Iterator[CountingProxy]:
     """Yield a new proxy for the server at `host` and `port`; `RuntimeError` outside the main thread."""
-    ours, theirs = socket.socketpair()
-    with ours:
-        with theirs:
+    control, other_end = socket.socketpair()
+    with control:
+        with other_end:
             command = [*processes.PYTHON, __file__, host, str(port)]
-            process = processes.spawn(command, stdin=theirs.fileno())
+            process = processes.spawn(command, stdin=other_end.fileno())
         try:
-            yield CountingProxy(ours)
+            yield CountingProxy(control)
         finally:
             processes.stop(process)
 
@@ -79,13 +79,13 @@ def _serve(listener: socket.socket, server: tuple[str, int], counter: _Counter) 
 
 def _connect(client: socket.socket, server: tuple[str, int], counter: _Counter) -> None:
     """Connect a client with the server until both have ended what they send."""
-    with client, suppress(OSError), socket.create_connection(server, _CONNECT_S) as there:
-        there.settimeout(None)
-        for each in (client, there):
-            each.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        asking = threading.Thread(target=_pass, args=(client, there, None), daemon=True)
+    with client, suppress(OSError), socket.create_connection(server, _CONNECT_S) as upstream:
+        upstream.settimeout(None)
+        for end in (client, upstream):
+            end.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        asking = threading.Thread(target=_pass, args=(client, upstream, None), daemon=True)
         asking.start()
-        _pass(there, client, counter)
+        _pass(upstream, client, counter)
         asking.join()
 
 
@@ -99,9 +99,9 @@ def _pass(source: socket.socket, sink: socket.socket, counter: _Counter | None) 
             sink.sendall(buffer[:length])
         sink.shutdown(socket.SHUT_WR)
     except OSError:
-        for each in (source, sink):
+        for end in (source, sink):
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)
+                end.shutdown(socket.SHUT_RDWR)
 
 
 if __name__ == "__main__":

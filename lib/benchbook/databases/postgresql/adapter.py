@@ -32,18 +32,15 @@ from benchbook.databases.engine import (
     RefusedError,
     UnreachableError,
 )
+from benchbook.databases.postgresql.server import Connection, connect
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
-from benchbook.deployment import PATIENCE_S, Deployment, Node
+from benchbook.deployment import Deployment, Node
 from benchbook.schemas import Record, Schema
-from benchbook.servers.address import as_addressed
-
-Connection = psycopg.Connection[tuple[Any, ...]]
 
 
 def _connect(url: str) -> Connection:
-    """Return a connection with one autocommit a statement, in the schema ``benchbook``, UTC, and orjson for JSON."""
-    with as_addressed():
-        connection = psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
+    """Return a connection in the schema ``benchbook``, UTC, and orjson for JSON."""
+    connection = connect(url)
     connection.execute("SET search_path = benchbook")
     connection.execute("SET TimeZone = 'UTC'")
     connection.execute("SET client_min_messages = warning")
@@ -55,11 +52,6 @@ def _connect(url: str) -> Connection:
 def _quoted(name: str) -> str:
     """Return a name as SQL, its ``%`` doubled: psycopg takes one for a placeholder."""
     return sql.Identifier(name.replace("%", "%%")).as_string()
-
-
-def _literal(text: str) -> str:
-    """Return a text as SQL, its ``%`` doubled."""
-    return sql.Literal(text.replace("%", "%%")).as_string()
 
 
 @dataclass(frozen=True)
@@ -266,7 +258,7 @@ class _JsonbTable(DocumentTable):
         return [document for (document,) in rows]
 
     def extracted(self, field: str) -> str:
-        return f"doc->>{_literal(field)}"
+        return f"doc->>{sql.Literal(field.replace('%', '%%')).as_string()}"
 
     def index(self, field: str) -> str:
         return f"CREATE INDEX ON {self.name} (({self.extracted(field)}))"

@@ -36,6 +36,15 @@ _PAIR_OF_9_6: Final = "wal_level = replica\nmax_wal_senders = 4\nmax_replication
 """The defaults of later versions."""
 
 
+Connection = psycopg.Connection[tuple[Any, ...]]
+
+
+def connect(url: str) -> Connection:
+    """Return a connection with one autocommit a statement; `psycopg.Error` when there is none in `PATIENCE_S`."""
+    with as_addressed():
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
+
+
 class PostgreSQL:
     """Starts today's servers."""
 
@@ -61,7 +70,7 @@ class PostgreSQL:
         """Return what the server at `url` says; `ConnectionError` when it cannot be reached or refuses the user."""
         query = "SELECT name, current_setting(name) FROM pg_settings WHERE name = 'server_version' OR name = ANY(%s)"
         try:
-            with closing(_connect(url)) as connection:
+            with closing(connect(url)) as connection:
                 settings: dict[str, Any] = dict(connection.execute(query, [list(_SETTINGS)]).fetchall())
                 replays = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
                 followers = tuple(name for (name,) in connection.execute(_FOLLOWERS))
@@ -70,9 +79,9 @@ class PostgreSQL:
         role: Role = "replica" if replays else "primary"
         return Answer(settings.pop("server_version").split()[0], role, settings, followers=followers)
 
-    def _primary(self, fleet: Fleet, found: Found, password: str, topology: Topology) -> str:
+    def _primary(self, fleet: Fleet, installed: Found, password: str, topology: Topology) -> str:
         """Start a primary on new data and return its URL."""
-        programs = reachable(found, fleet.user)
+        programs = reachable(installed, fleet.user)
         data = self._initialised(fleet, programs, password)
         return _serve(fleet, programs, "primary", data, password)
 
@@ -86,9 +95,9 @@ class PostgreSQL:
             _append(data / "pg_hba.conf", "".join(lines))
         return data
 
-    def _replica(self, fleet: Fleet, found: Found, primary: str) -> str:
+    def _replica(self, fleet: Fleet, installed: Found, primary: str) -> str:
         """Start a standby on a copy of the primary's data that is told to follow it; return its URL."""
-        programs, source = reachable(found, fleet.user), conninfo_to_dict(primary)
+        programs, source = reachable(installed, fleet.user), conninfo_to_dict(primary)
         password = source.pop("password")
         copy = fleet.subfolder("replica")
         passwords = fleet.secret("pgpass", f"*:*:*:{_USER}:{password}\n")
@@ -108,8 +117,8 @@ class OldPostgreSQL(PostgreSQL):
     flags = ("-A", "md5", "--nosync")
 
     @override
-    def _primary(self, fleet: Fleet, found: Found, password: str, topology: Topology) -> str:
-        programs = reachable(found, fleet.user)
+    def _primary(self, fleet: Fleet, installed: Found, password: str, topology: Topology) -> str:
+        programs = reachable(installed, fleet.user)
         data = self._initialised(fleet, programs, password)
         if topology == "single":
             return _serve(fleet, programs, "primary", data, password)
@@ -118,19 +127,19 @@ class OldPostgreSQL(PostgreSQL):
         fleet.run([programs["postgres"], "--single", "-D", data, "postgres"])  # else its log says wal_level = minimal
         fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
         url = _serve(fleet, programs, "primary", data, password)
-        with closing(_connect(url)) as connection:
+        with closing(connect(url)) as connection:
             connection.execute("SELECT pg_create_physical_replication_slot(%s)", [_SLOT])
         return url
 
     @override
-    def _replica(self, fleet: Fleet, found: Found, primary: str) -> str:
+    def _replica(self, fleet: Fleet, installed: Found, primary: str) -> str:
         if not (copy := fleet.folder.path / "replica").exists():
             raise ServerError(f"{self.product} copies its data on one machine: its pair cannot be on two")
         source = conninfo_to_dict(primary)
         where = " ".join(f"{name}={source[name]}" for name in ("host", "port", "user", "password"))
         recovery = f"standby_mode = on\nprimary_conninfo = '{where}'\nprimary_slot_name = '{_SLOT}'\n"
         fleet.secret("replica/recovery.conf", recovery)
-        return _serve(fleet, reachable(found, fleet.user), "replica", copy, str(source["password"]))
+        return _serve(fleet, reachable(installed, fleet.user), "replica", copy, str(source["password"]))
 
 
 def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, password: str) -> str:
@@ -144,16 +153,11 @@ def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, pass
 
 def _await_streaming(url: str) -> None:
     """Wait until the primary at `url` streams its log to a replica."""
-    with closing(_connect(url)) as connection:
+    with closing(connect(url)) as connection:
         await_true(
             lambda: connection.execute("SELECT state FROM pg_stat_replication").fetchone() == ("streaming",),
             lambda: "postgresql's replica did not follow its primary",
         )
-
-
-def _connect(url: str) -> "psycopg.Connection[tuple[Any, ...]]":
-    with as_addressed():
-        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
 
 
 def _append(path: Path, text: str) -> None:

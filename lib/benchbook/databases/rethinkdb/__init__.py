@@ -1,4 +1,8 @@
-"""RethinkDB: what is known before a server runs; adapters and servers are beside it."""
+"""RethinkDB, by address or its stand-in: what is known of it before a server runs.
+
+`server` starts the stand-in (reqlite) or asks servers at given addresses; `adapter` keeps documents on them. Begin with
+`adapter`.
+"""
 
 from typing import Final
 

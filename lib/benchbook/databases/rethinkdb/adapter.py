@@ -86,8 +86,8 @@ class _Cluster(Namespace):
     def marker(self) -> Marker | None:
         if MARKER not in self._tables():
             return None
-        found = self._database.table(MARKER).get(0).run(self._session)
-        return Marker.from_json(found.get("marker")) if found else None
+        document = self._database.table(MARKER).get(0).run(self._session)
+        return Marker.from_json(document.get("marker")) if document else None
 
     def exists(self) -> bool:
         return _DATABASE in r.db_list().run(self._session)
@@ -289,13 +289,13 @@ class RethinkDB(Compared):
 
     @override
     def update(self, key: str, changes: Record) -> None:
-        found = self._written(self._table.get(key).update(_encoded(changes), **self._durability))
-        self._one(1 - found["skipped"], key)
+        counted = self._written(self._table.get(key).update(_encoded(changes), **self._durability))
+        self._one(1 - counted["skipped"], key)
 
     @override
     def update_all(self, changes: Record) -> int:
-        found = self._written(self._table.update(_encoded(changes), **self._durability))
-        return int(found["replaced"] + found["unchanged"])
+        counted = self._written(self._table.update(_encoded(changes), **self._durability))
+        return int(counted["replaced"] + counted["unchanged"])
 
     @override
     def delete(self, key: str) -> None:

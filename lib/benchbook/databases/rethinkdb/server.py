@@ -39,9 +39,10 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
     return {"primary": at("primary", _serve)}
 
 
-def _serve(fleet: Fleet, found: Found) -> str:
+def _serve(fleet: Fleet, installed: Found) -> str:
     password = secrets.token_urlsafe(24)
-    node, launcher, secret = found.programs["node"], found.programs["launcher"], fleet.secret("password", password)
+    node, launcher = (installed.programs[name] for name in ("node", "launcher"))
+    secret = fleet.secret("password", password)
     server = fleet.serve("primary", lambda port: [node, launcher, str(port), secret])
     server.await_line("ready")
     return f"rethinkdb://admin:{password}@{server.address}"

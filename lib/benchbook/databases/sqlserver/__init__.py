@@ -1,4 +1,8 @@
-"""SQL Server: what is known before a server runs; adapters and servers are beside it."""
+"""SQL Server, by address alone: what is known of it before a server runs.
+
+`server` connects to those at given addresses and asks what they are; `adapter` keeps records in tables on them. Begin
+with `adapter`.
+"""
 
 from typing import Final
 
