@@ -21,14 +21,21 @@ NOBODY = Deployment("sqlserver", "single", (Node("primary", "sqlserver://sa:s3cr
 
 
 class Recorder:
-    """A cursor that keeps what it is told to execute, as the driver would send it."""
+    """A connection, and its only cursor, that keeps what it is told to execute, as the driver would send it."""
 
     rowcount = 1
     description = ()
 
     def __init__(self) -> None:
         self.statements: list[str] = []
-        self.connection = self
+
+    def cursor(self) -> "Recorder":
+        return self
+
+    def __enter__(self) -> "Recorder":
+        return self
+
+    def __exit__(self, *error: object) -> None: ...
 
     def execute(self, statement: str, values: tuple[Any, ...] | None = None) -> None:
         told = statement if values is None else pymssql._mssql.substitute_params(statement, values, "UTF-8")
@@ -50,7 +57,7 @@ class Recorder:
 def told(monkeypatch: pytest.MonkeyPatch, data: Dataset, **options: Any) -> list[str]:
     """Return what the adapter says to its server while every verb is used once."""
     recorder = Recorder()
-    monkeypatch.setattr(sqlserver, "cursor", lambda url, read_only: recorder)
+    monkeypatch.setattr(sqlserver, "connect", lambda url, **options: recorder)
     with databases.open("sqlserver+relational", NOBODY, **options) as engine:
         engine.create(data.schema, parents=data.parents)
         engine.insert(data.records[0])

@@ -4,7 +4,7 @@ No timing, no statistics.
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import date, datetime
 from functools import wraps
@@ -17,6 +17,8 @@ from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, older
 from benchbook.schemas import Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
+
+T = TypeVar("T")
 
 Durability = Literal["default", "relaxed", "strict"]
 
@@ -314,6 +316,12 @@ def listed(names: Iterable[str], why: str) -> str:
     fields = [*names]
     shown = ", ".join(map(repr, fields[:_SHOWN])) + f" and {len(fields) - _SHOWN} more" * (len(fields) > _SHOWN)
     return f"the field{'s' * (len(fields) > 1)} {shown}: {why}" if fields else ""
+
+
+def batches(items: Sequence[T], size: int) -> Iterator[Sequence[T]]:
+    """Yield the items in their order, so many at once."""
+    for start in range(0, len(items), size):
+        yield items[start : start + size]
 
 
 def _translated(verb: Callable[..., object]) -> Callable[..., object]:

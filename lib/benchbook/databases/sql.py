@@ -248,9 +248,12 @@ class SQLNamespace(Namespace):
         self._ask(f"DELETE FROM benchbook.{MARKER}")
         self._ask(f"INSERT INTO benchbook.{MARKER} VALUES (%s)", (text,))
 
-    @abstractmethod
     def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
         """Execute a statement on the session and return its rows; without values, ``%`` stands for itself."""
+        with self._session.cursor() as cursor:
+            cursor.execute(statement, values)
+            rows: Sequence[Row] = cursor.fetchall() if cursor.description else ()
+            return rows
 
 
 class SQL(Connected):
@@ -259,7 +262,7 @@ class SQL(Connected):
     A product adds its sessions and its log, a model of it the table.
     """
 
-    table: type[RowTable] | type[DocumentTable]  # what a schema is made into
+    table: Callable[[Schema, Options], RowTable | DocumentTable]  # what a schema is made into
     title: ClassVar[str]  # the product's name in sentences
     server_settings: ClassVar[Mapping[Durability, Mapping[str, Any]]] = {}
     """For a durability that is the whole server's: what `Namespace.restore` sets it to."""
@@ -316,6 +319,11 @@ class SQL(Connected):
     def ending(self) -> str:
         """What a table's creation ends with."""
         return ""
+
+    def _connect(self) -> None:
+        super()._connect()
+        self._cursors = {role: session.cursor() for role, session in self._sessions.items()}
+        self._cursor = self._cursors["primary"]
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; set the server's durability once it is known that nobody's data are in the way."""

@@ -23,6 +23,9 @@ Command = Callable[[int], Sequence[str | Path]]
 
 LOOPBACK: Final = "127.0.0.1"
 
+USER: Final = "benchbook"
+"""Whom servers that are started here let in."""
+
 T = TypeVar("T")
 
 
@@ -222,6 +225,11 @@ def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> Non
         if time.monotonic() > deadline:
             raise ServerError(f"{failure()} within {_PATIENCE_S:.0f} s")
         time.sleep(_POLL_S)
+
+
+def new_password() -> str:
+    """Return a password that nobody guesses, and that stands in an address as it is."""
+    return secrets.token_urlsafe(24)
 
 
 def free_port(address: str = LOOPBACK) -> int:

@@ -30,6 +30,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    batches,
 )
 from benchbook.databases.replica_polling import Polled
 from benchbook.deployment import Node, Role
@@ -148,9 +149,9 @@ class ArangoDB(Polled):
 
     def insert_many(self, records: Sequence[Record]) -> None:
         """Insert documents in batches; those that are not refused stay."""
-        for start in range(0, len(records), _BATCH):
-            batch = [document(record, self._key) for record in records[start : start + _BATCH]]
-            self._collection.insert_many(batch, sync=self._sync, raise_on_document_error=True)
+        for batch in batches(records, _BATCH):
+            documents = [document(record, self._key) for record in batch]
+            self._collection.insert_many(documents, sync=self._sync, raise_on_document_error=True)
 
     @override
     def find(self, field: str, value: Any) -> Sequence[Record]:

@@ -45,6 +45,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    batches,
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.deployment import PATIENCE_S, Node, Role
@@ -128,12 +129,12 @@ class Bucket:
 
     def insert(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
         """Insert documents in batches; those before a refused one stay."""
-        for batch in _batches(list(documents)):
+        for batch in batches(list(documents), _BATCH):
             self.documents.insert_multi({key: documents[key] for key in batch}, **self._options)
 
     def get(self, prefix: str) -> Iterator[Document]:
         """Yield the documents."""
-        for batch in _batches(self.keys(prefix)):
+        for batch in batches(self.keys(prefix), _BATCH):
             # what was deleted meanwhile is left out
             answer = self.documents.get_multi(batch)
             yield from (result.content_as[dict] for result in answer.results.values())
@@ -141,7 +142,7 @@ class Bucket:
     def update(self, prefix: str, changes: Mapping[str, Any]) -> int:
         """Read every document and replace it by itself with the changes; return how many."""
         keys = self.keys(prefix)
-        for batch in _batches(keys):
+        for batch in batches(keys, _BATCH):
             results = self.documents.get_multi(batch, return_exceptions=False).results
             changed = {key: result.content_as[dict] | changes for key, result in results.items()}
             self.documents.replace_multi(changed, **self._options)
@@ -150,7 +151,7 @@ class Bucket:
     def remove(self, prefix: str) -> int:
         """Delete every document; return how many."""
         keys = self.keys(prefix)
-        for batch in _batches(keys):
+        for batch in batches(keys, _BATCH):
             self.documents.remove_multi(batch, **self._options)
         return len(keys)
 
@@ -164,11 +165,6 @@ class Bucket:
         parameters = [f"{prefix}%", *values]
         options = QueryOptions(positional_parameters=parameters, scan_consistency=QueryScanConsistency.REQUEST_PLUS)
         return list(self._cluster.query(query, options))
-
-
-def _batches(keys: list[str]) -> Iterator[list[str]]:
-    for start in range(0, len(keys), _BATCH):
-        yield keys[start : start + _BATCH]
 
 
 def _quoted(name: str) -> str:

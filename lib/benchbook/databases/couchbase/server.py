@@ -5,7 +5,6 @@ REST interface's, 8091 unless said.
 """
 
 import re
-import secrets
 from collections.abc import Container
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -13,7 +12,7 @@ from urllib.parse import parse_qs, urlsplit
 from benchbook.deployment import Role, Topology
 from benchbook.servers.address import Answer, basic_authorization, got, location
 from benchbook.servers.errors import written
-from benchbook.servers.fleet import At, Fleet
+from benchbook.servers.fleet import USER, At, Fleet, new_password
 from benchbook.servers.programs import Found
 
 _READY = "ready, data on port "
@@ -32,13 +31,13 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
 
 
 def _serve(fleet: Fleet, installed: Found) -> str:
-    password = secrets.token_urlsafe(24)
+    password = new_password()
     secret = fleet.secret("password", password)
     java, package, launcher = (installed.programs[name] for name in ("java", "package", "launcher"))
     server = fleet.serve("primary", lambda port: [java, "-Xmx512m", "-cp", package, launcher, str(port), secret])
     server.await_line(_READY)
     (data,) = re.findall(rf"{_READY}(\d+)", written(server.log))
-    return f"couchbase://benchbook:{password}@{fleet.address}:{data}/benchbook?management={server.port}"
+    return f"couchbase://{USER}:{password}@{fleet.address}:{data}/benchbook?management={server.port}"
 
 
 def ask(url: str) -> Answer:

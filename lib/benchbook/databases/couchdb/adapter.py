@@ -46,6 +46,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    batches,
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role, Topology
@@ -77,7 +78,7 @@ _PART: Final = 500
 """Documents that the replica is asked for at once."""
 
 
-class _Replication:
+class _ReplicatedDatabase:
     """A new database of a store on a topology's nodes, and the pulls between them, which have begun after `begin`.
 
     `addresses` are those from which the nodes pull.
@@ -152,8 +153,8 @@ class _Replication:
         """Return what the replica lacks, asked in parts, and note since when it has not changed."""
         state, self._held_ns = self._state(deadline), time.perf_counter_ns()
         missing = []
-        for start in range(0, len(keys), _PART):
-            missing += self._missing(keys[start : start + _PART], deadline)
+        for part in batches(keys, _PART):
+            missing += self._missing(part, deadline)
             if (now := self._state(deadline)) != state:
                 state, self._held_ns = now, time.perf_counter_ns()
         return missing
@@ -279,7 +280,7 @@ class CouchDB(Connected):
 
     def position(self) -> Position:
         """Return the documents that were written here and not yet seen on the replica."""
-        return self._replication.position()
+        return self._replicated.position()
 
     @override
     def code(self, error: Exception) -> int | str | None:
@@ -289,13 +290,13 @@ class CouchDB(Connected):
         return _MISSING if error.status == 404 and error.reason in ("missing", "deleted") else error.status
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        caught_up = self._replication.reached(position, deadline_s)
-        self.wait_resolution_ns, self.wait_proof_ns = self._replication.resolution_ns, self._replication.proof_ns
+        caught_up = self._replicated.reached(position, deadline_s)
+        self.wait_resolution_ns, self.wait_proof_ns = self._replicated.resolution_ns, self._replicated.proof_ns
         return caught_up
 
     def _connect(self) -> None:
         self._proxy: CountingProxy | None = None
-        self._replications: dict[str, _Replication] = {}
+        self._prepared: dict[str, _ReplicatedDatabase] = {}
         super()._connect()
         if all(map(_takes_large_records, self.deployment.nodes, self._sessions.values())):
             self.gaps = {name: why for name, why in self.gaps.items() if name != "large_records"}
@@ -330,7 +331,7 @@ class CouchDB(Connected):
 
     def _end_pulls(self) -> None:
         """End the engine's own pulls; those on a server that does not answer are marked, and the next run's to end."""
-        names = [replication.database for replication in self._replications.values()]
+        names = [replication.database for replication in self._prepared.values()]
         for _, target in _WAYS.get(self.deployment.topology, ()) if names else ():
             with suppress(AnswerError, HTTPError, EngineError):
                 Databases(self._sessions[target], PATIENCE_S).stop(names)
@@ -350,7 +351,7 @@ class CouchDB(Connected):
         addresses: dict[Role, str] = {role: node.peer for role, node in nodes.items()}
         if self._proxy:
             addresses["primary"] = nodes["primary"].through(self._proxy.address)
-        self._replications = {}
+        self._prepared = {}
         spaces = [Databases(node) for node in nodes.values()]
         for space in spaces:
             space.stop(marker.stores)
@@ -359,15 +360,15 @@ class CouchDB(Connected):
             if self.replicated:
                 space.prepare()
         for schema in reversed(schemas):
-            replication = _Replication(nodes, addresses, self.deployment.topology, self._store(schema))
-            self._replications[schema.name] = replication
+            replication = _ReplicatedDatabase(nodes, addresses, self.deployment.topology, self._store(schema))
+            self._prepared[schema.name] = replication
 
     def _begin(self, schema: Schema) -> None:
         """Make a schema's new database the current one, once it is followed."""
-        self._replication = self._replications[schema.name]
-        self._replication.begin()
-        self._wrote = self._replication.wrote
-        name = self._replication.database
+        self._replicated = self._prepared[schema.name]
+        self._replicated.begin()
+        self._wrote = self._replicated.wrote
+        name = self._replicated.database
         self._databases = {role: Database(node, name) for role, node in self._sessions.items()}
         self._database = self._databases["primary"]
         self._restore = TypeDecoder(schema)

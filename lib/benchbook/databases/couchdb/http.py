@@ -7,6 +7,7 @@ from urllib.parse import parse_qs, quote, unquote, urlsplit
 import orjson
 import urllib3
 
+from benchbook.databases.engine import batches
 from benchbook.deployment import PATIENCE_S
 from benchbook.servers.address import basic_authorization
 
@@ -137,9 +138,9 @@ class Database:
     def write(self, documents: Sequence[Mapping[str, Any]]) -> list[Document]:
         """Write documents as `put`, a thousand in a request; those before and beside a refused one stay."""
         written: list[Document] = []
-        for start in range(0, len(documents), _BATCH):
-            path = f"{self._path}/_bulk_docs"
-            answers = self._ask("POST", path, {"docs": documents[start : start + _BATCH]})
+        path = f"{self._path}/_bulk_docs"
+        for batch in batches(documents, _BATCH):
+            answers = self._ask("POST", path, {"docs": batch})
             if refused := [answer for answer in answers if "error" in answer]:
                 conflict = any(answer["error"] == "conflict" for answer in refused)
                 raise AnswerError(409 if conflict else 400, path, refused[0])

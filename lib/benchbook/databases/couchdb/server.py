@@ -4,7 +4,6 @@ It answers before the disk has what was written (LevelDB without sync), where Co
 a database's: an engine's `create` sets it up, in both directions when the topology is ``bidirectional``.
 """
 
-import secrets
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from socket import getaddrinfo
@@ -18,10 +17,9 @@ from benchbook.databases.couchdb.namespace import Databases
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
-from benchbook.servers.fleet import At, Fleet
+from benchbook.servers.fleet import USER, At, Fleet, new_password
 from benchbook.servers.programs import Found
 
-_USER = "benchbook"
 _READY = '"port":'
 _OLDEST = 2
 
@@ -33,7 +31,7 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    login = f"{_USER}:{secrets.token_urlsafe(24)}"
+    login = f"{USER}:{new_password()}"
     roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
     for role in roles:
         at(role, _serve, role, login)

@@ -15,7 +15,7 @@ from pymongo.errors import OperationFailure, PyMongoError
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
+from benchbook.servers.fleet import LOOPBACK, USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found
 
 Client = MongoClient[dict[str, Any]]
@@ -34,7 +34,6 @@ _MEMBER_FLAGS: Final = (
 )
 
 _ROLES: Final[tuple[Role, Role]] = ("primary", "replica")
-_USER = "benchbook"
 _READY = "Waiting for connections"
 _UNAUTHORIZED = 13
 
@@ -46,7 +45,7 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    password, key = secrets.token_urlsafe(24), secrets.token_hex(96)
+    password, key = new_password(), secrets.token_hex(96)
     if topology == "single":
         at("primary", _serve, "primary", key, False)
         return {"primary": at("primary", _owned, password, key, False)}
@@ -89,9 +88,9 @@ def _owned(fleet: Fleet, installed: Found, password: str, key: str, member: bool
         if member:
             client.admin.command("replSetInitiate", _set(server.address))
             _await(client, "isWritablePrimary", "primary")
-        client.admin.command("createUser", _USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
+        client.admin.command("createUser", USER, pwd=password, roles=["root"], mechanisms=["SCRAM-SHA-256"])
         users = client.admin.command("usersInfo", {"forAllDBs": True})["users"]
-    if strangers := [user["_id"] for user in users if user["_id"] != f"admin.{_USER}"]:
+    if strangers := [user["_id"] for user in users if user["_id"] != f"admin.{USER}"]:
         raise ServerError(f"mongodb's primary has users that are not ours: {', '.join(strangers)}")
     return _url(server.address, password)
 
@@ -127,7 +126,7 @@ def _await(client: Client, state: str, role: Role) -> None:
     )
 
 
-def _url(address: str, password: str | None = None, user: str = _USER, source: str = "admin") -> str:
+def _url(address: str, password: str | None = None, user: str = USER, source: str = "admin") -> str:
     login, where = (f"{user}:{password}@", f"&authSource={source}") if password else ("", "")
     return f"mongodb://{login}{address}/?directConnection=true{where}"
 

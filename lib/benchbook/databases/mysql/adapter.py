@@ -30,6 +30,7 @@ from benchbook.databases.engine import (
     Decoders,
     DuplicateKeyError,
     EngineError,
+    Options,
     RefusedError,
     UnreachableError,
 )
@@ -52,7 +53,7 @@ from benchbook.databases.mysql.log import (
     received,
     transaction,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace
 from benchbook.deployment import PATIENCE_S, Node, older
 from benchbook.schemas import Field, Record, Schema
 
@@ -103,11 +104,6 @@ class _Database(SQLNamespace):
 
     def _write(self, text: str) -> None:
         self._ask(f"REPLACE INTO benchbook.{MARKER} VALUES (0, %s)", (text,))
-
-    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
-        with self._session.cursor() as cursor:
-            cursor.execute(statement, values)
-            return cursor.fetchall() or ()
 
 
 class MySQL(SQL):
@@ -191,8 +187,6 @@ class MySQL(SQL):
             replica = partial(connect, self.deployment.node("replica").url)
             self._replay = self._kept(Replay(self.log, replica))
         super()._connect()
-        self._cursors = {role: connection.cursor() for role, connection in self._sessions.items()}
-        self._cursor = self._cursors["primary"]
 
     def _session(self, node: Node) -> Connection:
         connection = connect(node.url)
@@ -223,12 +217,15 @@ class MySQL(SQL):
 
 
 class _JSONTable(DocumentTable):
-    """A table of JSON documents, whose texts compare as the database's do."""
+    """A table of JSON documents, or of JSON texts in MariaDB, whose texts compare as its `collation` says."""
 
     types = (KEY, "JSON")
     merged = "JSON_MERGE_PATCH(doc, %s)"
-    collation: ClassVar[str] = MySQL.collation
     quoted = staticmethod(quoted)
+
+    def __init__(self, schema: Schema, options: Options, collation: str) -> None:
+        self.collation = collation
+        super().__init__(schema, options)
 
     def sought_in(self, field: str) -> str:
         names = [known.name for known in self.schema.fields]
@@ -243,12 +240,6 @@ class _JSONTable(DocumentTable):
         return f"ALTER TABLE {self.name} ADD {quoted(field)} {generated}, ADD INDEX ({quoted(field)})"
 
 
-class _PaddingJSONTable(_JSONTable):
-    """A table of JSON documents before MySQL 8.0.17."""
-
-    collation = PADDING
-
-
 _POWER: Final = 22
 """The powers of ten up to which a double holds each."""
 
@@ -258,7 +249,6 @@ class MySQLDocuments(MySQL):
 
     name = "mysql+json"
     model = "document"
-    table = _JSONTable
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
     since: ClassVar[Mapping[str, tuple[str, str]]] = {
         **MySQL.since,
@@ -281,8 +271,7 @@ class MySQLDocuments(MySQL):
 
     def _connect(self) -> None:
         super()._connect()
-        if self.collation == PADDING:
-            self.table = _PaddingJSONTable
+        self.table = partial(_JSONTable, collation=self.collation)
 
 
 def _plain(number: float) -> bool:
@@ -392,17 +381,10 @@ class MariaDBTables(_MariaDB, MySQLTables):
     in_row = (22, 40, 22)
 
 
-class _MariaDBTable(_JSONTable):
-    """A table of JSON texts."""
-
-    collation = _MariaDB.collation
-
-
 class MariaDBDocuments(_MariaDB, MySQLDocuments):
     """A record is a JSON text, which MariaDB checks."""
 
     name = "mariadb+json"
-    table = _MariaDBTable
     lacks: ClassVar[Mapping[str, str]] = {**MySQLDocuments.lacks, **_MariaDB.lacks}
 
 

@@ -4,7 +4,6 @@ Asynchronous: a commit on the primary waits for nobody. Both nodes begin as copi
 accounts made outside the binary log, so that the log begins with the user's first write.
 """
 
-import secrets
 import signal
 from collections.abc import Sequence
 from contextlib import closing
@@ -20,10 +19,9 @@ from benchbook.databases.mysql.log import NEW_WORDS, Connection, connect, limit
 from benchbook.deployment import PATIENCE_S, Role, Topology, older
 from benchbook.registry import parsed
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true
+from benchbook.servers.fleet import LOOPBACK, USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
 
-_USER: Final = "benchbook"
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"
 _ACCESS_DENIED: Final = 1227
@@ -69,7 +67,7 @@ class MySQL:
 
     def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
-        password = secrets.token_urlsafe(24)
+        password = new_password()
         if topology == "single":
             return {"primary": at("primary", self._primary, password, ())}
         flags = ("--log-bin=binlog", "--relay-log=relay", "--binlog-format=ROW", *self.pair_flags)
@@ -160,7 +158,7 @@ class MySQL:
         own = (*here, f"--bind-address={fleet.address}", *self._serve_flags(programs), *identity)
         server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
         server.await_line(_READY)
-        return f"{parsed(self.product).brand}://{_USER}:{password}@{server.address}/"
+        return f"{parsed(self.product).brand}://{USER}:{password}@{server.address}/"
 
     def _init_file(self, fleet: Fleet, role: Role, password: str, make: Sequence[str]) -> Path:
         """Return a file of statements that the server executes before it is ready: ours is the only account."""
@@ -233,7 +231,7 @@ class OldMySQL(MySQL):
 
 def _account(fleet: Fleet) -> str:
     """Return our account: for this machine alone, unless others are to reach the server."""
-    return f"'{_USER}'@'{LOOPBACK if fleet.alone else '%'}'"
+    return f"'{USER}'@'{LOOPBACK if fleet.alone else '%'}'"
 
 
 def _connect(url: str) -> Connection:

@@ -151,10 +151,6 @@ class _Schema(SQLNamespace):
         with self._session.transaction():
             super().unmark(marker)
 
-    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
-        cursor = self._session.execute(statement, values)
-        return cursor.fetchall() if cursor.description else ()
-
 
 _NO_NUL: Final = "PostgreSQL's text holds no U+0000"
 _KEY_B: Final = 2_692
@@ -205,8 +201,6 @@ class PostgreSQL(SQL):
 
     def _connect(self) -> None:
         super()._connect()
-        self._cursors = {role: connection.cursor() for role, connection in self._sessions.items()}
-        self._cursor = self._cursors["primary"]
         if setting := _SET[self.options.durability]:
             self._cursor.execute(setting)
         waits = self._cursor.execute("SHOW synchronous_commit").fetchone() != ("off",)

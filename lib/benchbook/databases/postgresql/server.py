@@ -3,7 +3,6 @@
 PostgreSQL refuses to run as root: then it runs as ``postgres`` or, without that user, as ``nobody``.
 """
 
-import secrets
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -16,10 +15,9 @@ from typing_extensions import override
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer, as_addressed
 from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import At, Fleet, await_true
+from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
 
-_USER: Final = "benchbook"
 _SLOT: Final = "benchbook_replica"
 _READY: Final = "database system is ready to accept"
 _SETTINGS: Final = (
@@ -59,7 +57,7 @@ class PostgreSQL:
 
     def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of `topology` and return their URLs."""
-        password = secrets.token_urlsafe(24)
+        password = new_password()
         urls: dict[Role, str] = {"primary": at("primary", self._primary, password, topology)}
         if topology == "replicated":
             urls["replica"] = at("replica", self._replica, urls["primary"])
@@ -88,10 +86,10 @@ class PostgreSQL:
     def _initialised(self, fleet: Fleet, programs: dict[str, Path], password: str) -> Path:
         """Return the primary's new data folder; its superuser has that password."""
         data, secret = fleet.subfolder("primary"), fleet.secret("password", password)
-        flags = ("-U", _USER, "-E", "UTF8", "--no-locale", *self.flags)
+        flags = ("-U", USER, "-E", "UTF8", "--no-locale", *self.flags)
         fleet.run([programs["initdb"], "-D", data, "--pwfile", secret, *flags])
         if not fleet.alone:
-            lines = [f"host {of} {_USER} all {self.flags[1]}\n" for of in ("all", "replication")]
+            lines = [f"host {of} {USER} all {self.flags[1]}\n" for of in ("all", "replication")]
             _append(data / "pg_hba.conf", "".join(lines))
         return data
 
@@ -100,8 +98,8 @@ class PostgreSQL:
         programs, source = reachable(installed, fleet.user), conninfo_to_dict(primary)
         password = source.pop("password")
         copy = fleet.subfolder("replica")
-        passwords = fleet.secret("pgpass", f"*:*:*:{_USER}:{password}\n")
-        where = make_conninfo(host=source["host"], port=source["port"], user=_USER, passfile=str(passwords))
+        passwords = fleet.secret("pgpass", f"*:*:*:{USER}:{password}\n")
+        where = make_conninfo(host=source["host"], port=source["port"], user=USER, passfile=str(passwords))
         flags = ("-R", "-X", "stream", "-c", "fast", "-C", "-S", _SLOT, "--no-sync", "--no-manifest")
         fleet.run([programs["pg_basebackup"], "-d", where, "-D", copy, *flags])
         return _serve(fleet, programs, "replica", copy, str(password))
@@ -123,7 +121,7 @@ class OldPostgreSQL(PostgreSQL):
         if topology == "single":
             return _serve(fleet, programs, "primary", data, password)
         _append(data / "postgresql.conf", _PAIR_OF_9_6)
-        _append(data / "pg_hba.conf", f"host replication {_USER} 127.0.0.1/32 md5\n")
+        _append(data / "pg_hba.conf", f"host replication {USER} 127.0.0.1/32 md5\n")
         fleet.run([programs["postgres"], "--single", "-D", data, "postgres"])  # else its log says wal_level = minimal
         fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
         url = _serve(fleet, programs, "primary", data, password)
@@ -148,7 +146,7 @@ def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, pass
     flags = [part for option in options for part in ("-c", option)]
     server = fleet.serve(role, lambda port: [programs["postgres"], "-D", data, "-p", str(port), *flags])
     server.await_line(_READY)
-    return f"postgresql://{_USER}:{password}@{server.address}/postgres"
+    return f"postgresql://{USER}:{password}@{server.address}/postgres"
 
 
 def _await_streaming(url: str) -> None:

@@ -31,6 +31,7 @@ from benchbook.databases.engine import (
     RefusedError,
     TypeDecoder,
     UnreachableError,
+    batches,
     listed,
 )
 from benchbook.databases.replica_polling import Compared, Versions
@@ -268,9 +269,8 @@ class RethinkDB(Compared):
 
     def insert_many(self, records: Sequence[Record]) -> None:
         """Insert documents in batches; those that are not refused stay."""
-        for start in range(0, len(records), _BATCH):
-            batch = [_encoded(record) for record in records[start : start + _BATCH]]
-            self._written(self._table.insert(batch, **self._durability))
+        for batch in batches(records, _BATCH):
+            self._written(self._table.insert([_encoded(record) for record in batch], **self._durability))
 
     def find(self, field: str, value: Any) -> Sequence[Record]:
         """Return the documents found, by an index where there is one."""

@@ -1,6 +1,5 @@
 """RethinkDB: a server, or a cluster of two, by address; else reqlite, in memory, which stands in for a single one."""
 
-import secrets
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -10,7 +9,7 @@ from rethinkdb.errors import ReqlError
 
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import At, Fleet
+from benchbook.servers.fleet import At, Fleet, new_password
 from benchbook.servers.programs import Found
 
 
@@ -40,7 +39,7 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
 
 
 def _serve(fleet: Fleet, installed: Found) -> str:
-    password = secrets.token_urlsafe(24)
+    password = new_password()
     node, launcher = (installed.programs[name] for name in ("node", "launcher"))
     secret = fleet.secret("password", password)
     server = fleet.serve("primary", lambda port: [node, launcher, str(port), secret])

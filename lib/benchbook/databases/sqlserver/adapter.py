@@ -9,7 +9,7 @@ availability group with asynchronous commit, whose secondary can be read; its lo
 commit.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -21,7 +21,7 @@ from typing_extensions import override
 from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
 from benchbook.databases.replica_polling import Polled
-from benchbook.databases.sql import Relational, Row, RowTable, SQLNamespace
+from benchbook.databases.sql import Relational, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Field, Record
@@ -29,11 +29,6 @@ from benchbook.schemas import Field, Record
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_LENGTH: Final = 450
 _KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
-
-
-def cursor(url: str, *, read_only: bool = False) -> Any:
-    """Return a cursor on the address's database, autocommitting."""
-    return connect(url, read_only=read_only, autocommit=True, use_datetime2=True).cursor()
 
 
 @contextmanager
@@ -140,11 +135,6 @@ class _Schema(SQLNamespace):
         if before and before != self.before():
             self._ask(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
 
-    def _ask(self, statement: str, values: tuple[str, ...] | None = None) -> Sequence[Row]:
-        self._session.execute(statement, values)
-        rows: Sequence[Row] = self._session.fetchall() if self._session.description else ()
-        return rows
-
 
 class SQLServer(Polled, Relational):
     """A record is a row; values are put into statements by the driver, as it does."""
@@ -198,16 +188,9 @@ class SQLServer(Polled, Relational):
         """Return what FreeTDS or the server said, in one line."""
         return " ".join(numbered(error)[1].split())
 
-    def _connect(self) -> None:
-        super()._connect()
-        self._cursors = self._sessions
-        self._cursor = self._cursors["primary"]
-
     def _session(self, node: Node) -> Any:
-        """Return a cursor on a connection."""
-        opened = cursor(node.url, read_only=node.role == "replica")
-        self._kept(opened.connection)
-        return opened
+        connection = connect(node.url, read_only=node.role == "replica", autocommit=True, use_datetime2=True)
+        return self._kept(connection)
 
     def _checkpoint(self) -> None:
         self._run("CHECKPOINT")
