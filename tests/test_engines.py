@@ -458,7 +458,7 @@ def test_what_another_run_uses_is_refused_until_that_has_ended(
     engine.create(COMMENTS.schema, parents=COMMENTS.parents)
     (namespace, *_) = engine._own()
     marker = namespace.marker()
-    assert marker and marker.lease and marker.lease.is_mine()
+    assert marker and marker.lease and marker.lease.is_ours()
     with subprocess.Popen(["sleep", "600"]) as other:
         theirs = Lease(marker.lease.host, other.pid, psutil.Process(other.pid).create_time(), 0.0)
         namespace.mark(replace(marker, lease=theirs))

@@ -13,7 +13,6 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
 
 from benchbook import registry, servers
-from benchbook.databases.engine import Counter as Counter
 from benchbook.databases.engine import DuplicateKeyError as DuplicateKeyError
 from benchbook.databases.engine import Durability as Durability
 from benchbook.databases.engine import Engine as Engine

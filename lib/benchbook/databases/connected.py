@@ -63,7 +63,7 @@ class Lease:
         here = psutil.Process()
         return cls(socket.gethostname(), here.pid, here.create_time(), time.time() + LEASE_S)
 
-    def is_mine(self) -> bool:
+    def is_ours(self) -> bool:
         """Return whether this process holds it, or one that started it."""
         here = psutil.Process()
         return self.host == socket.gethostname() and any(map(self._is, (here, *here.parents())))
@@ -75,7 +75,7 @@ class Lease:
         """
         if self.host != socket.gethostname():
             return time.time() < self.until
-        return not self.is_mine() and psutil.pid_exists(self.process) and self._is(psutil.Process(self.process))
+        return not self.is_ours() and psutil.pid_exists(self.process) and self._is(psutil.Process(self.process))
 
     def _is(self, process: psutil.Process) -> bool:
         try:
@@ -195,7 +195,7 @@ class Namespace(ABC):
                 )
             others = [store for store in marker.stores if store not in stores]
             marker = replace(marker, stores=(*others, *stores))
-        held = marker.lease if marker.lease and marker.lease.is_mine() else None
+        held = marker.lease if marker.lease and marker.lease.is_ours() else None
         lease = replace(held or Lease.of_this_process(), until=time.time() + LEASE_S)
         marker = replace(marker, lease=lease)
         self.mark(marker)
@@ -347,6 +347,6 @@ class Connected(Engine):
         if self.replicated and not self.wait_for(self.position(), CATCH_UP_S):
             raise EngineError(f"{self.where}: the replica has not followed the empty store in {CATCH_UP_S:g} s")
 
-    def _one(self, count: int, key: str) -> None:
+    def _expect_one(self, count: int, key: str) -> None:
         if count != 1:
             raise MissingRecordError(f"{self.where}: there is no record {key!r}")

@@ -32,13 +32,13 @@ class Table(ABC):
         self.schema, self.options = schema, options
         self.name = self.placed(schema.name)
         marks = ", ".join(["%s"] * len(columns))
-        self.one = f" WHERE {self.quoted(schema.key)} = %s"
+        self.where_key = f" WHERE {self.quoted(schema.key)} = %s"
         self.create = f"CREATE TABLE {self.name} ({', '.join(self.definitions())})"
         self.insert = f"INSERT INTO {self.name} ({self._listed(columns)}) VALUES ({marks})"
         self.select = f"SELECT {self._listed(read)} FROM {self.name}"
         self.find = cache(lambda field: f"{self.select} WHERE {self.sought_in(field)} = %s")
         self.ids = f"SELECT {self.quoted(schema.key)} FROM {self.name}"
-        self.delete = f"DELETE FROM {self.name}{self.one}"
+        self.delete = f"DELETE FROM {self.name}{self.where_key}"
         self.delete_all = f"DELETE FROM {self.name}"
 
     @staticmethod
@@ -109,7 +109,7 @@ class RowTable(Table):
 
     def update(self, changes: Record) -> str:
         """Return the statement that sets columns of one row: its values are those of `changed`, and the key."""
-        return self._set(tuple(changes), self.one)
+        return self._set(tuple(changes), self.where_key)
 
     def update_all(self, changes: Record) -> str:
         """Return the statement that sets columns of all rows."""
@@ -148,7 +148,7 @@ class DocumentTable(Table):
     def __init__(self, schema: Schema, options: Options) -> None:
         super().__init__(schema, options, ["_id", "doc"], ["doc"])
         self._update_all = f"UPDATE {self.name} SET doc = {self.merged}"
-        self._update = f"UPDATE {self.name} SET doc = {self.merged}{self.one}"
+        self._update = f"UPDATE {self.name} SET doc = {self.merged}{self.where_key}"
         self._restored = TypeDecoder(schema)
 
     @override
@@ -293,7 +293,7 @@ class SQL(Connected):
     @override
     def update(self, key: str, changes: Record) -> None:
         current = self._current
-        self._one(self._run(current.update(changes), (*current.changed(changes), key)), key)
+        self._expect_one(self._run(current.update(changes), (*current.changed(changes), key)), key)
 
     @override
     def update_all(self, changes: Record) -> int:
@@ -301,7 +301,7 @@ class SQL(Connected):
 
     @override
     def delete(self, key: str) -> None:
-        self._one(self._run(self._current.delete, (key,)), key)
+        self._expect_one(self._run(self._current.delete, (key,)), key)
 
     def delete_all(self) -> int:
         """Delete all rows with one DELETE: no TRUNCATE."""
@@ -312,7 +312,7 @@ class SQL(Connected):
         return [key for (key,) in self._rows(self._current.ids)]
 
     @abstractmethod
-    def _transaction(self) -> AbstractContextManager[Any]:
+    def _transaction(self) -> AbstractContextManager[object]:
         """Make all that is done on the primary one transaction, undone when it fails."""
 
     @property
@@ -347,17 +347,17 @@ class SQL(Connected):
     def _index(self, field: str) -> None:
         self._run(self._current.index(field))
 
-    def _run(self, statement: str, values: Sequence[Any] = ()) -> int:
+    def _run(self, statement: str, values: Row = ()) -> int:
         """Execute a statement and return how many rows it reached."""
         self._cursor.execute(statement, values)
         count: int = self._cursor.rowcount
         return count
 
-    def _rows(self, query: str, values: Sequence[Any] = (), role: Role = "primary") -> Sequence[tuple[Any, ...]]:
+    def _rows(self, query: str, values: Row = (), role: Role = "primary") -> Sequence[Row]:
         """Execute a query on a node and return all rows; without values too, doubled ``%`` are single again."""
         cursor = self._cursors[role]
         cursor.execute(query, values)
-        rows: Sequence[tuple[Any, ...]] = cursor.fetchall()
+        rows: Sequence[Row] = cursor.fetchall()
         return rows
 
 

@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
 from types import TracebackType
-from typing import Any, Protocol, Self, TypeVar, cast
+from typing import Protocol, Self, TypeVar, cast
 
 from benchbook import registry
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
@@ -251,7 +251,7 @@ def _deployment(
     urls: dict[Role, str],
     answers: dict[Role, Answer],
     pids: dict[Role, int],
-    settings: dict[str, Any],
+    settings: dict[str, object],
 ) -> Deployment:
     nodes = tuple(
         Node(role, url, pids.get(role), answers[role].version, answers[role].stand_in) for role, url in urls.items()

@@ -6,7 +6,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Container, Iterator
+from collections.abc import Container, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import HTTPException
@@ -30,7 +30,7 @@ class Answer:
 
     version: str
     role: Role | None
-    settings: dict[str, Any]
+    settings: Mapping[str, object]
     stand_in: bool = False
     followers: tuple[str, ...] = ()  # who replicates from it, by the names that it has for them
     unseen: str = ""  # why its user may not see all of them, and what to do

@@ -2,6 +2,7 @@
 
 import re
 import signal
+import subprocess
 from pathlib import Path
 from typing import Final
 
@@ -59,6 +60,12 @@ def remedy(text: str, status: int | None) -> str:
     if status == -signal.SIGKILL:
         return "something killed it: see whether memory ran out"
     return "what it said is all that is known"
+
+
+def does_not_run(ended: subprocess.CompletedProcess[str]) -> str:
+    """Return that a program does not run, what to do about it, and the last that it said."""
+    lines = (ended.stderr or ended.stdout).strip().splitlines() or ["silent"]
+    return f"does not run: {remedy(ended.stderr, ended.returncode)} ({lines[-1]})"
 
 
 def _advice(text: str) -> str | None:

@@ -22,7 +22,7 @@ from benchbook.deployment import Role, Topology, numbers, older
 from benchbook.folders import Folder
 from benchbook.registry import Package, StandIn
 from benchbook.servers.address import variable
-from benchbook.servers.errors import ServerError, remedy
+from benchbook.servers.errors import ServerError, does_not_run
 
 Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
 
@@ -159,10 +159,7 @@ def _version_answer(program: Path) -> str:
     text = answer.stdout.replace(str(program), "")
     if answer.returncode == 0 and re.search(_VERSION, text):
         return text
-    lines = (answer.stderr or answer.stdout).strip().splitlines()
-    raise OSError(
-        f"{program} does not run: {remedy(answer.stderr, answer.returncode)} ({lines[-1] if lines else 'silent'})"
-    )
+    raise OSError(f"{program} {does_not_run(answer)}")
 
 
 def _stood_in(product: str, stand_in: StandIn | None, topology: Topology) -> Found | Missing:

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, Any, BinaryIO, Final, Literal, get_args
+from typing import IO, BinaryIO, Final, Literal, TypeVar, get_args
 
 from benchbook import processes
 from benchbook.measure import Reading
@@ -34,6 +34,8 @@ _BATCH: Final = 2**16
 _START_PATIENCE_S: Final = 30.0
 
 Objects = Iterable[bytes]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -239,7 +241,7 @@ _SENDERS: Final[dict[Transport, Callable[[Connection, Objects], int]]] = {
 }
 
 
-def _parallel(send: Callable[[Any], int], parts: Sequence[Any]) -> int:
+def _parallel(send: Callable[[T], int], parts: Sequence[T]) -> int:
     """Return how many objects a thread a part has sent."""
     if len(parts) == 1:
         return send(parts[0])

@@ -43,7 +43,7 @@ def frame(kind: int, payload: bytes = b"") -> bytes:
     return HEADER.pack(kind, len(payload)) + payload
 
 
-def message(kind: int, **fields: Any) -> bytes:
+def message(kind: int, **fields: object) -> bytes:
     """Return the fields, as JSON, in a frame."""
     return frame(kind, json.dumps(fields).encode())
 

@@ -84,7 +84,7 @@ class Trial:
             self._error = self._error or error
             self._changed.notify_all()
 
-    def finish(self, objects: int) -> dict[str, Any]:
+    def finish(self, objects: int) -> dict[str, object]:
         """Stop the clock when all objects are here, and return the report; raises the first error, or what lacks."""
         with self._changed:
             self._changed.wait_for(lambda: self._error or self._received >= objects, protocol.PATIENCE_S)

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, date, datetime
-from typing import Any, ClassVar, Final, TypeVar
+from typing import Any, ClassVar, Final, Never, TypeVar
 
 import pymongo
 from bson import Timestamp
@@ -40,12 +40,13 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
+from benchbook.databases.mongodb.server import Client
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Record, Schema
 
-Client = pymongo.MongoClient[dict[str, Any]]
-AsyncClient = pymongo.AsyncMongoClient[dict[str, Any]]
+Document = dict[str, Any]
+AsyncClient = pymongo.AsyncMongoClient[Document]
 
 T = TypeVar("T")
 
@@ -71,7 +72,7 @@ def _settings(durability: Durability) -> dict[str, Any]:
     }
 
 
-def _encoded(value: Any) -> Any:
+def _encoded(value: object) -> object:
     """Return a date as BSON can hold it: midnight, UTC."""
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
 
@@ -194,7 +195,7 @@ class MongoDB(Connected):
 
     @override
     def update(self, key: str, changes: Record) -> None:
-        self._one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
+        self._expect_one(self._collection.update_one({"_id": key}, {"$set": changes}).matched_count, key)
 
     @override
     def update_all(self, changes: Record) -> int:
@@ -202,7 +203,7 @@ class MongoDB(Connected):
 
     @override
     def delete(self, key: str) -> None:
-        self._one(self._collection.delete_one({"_id": key}).deleted_count, key)
+        self._expect_one(self._collection.delete_one({"_id": key}).deleted_count, key)
 
     @override
     def delete_all(self) -> int:
@@ -297,7 +298,7 @@ class _EventLoop:
         self._thread = threading.Thread(target=self._loop.run_forever, name="event loop", daemon=True)
         self._thread.start()
 
-    def run(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def run(self, coroutine: Coroutine[object, Never, T]) -> T:
         """Return the coroutine's result, or raise what it raises; an interrupted caller cancels it."""
         future = asyncio.run_coroutine_threadsafe(coroutine, self._loop)
         try:
@@ -336,20 +337,20 @@ class AsyncMongoDB(MongoDB):
 
     @override
     def find(self, field: str, value: Any) -> Sequence[Record]:
-        documents: list[Any] = self._await(self._records.find({field: value}).to_list())
+        documents: list[Document] = self._await(self._records.find({field: value}).to_list())
         return self._restored(documents)
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         """Return the node's documents: the primary's through the asynchronous client."""
         if role != "primary":
             return super().read_all(role)
-        documents: list[Any] = self._await(self._records.find().to_list())
+        documents: list[Document] = self._await(self._records.find().to_list())
         return self._restored(documents)
 
     @override
     def update(self, key: str, changes: Record) -> None:
         result = self._await(self._records.update_one({"_id": key}, {"$set": changes}))
-        self._one(result.matched_count, key)
+        self._expect_one(result.matched_count, key)
 
     @override
     def update_all(self, changes: Record) -> int:
@@ -357,7 +358,7 @@ class AsyncMongoDB(MongoDB):
 
     @override
     def delete(self, key: str) -> None:
-        self._one(self._await(self._records.delete_one({"_id": key})).deleted_count, key)
+        self._expect_one(self._await(self._records.delete_one({"_id": key})).deleted_count, key)
 
     @override
     def delete_all(self) -> int:
@@ -379,5 +380,5 @@ class AsyncMongoDB(MongoDB):
         super().attach(schema)
         self._records: Any = self._async_client[DATABASE][schema.name]
 
-    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+    def _await(self, coroutine: Coroutine[object, Never, T]) -> T:
         return self._loop.run(coroutine)

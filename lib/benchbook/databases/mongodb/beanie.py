@@ -81,7 +81,7 @@ class Beanie(AsyncMongoDB):
     def update(self, key: str, changes: Record) -> None:
         """Set fields of one object's document through a query."""
         result = self._answer(self._class.find_one({"_id": key}).update({"$set": changes}))
-        self._one(result.matched_count, key)
+        self._expect_one(result.matched_count, key)
 
     def update_all(self, changes: Record) -> int:
         """Set fields of all documents through a query."""
@@ -89,7 +89,7 @@ class Beanie(AsyncMongoDB):
 
     def delete(self, key: str) -> None:
         """Delete one document through a query."""
-        self._one(self._answer(self._class.find_one({"_id": key}).delete()).deleted_count, key)
+        self._expect_one(self._answer(self._class.find_one({"_id": key}).delete()).deleted_count, key)
 
     def delete_all(self) -> int:
         """Delete all documents through a query."""

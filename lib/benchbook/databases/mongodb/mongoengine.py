@@ -88,7 +88,7 @@ class MongoEngine(MongoDB):
     def update(self, key: str, changes: Record) -> None:
         """Set fields of one object's document through a query set."""
         changed = self._objects.filter(_id=key).update_one(**{f"set__{name}": value for name, value in changes.items()})
-        self._one(changed, key)
+        self._expect_one(changed, key)
 
     def update_all(self, changes: Record) -> int:
         """Set fields of all documents through a query set."""
@@ -96,7 +96,7 @@ class MongoEngine(MongoDB):
 
     def delete(self, key: str) -> None:
         """Delete one document through a query set."""
-        self._one(self._objects.filter(_id=key).delete(), key)
+        self._expect_one(self._objects.filter(_id=key).delete(), key)
 
     def delete_all(self) -> int:
         """Delete all documents through a query set."""

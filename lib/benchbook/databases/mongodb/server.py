@@ -156,18 +156,17 @@ def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], 
     return tuple(member["name"] for member in others if member["stateStr"] != "ARBITER"), ""
 
 
-def _settings(client: Client, hello: dict[str, Any]) -> dict[str, Any]:
+def _settings(client: Client, hello: dict[str, Any]) -> dict[str, object]:
     """Return what bears on performance, as far as the user may ask."""
-    settings: dict[str, Any] = {"replica_set": hello.get("setName")}
+    settings: dict[str, object] = {"replica_set": hello.get("setName")}
     try:
         status = client.admin.command("serverStatus")
         options = client.admin.command("getCmdLineOpts")["parsed"]
     except OperationFailure as error:
         return settings | {"not_told": error.details.get("codeName") if error.details else str(error)}
-    settings["storage_engine"] = status["storageEngine"]["name"]
-    settings["cache_bytes"] = status.get("wiredTiger", {}).get("cache", {}).get("maximum bytes configured")
-    settings["options"] = {
-        name: options[name] for name in ("replication", "setParameter", "storage") if name in options
+    options.get("storage", {}).pop("dbPath", None)
+    return settings | {
+        "storage_engine": status["storageEngine"]["name"],
+        "cache_bytes": status.get("wiredTiger", {}).get("cache", {}).get("maximum bytes configured"),
+        "options": {name: options[name] for name in ("replication", "setParameter", "storage") if name in options},
     }
-    settings["options"].get("storage", {}).pop("dbPath", None)
-    return settings

@@ -10,8 +10,8 @@ Texts compare by code point, blanks at the end included (before MySQL 8.0.17: wi
 most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
@@ -35,8 +35,6 @@ from benchbook.databases.engine import (
     UnreachableError,
 )
 from benchbook.databases.mysql.log import (
-    KEY,
-    KEY_LENGTH,
     MARIADB,
     MYSQL,
     MYSQL_5_5,
@@ -49,9 +47,7 @@ from benchbook.databases.mysql.log import (
     connect,
     disconnect,
     limit,
-    quoted,
     received,
-    transaction,
 )
 from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace
 from benchbook.deployment import PATIENCE_S, Node, older
@@ -62,11 +58,20 @@ _STATEMENT_B: Final = 2**18
 _ESCAPED_B: Final = 8
 """Bytes of a character in a statement at most: four, once escaped as JSON's and once as SQL's."""
 
+KEY_LENGTH: Final = 191
+KEY: Final = f"VARCHAR({KEY_LENGTH})"
+"""The longest text that every version indexes."""
+
 PADDING: Final = "utf8mb4_bin"
 """The collation that compares by code point in every version, and does not see the blanks at a text's end."""
 
 _ABSENT: Final = (1044, 1049, 1142, 1146)
 """No such database, no such table; or none for us."""
+
+
+def quoted(name: str) -> str:
+    """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
+    return f"`{name.replace('`', '``').replace('%', '%%')}`"
 
 
 class _Database(SQLNamespace):
@@ -212,8 +217,17 @@ class MySQL(SQL):
         read = partial(received, self.log, self._sessions["primary"], self._sessions["replica"])
         return [Counter("bytes_received", read, f"{self.log.status}: {self.log.offset} (binary log events)", 1.0)]
 
-    def _transaction(self) -> AbstractContextManager[Any]:
-        return transaction(self._sessions["primary"])
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        connection = self._sessions["primary"]
+        connection.begin()
+        try:
+            yield
+            connection.commit()
+        except BaseException:
+            if connection.open:
+                connection.rollback()
+            raise
 
 
 class _JSONTable(DocumentTable):
@@ -392,7 +406,7 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
 
-def _milliseconds(moment: Any) -> Any:
+def _milliseconds(moment: object) -> object:
     """Return a moment's; what is none is left to the server to refuse."""
     return (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
 

@@ -3,8 +3,7 @@
 import datetime
 import math
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, Final, TypeAlias
 
@@ -17,10 +16,6 @@ from benchbook.deployment import PATIENCE_S
 from benchbook.servers.address import login
 
 Connection: TypeAlias = "pymysql.Connection[pymysql.cursors.Cursor]"
-
-KEY_LENGTH: Final = 191
-KEY: Final = f"VARCHAR({KEY_LENGTH})"
-"""The longest text that every version indexes."""
 
 _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTITUTION"
 """The default of today's versions; MySQL 5.5 would cut what does not fit, and say nothing."""
@@ -72,25 +67,7 @@ def disconnect(connection: Connection) -> None:
         connection.close()
 
 
-def quoted(name: str) -> str:
-    """Return a name as SQL, its ``%`` doubled: PyMySQL takes one for a placeholder."""
-    return f"`{name.replace('`', '``').replace('%', '%%')}`"
-
-
-@contextmanager
-def transaction(connection: Connection) -> Iterator[None]:
-    """Commit at the end, or take everything back."""
-    connection.begin()
-    try:
-        yield
-        connection.commit()
-    except BaseException:
-        if connection.open:
-            connection.rollback()
-        raise
-
-
-Position = tuple[Any, ...]
+Position = tuple[str | int, ...]
 """A set of GTIDs, or a log file's name and an offset."""
 
 _POLL_S: Final = 0.01

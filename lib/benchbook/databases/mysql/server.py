@@ -8,7 +8,7 @@ import signal
 from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pymysql
 from pymysql.cursors import DictCursor
@@ -85,7 +85,7 @@ class MySQL:
         try:
             with closing(_connect(url)) as connection, connection.cursor() as cursor:
                 cursor.execute(query, (("version", "read_only", *_SETTINGS),))
-                settings: dict[str, Any] = dict(cursor.fetchall())
+                settings: dict[str, str] = dict(cursor.fetchall())
                 followers, unseen = _followers(cursor) if settings["log_bin"] == "ON" else ((), "")
         except pymysql.Error as error:
             raise ConnectionError(" ".join(str(part) for part in reversed(error.args))) from None
@@ -179,7 +179,7 @@ class MySQL:
         return words
 
     def _await_following(self, url: str) -> None:
-        status: dict[str, Any] = {}
+        status: dict[str, object] = {}
 
         def follows() -> bool:
             cursor.execute(query)

@@ -228,8 +228,8 @@ class PostgreSQL(SQL):
         source = "pg_stat_replication.sent_lsn of the primary"
         return [Counter("bytes_received", lambda: float(self._number(self.log.sent)), source, 1.0)]
 
-    def _transaction(self) -> AbstractContextManager[Any]:
-        transaction: AbstractContextManager[Any] = self._sessions["primary"].transaction()
+    def _transaction(self) -> AbstractContextManager[object]:
+        transaction: AbstractContextManager[object] = self._sessions["primary"].transaction()
         return transaction
 
     def _number(self, query: bytes) -> int:

@@ -69,7 +69,7 @@ class PostgreSQL:
         query = "SELECT name, current_setting(name) FROM pg_settings WHERE name = 'server_version' OR name = ANY(%s)"
         try:
             with closing(connect(url)) as connection:
-                settings: dict[str, Any] = dict(connection.execute(query, [list(_SETTINGS)]).fetchall())
+                settings: dict[str, str] = dict(connection.execute(query, [list(_SETTINGS)]).fetchall())
                 replays = connection.execute("SELECT pg_is_in_recovery()").fetchone() == (True,)
                 followers = tuple(name for (name,) in connection.execute(_FOLLOWERS))
         except psycopg.Error as error:

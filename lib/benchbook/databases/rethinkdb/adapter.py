@@ -290,7 +290,7 @@ class RethinkDB(Compared):
     @override
     def update(self, key: str, changes: Record) -> None:
         counted = self._written(self._table.get(key).update(_encoded(changes), **self._durability))
-        self._one(1 - counted["skipped"], key)
+        self._expect_one(1 - counted["skipped"], key)
 
     @override
     def update_all(self, changes: Record) -> int:
@@ -299,7 +299,7 @@ class RethinkDB(Compared):
 
     @override
     def delete(self, key: str) -> None:
-        self._one(self._written(self._table.get(key).delete(**self._durability))["deleted"], key)
+        self._expect_one(self._written(self._table.get(key).delete(**self._durability))["deleted"], key)
 
     @override
     def delete_all(self) -> int:

@@ -10,7 +10,7 @@ commit.
 """
 
 from collections.abc import Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
 from typing import Any, ClassVar, Final
@@ -29,18 +29,6 @@ from benchbook.schemas import Field, Record
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
 _KEY_LENGTH: Final = 450
 _KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
-
-
-@contextmanager
-def _transaction(cursor: Any) -> Iterator[None]:
-    """Make all that is done one transaction, undone when it fails."""
-    cursor.execute("BEGIN TRANSACTION")
-    try:
-        yield
-        cursor.execute("COMMIT TRANSACTION")
-    except pymssql.Error:
-        cursor.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
-        raise
 
 
 def encoded(value: Any) -> Any:
@@ -202,5 +190,12 @@ class SQLServer(Polled, Relational):
     def _received(self) -> list[Counter]:
         return [Counter("bytes_received", lambda: float(_number(self._cursors["replica"], RECEIVED)), _COUNTER, 1.0)]
 
-    def _transaction(self) -> AbstractContextManager[None]:
-        return _transaction(self._cursor)
+    @contextmanager
+    def _transaction(self) -> Iterator[None]:
+        self._cursor.execute("BEGIN TRANSACTION")
+        try:
+            yield
+            self._cursor.execute("COMMIT TRANSACTION")
+        except pymssql.Error:
+            self._cursor.execute("IF @@TRANCOUNT > 0 ROLLBACK TRANSACTION")
+            raise
