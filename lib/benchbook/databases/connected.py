@@ -200,7 +200,8 @@ class Namespace(ABC):
         marker = replace(marker, lease=lease)
         self.mark(marker)
         if held is None:
-            self.own_marker(where)  # of two that took it at the same moment one reads the other's here
+            # Of two that took it at the same moment one reads the other's here.
+            self.own_marker(where)
         return marker
 
     def release(self, where: str) -> None:

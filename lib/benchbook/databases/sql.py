@@ -77,7 +77,8 @@ class RowTable(Table):
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
         ordered: Callable[[Record], Row] = itemgetter(*self._fields)
-        if len(self._fields) == 1:  # of which itemgetter makes no row
+        if len(self._fields) == 1:
+            # Of one field itemgetter makes no row.
 
             def ordered(record: Record) -> Row:
                 return (record[schema.key],)

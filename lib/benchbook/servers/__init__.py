@@ -219,7 +219,8 @@ def _ask(product: str, topology: Topology, role: Role, url: str) -> Answer:
     where = f"{variables(product, topology)[role]} ({shown(url)})"
     try:
         answer = servers_of(product).ask(url)
-    except (OSError, ValueError) as error:  # what a driver says of an address that it cannot read is a ValueError
+    except (OSError, ValueError) as error:
+        # A ValueError is what a driver says of an address that it cannot read.
         raise ServerError(f"{where} does not answer: {error}") from None
     if not answer.stand_in and (why := misfit(product, answer.version)):
         raise ServerError(f"{where} is {answer.version}: {why}")

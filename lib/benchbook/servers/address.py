@@ -70,7 +70,8 @@ def given(product: str, topology: Topology) -> dict[Role, str] | None:
         )
     schemes = registry.product(product).schemes
     for role, url in urls.items():
-        if url.partition("://")[0] not in schemes:  # not shown: it may hold a password
+        if url.partition("://")[0] not in schemes:
+            # The address is not shown, for it may hold a password.
             raise ServerError(f"{names[role]} must start with {schemes[0]}://")
         if fault := _fault(product, url):
             raise ServerError(f"{names[role]} {fault}")
@@ -214,6 +215,8 @@ def listener(product: str, url: str) -> int | None:
         processes = [psutil.Process(pid) for pid in pids]
         programs = registry.product(product).processes
         oldest = min(processes, key=psutil.Process.create_time, default=None)
-        return oldest.pid if oldest is not None and oldest.name() in programs else None  # else a container's proxy
-    except (ValueError, psutil.Error):  # several hosts in one address; another user's process
+        # Another program is a container's proxy.
+        return oldest.pid if oldest is not None and oldest.name() in programs else None
+    except (ValueError, psutil.Error):
+        # The address has several hosts, or the process is another user's.
         return None

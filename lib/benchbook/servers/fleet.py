@@ -155,7 +155,8 @@ class Fleet:
         log = self.folder.path / f"{name}.log"
         process = self.spawn(command, log)
         try:
-            with processes.group_ended(process.pid):  # initdb would wait for a server of its own that is stopped
+            # initdb would wait for a server of its own that is stopped.
+            with processes.group_ended(process.pid):
                 self._await(name, process, log)
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
@@ -164,7 +165,8 @@ class Fleet:
         deadline = time.monotonic() + _RUN_S
         while process.poll() != 0:
             why = self.trouble(name, process, log)
-            if why and process.returncode != 0:  # it may have ended well since it was looked at
+            # It may have ended well since it was looked at.
+            if why and process.returncode != 0:
                 raise ServerError(why)
             if time.monotonic() > deadline:
                 raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
@@ -174,7 +176,8 @@ class Fleet:
         """Start a program that prints into a new `log`."""
         log.touch(mode=0o600)
         with log.open("wb") as file:
-            if hasattr(os, "posix_fallocate"):  # a disk that fills must not swallow the reason why servers end
+            # A disk that fills must not swallow the reason why servers end.
+            if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
             return processes.spawn(
                 command,

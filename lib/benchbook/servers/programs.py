@@ -56,7 +56,8 @@ class Missing:
 
 def environment(home: Path | None = None) -> dict[str, str]:
     """Return the whole environment that servers run in: they speak English, in the one locale that is everywhere."""
-    return processes.environment(home, LC_ALL="C")  # mongod does not even start when the locale is not installed
+    # mongod does not even start when the locale is not installed.
+    return processes.environment(home, LC_ALL="C")
 
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
@@ -100,7 +101,8 @@ def _candidates(product: str, package: Package) -> Iterator[tuple[Source, Path]]
         for name in os.environ.get("PATH", os.defpath).split(os.pathsep):
             if server := shutil.which(package.programs[0], path=name):
                 yield "path", Path(name)
-                yield "path", Path(server).resolve().parent  # where a link leads, what belongs to the server may lie
+                # Where a link leads, what belongs to the server may lie.
+                yield "path", Path(server).resolve().parent
         for pattern in package.places:
             for folder in sorted(Path("/").glob(pattern.lstrip("/")), key=numbers, reverse=True):
                 if (folder / package.programs[0]).is_file():
@@ -264,7 +266,8 @@ def _copy(folder: Path, inside: Path, copy: Path) -> None:
         for name in ("bin", "lib", "share", "data"):
             if (folder.parent / name).exists():
                 shutil.copytree(folder.parent / name, part / inside.parent / name)
-        libraries = f"{inside.parts[0]}.libs"  # a wheel's programs look for them there, relative to themselves
+        # A wheel's programs look for their libraries there, relative to themselves.
+        libraries = f"{inside.parts[0]}.libs"
         if (folder.parents[2] / libraries).exists():
             shutil.copytree(folder.parents[2] / libraries, part / libraries)
         try:

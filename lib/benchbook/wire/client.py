@@ -64,7 +64,8 @@ def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
     assert process.stdin is not None and process.stdout is not None
     try:
         with process.stdout as announcement:
-            with suppress(BrokenPipeError), process.stdin as stdin:  # one that has died is told of below
+            # A server that has died is told of below.
+            with suppress(BrokenPipeError), process.stdin as stdin:
                 stdin.write(json.dumps(order).encode() + b"\n")
             port = json.loads(_line(announcement))["port"]
         yield Server(port, process.pid, protocol.greeting(secret))
@@ -174,7 +175,8 @@ class Client:
             connection.socket.sendall(join)
         sent = _parallel(lambda pair: _sent(pair[0], send, pair[1]), list(zip(joined, streams, strict=True)))
         for connection in joined:
-            connection.close()  # the server counts what each has brought
+            # The server counts what each has brought.
+            connection.close()
         return sent
 
     @contextmanager

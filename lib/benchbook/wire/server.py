@@ -161,8 +161,9 @@ class Unauthenticated:
     def _drop(self, count: int) -> None:
         for connection in list(self._waiting)[:count]:
             del self._waiting[connection]
-            with suppress(OSError):  # it was gone already
-                connection.shutdown(socket.SHUT_RDWR)  # its thread wakes up, and closes it
+            # Its thread wakes up and closes it, unless it was gone already.
+            with suppress(OSError):
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 class Listener:
@@ -181,7 +182,8 @@ class Listener:
         while True:
             try:
                 connection, _ = self._socket.accept()
-            except OSError:  # no descriptor is left, or the other side has gone
+            except OSError:
+                # No descriptor is left, or the other side has gone.
                 self._unauthenticated.drop_half()
                 time.sleep(_PAUSE_S)
                 continue
@@ -218,7 +220,8 @@ class Listener:
             connection.sendall(message(protocol.READY, trial=number))
             last = self._receive(connection, stream, trial)
             if last is None:
-                return  # the client went away: nobody is left to be told
+                # The client went away: nobody is left to be told.
+                return
             kind, payload = last
             objects = fields(payload).get("objects")
             if kind != protocol.END or not isinstance(objects, int):
@@ -250,7 +253,8 @@ class Listener:
                 if acknowledge:
                     send(_ACK)
             return None
-        except Exception as error:  # whatever a codec or a socket does, the trial is told and the server goes on
+        except Exception as error:
+            # Whatever a codec or a socket does, the trial is told and the server goes on.
             failure = WireError(getattr(error, "what", str(error)), count)
             trial.fail(failure)
             raise failure from error

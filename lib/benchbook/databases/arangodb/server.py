@@ -19,7 +19,8 @@ def ask(url: str) -> Answer:
         raise ConnectionError("no ArangoDB: it does not say so at /_api/version")
     try:
         follows = _ask(url, "/_api/replication/applier-state")["state"]["running"]
-    except LookupError:  # no applier: ArangoDB from 3.12.10 on
+    except LookupError:
+        # ArangoDB has no applier from 3.12.10 on.
         follows = False
     role: Role = "replica" if follows else "primary"
     return Answer(about["version"], role, {"license": about.get("license")}, followers=_followers(url))

@@ -378,7 +378,8 @@ class CouchDB(Connected):
 
     def _fill(self, parent: Dataset) -> None:
         super()._fill(parent)
-        self._follow()  # each database has a replication of its own
+        # Each database has a replication of its own.
+        self._follow()
 
     def _received(self) -> list[Counter]:
         """Return what the replica's pulls received, where that was asked for and can be counted."""

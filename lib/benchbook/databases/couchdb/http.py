@@ -40,7 +40,8 @@ class HTTPNode:
         self._root = parts.path.rstrip("/")
         self._login = f"{parts.scheme}://{user}{at}"
         self.peer = self.through(parse_qs(parts.query).get("peer", [server])[0])
-        self._option = None if large_integers else orjson.OPT_STRICT_INTEGER  # beyond 2^53 they are refused
+        # Integers beyond 2^53 are refused then.
+        self._option = None if large_integers else orjson.OPT_STRICT_INTEGER
         self._headers = {"Accept": "application/json", "Content-Type": "application/json", **basic_authorization(url)}
         self._pool = urllib3.connection_from_url(f"{parts.scheme}://{server}")
 
@@ -102,7 +103,8 @@ def _setting(section: str, key: str) -> str:
 def _decoded(data: bytes) -> dict[str, Any]:
     try:
         return dict(orjson.loads(data))
-    except (ValueError, TypeError):  # a proxy's page
+    except (ValueError, TypeError):
+        # It is a proxy's page.
         return {"error": "no answer of CouchDB's", "reason": data[:80].decode(errors="replace")}
 
 

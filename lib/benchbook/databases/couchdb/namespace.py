@@ -64,7 +64,8 @@ class Databases(Namespace):
 
     @override
     def exists(self) -> bool:
-        return False  # names are there by themselves
+        # Names are there by themselves.
+        return False
 
     @override
     def contents(self) -> list[str]:

@@ -43,7 +43,8 @@ def ask(url: str) -> Answer:
     try:
         with closing(HTTPNode(url)) as node:
             welcome = dict(node.ask("GET", "/", timeout_s=PATIENCE_S))
-            if "couchdb" in welcome:  # which welcomes anybody
+            if "couchdb" in welcome:
+                # CouchDB welcomes anybody.
                 node.check(PATIENCE_S)
     except AnswerError as error:
         refused = error.status in (401, 403)

@@ -89,7 +89,8 @@ def _answers(replica: Client, session: ClientSession, timeout_s: float) -> bool:
     except ServerSelectionTimeoutError:
         states = replica.topology_description.server_descriptions().values()
         if any(not isinstance(state.error, NetworkTimeout | None) for state in states):
-            raise  # it is gone, not only slow
+            # It is gone, not only slow.
+            raise
         return False
     except PyMongoError as error:
         if not error.timeout:
@@ -259,7 +260,8 @@ class MongoDB(Connected):
     def attach(self, schema: Schema) -> None:
         """Make a schema's collection, as it is, the current one."""
         self._collection: Collection[Any] = self._sessions["primary"][DATABASE][schema.name]
-        self._restored = TypeDecoder(schema, {"date": datetime.date})  # BSON knows moments only
+        # BSON knows moments only.
+        self._restored = TypeDecoder(schema, {"date": datetime.date})
 
     def _index(self, field: str) -> None:
         self._collection.create_index(field)

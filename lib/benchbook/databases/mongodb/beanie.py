@@ -111,7 +111,8 @@ class Beanie(AsyncMongoDB):
         return mapped
 
     def _answer(self, query: Any) -> Any:
-        async def awaited() -> Any:  # a query can be awaited, and is no coroutine
+        # A query can be awaited, and is no coroutine.
+        async def awaited() -> Any:
             return await query
 
         return self._await(awaited())

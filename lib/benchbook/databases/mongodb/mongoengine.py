@@ -118,7 +118,8 @@ class MongoEngine(MongoDB):
         mongoengine.connect(
             DATABASE, alias=self._alias, mongo_client_class=lambda **_: client, uuidRepresentation="standard"
         )
-        self._closing.callback(mongoengine.disconnect, self._alias)  # which closes the primary's client, too
+        # That closes the primary's client, too.
+        self._closing.callback(mongoengine.disconnect, self._alias)
 
     @override
     def attach(self, schema: Schema) -> None:

@@ -141,7 +141,8 @@ def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], 
 
     Everybody may see those that are not hidden.
     """
-    if hello.get("msg") == "isdbgrid":  # as the manual says of a mongos: none has been met
+    if hello.get("msg") == "isdbgrid":
+        # The manual says so of a mongos: none has been met.
         return (), "it is a mongos, which is not told its shards' members: give a mongod's address"
     if "setName" not in hello:
         return (), ""

@@ -95,7 +95,8 @@ class _Database(SQLNamespace):
             return self._read()
         except pymysql.Error as error:
             if error.args and error.args[0] in _ABSENT:
-                return None  # one that we may not read is not ours
+                # One that we may not read is not ours.
+                return None
             raise
 
     def before(self) -> dict[str, Any]:

@@ -62,7 +62,8 @@ class MySQL:
 
     def fleet(self) -> Fleet:
         """Return an empty fleet for its servers; root's run as ``mysql`` or, without that user, as ``nobody``."""
-        stop = signal.SIGKILL  # SIGTERM takes up to 10 s, to keep the data
+        # SIGTERM would take up to 10 s, to keep the data.
+        stop = signal.SIGKILL
         return Fleet(self.product, user=substitute(self.product, "mysql"), stop_signal=stop, waits=_WAITS)
 
     def launch(self, at: At, topology: Topology) -> dict[Role, str]:
@@ -107,7 +108,8 @@ class MySQL:
         programs, data = reachable(installed, fleet.user), self._data(fleet, installed, "primary")
         if flags:
             fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
-            (fleet.folder.path / "replica" / "auto.cnf").unlink(missing_ok=True)  # the server's own id
+            # The replica's server makes an identity of its own.
+            (fleet.folder.path / "replica" / "auto.cnf").unlink(missing_ok=True)
         start = self._init_file(fleet, "primary", password, [f"GRANT ALL ON *.* TO {_account(fleet)}"])
         own = ("--server-id=1", f"--init-file={start}", *flags)
         return self._serve(fleet, programs, "primary", data, password, own)
@@ -117,7 +119,8 @@ class MySQL:
         source = login(primary, 3306)
         password = source["password"].decode()
         data = fleet.folder.path / "replica"
-        if not data.exists():  # the primary runs on another machine
+        if not data.exists():
+            # The primary runs on another machine.
             data = self._data(fleet, installed, "replica")
         follow = [
             self._spoken(words, installed.version).format(**{**source, "password": password})
@@ -248,7 +251,8 @@ def _followers(cursor: "pymysql.cursors.Cursor") -> tuple[tuple[str, ...], str]:
     cursor.execute("SHOW PROCESSLIST")
     followers = tuple(str(row[2]) for row in cursor.fetchall() if str(row[4]).startswith("Binlog Dump"))
     try:
-        sees_all = cursor.execute("SELECT 1 FROM information_schema.INNODB_CMP LIMIT 1")  # empty, or refused, without
+        # It is empty, or refused, without the right.
+        sees_all = cursor.execute("SELECT 1 FROM information_schema.INNODB_CMP LIMIT 1")
     except pymysql.OperationalError as error:
         if error.args[0] != _ACCESS_DENIED:
             raise

@@ -141,7 +141,8 @@ class _Schema(SQLNamespace):
         try:
             return self._read()
         except (errors.UndefinedTable, errors.InvalidSchemaName, errors.InsufficientPrivilege):
-            return None  # one that we may not read is not ours
+            # One that we may not read is not ours.
+            return None
 
     def mark(self, marker: Marker) -> None:
         with self._session.transaction():
@@ -304,7 +305,8 @@ def _row_size(values: Iterable[Any]) -> int:
         elif isinstance(value, bool):
             size += 1
         else:
-            size += -size % 8 + 8  # a date takes 4
+            # A date takes 4 of them.
+            size += -size % 8 + 8
     return size
 
 

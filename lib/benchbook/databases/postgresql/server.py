@@ -122,7 +122,8 @@ class OldPostgreSQL(PostgreSQL):
             return _serve(fleet, programs, "primary", data, password)
         _append(data / "postgresql.conf", _PAIR_OF_9_6)
         _append(data / "pg_hba.conf", f"host replication {USER} 127.0.0.1/32 md5\n")
-        fleet.run([programs["postgres"], "--single", "-D", data, "postgres"])  # else its log says wal_level = minimal
+        # Without this its log says wal_level = minimal.
+        fleet.run([programs["postgres"], "--single", "-D", data, "postgres"])
         fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
         url = _serve(fleet, programs, "primary", data, password)
         with closing(connect(url)) as connection:

@@ -345,7 +345,8 @@ class RethinkDB(Compared):
         return {role: _Cluster(connection, tagged=tagged) for role, connection in self._sessions.items()}
 
     def _store(self, schema: Schema) -> str:
-        return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)  # RethinkDB refuses all else
+        # RethinkDB refuses all else.
+        return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
 
     def _begin(self, schema: Schema) -> None:
         self._tables, self._key = _fresh(self._sessions, self._store(schema), schema.key), schema.key

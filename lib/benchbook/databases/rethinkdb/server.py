@@ -59,7 +59,8 @@ def ask(url: str) -> Answer:
             servers = {row["id"]: row for row in r.db("rethinkdb").table("server_status").run(connection)}
     except (ReqlError, OSError) as error:
         raise ConnectionError(" ".join(str(error).split())) from None
-    if identity not in servers:  # RethinkDB lists itself
+    if identity not in servers:
+        # RethinkDB lists itself, its stand-in does not.
         return Answer("reqlite", None, {}, stand_in=True)
     process = servers[identity]["process"]
     others = tuple(sorted(row["name"] for row in servers.values() if row["id"] != identity))
