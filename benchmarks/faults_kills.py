@@ -32,7 +32,7 @@ REPORTS: Final = 4
 """How many reports are hurt after each round of runs."""
 
 KINDS: Final = {
-    "run": ("fork server", "kernel", "mongod", "postgres", "java", "node", "benchbook.wire.server"),
+    "run": ("fork server", "kernel", "mongod", "postgres", "java", "node", "benchbook.wire.receiver"),
     "report": ("fork server", "kernel", "benchbook.workers"),
 }
 """What is hurt beside the command itself, each as likely, however many there are of it: the first that comes up."""

@@ -129,7 +129,7 @@ def test_only_the_cells_that_run_a_code_are_new_when_it_changes(library: Path) -
     )
     assert identities() == before
 
-    append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/server.py")
+    append(library, "databases/postgresql/adapter.py", "formats/lxml_codec.py", "wire/receiver.py")
     after = identities()
     kept = {slug: len(before[slug] & after[slug]) for slug in SLUGS}
     assert kept["tcp"] < len(before["tcp"])

@@ -279,7 +279,7 @@ def ports() -> set[int]:
     found = set()
     for child in psutil.Process().children(recursive=True):
         with suppress(psutil.Error):
-            if {"benchbook.wire.server", "org.benchbook.tcp.Server"} & set(child.cmdline()):
+            if {"benchbook.wire.receiver", "org.benchbook.tcp.Server"} & set(child.cmdline()):
                 found |= {each.laddr.port for each in child.net_connections("tcp") if each.status == "LISTEN"}
     return found
 

@@ -107,7 +107,7 @@ def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     if parameters.lane != "python":
         return (formats.module("orjson"),)
-    return *map(formats.module, parameters.codecs()), "benchbook.wire.server"
+    return *map(formats.module, parameters.codecs()), "benchbook.wire.receiver"
 
 
 def checks(parameters: Parameters) -> list[formats.RoundTrip]:

@@ -59,7 +59,7 @@ def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
     secret = secrets.token_bytes(32)
     shape = {"name": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
     order = {"secret": secret.hex(), "codecs": [*codecs], "schema": shape}
-    command = [*processes.PYTHON, "-m", "benchbook.wire.server"]
+    command = [*processes.PYTHON, "-m", "benchbook.wire.receiver"]
     process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     try:
