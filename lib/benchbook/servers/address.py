@@ -100,7 +100,8 @@ def placement(topology: Topology) -> dict[Role, str]:
 def others(product: str, url: str) -> list[str]:
     """Return the addresses given for the product's servers, but this one."""
     names = (single_variable(product), *variables(product, "replicated").values())
-    return [other for name in names if (other := os.environ.get(name)) and other != url]
+    addresses = [os.environ[name] for name in names if os.environ.get(name)]
+    return [address for address in addresses if address != url]
 
 
 def _upper(product: str) -> str:
@@ -210,9 +211,11 @@ def listener(product: str, url: str) -> int | None:
         host, port = urlsplit(url).hostname, urlsplit(url).port
         if host not in LOCAL_NAMES or port is None:
             return None
-        sockets = [socket for socket in psutil.net_connections("tcp") if socket.status == psutil.CONN_LISTEN]
-        pids = [socket.pid for socket in sockets if socket.pid and socket.laddr and socket.laddr.port == port]
-        processes = [psutil.Process(pid) for pid in pids]
+        pids = set()
+        for socket in psutil.net_connections("tcp"):
+            if socket.status == psutil.CONN_LISTEN and socket.laddr and socket.laddr.port == port:
+                pids.add(socket.pid)
+        processes = [psutil.Process(pid) for pid in pids if pid]
         programs = registry.product(product).processes
         oldest = min(processes, key=psutil.Process.create_time, default=None)
         # Another program is a container's proxy.

@@ -1,7 +1,7 @@
 """The multi-threaded server: a thread a connection, decoding on receipt and discarding.
 
-``python -m benchbook.wire.receiver`` reads a line of JSON on its standard input: the secret that each connection must say
-first, and the codecs and the schema of all that it will decode. It listens on a free port of the loopback and says
+``python -m benchbook.wire.receiver`` reads a line of JSON on its standard input: the secret that each connection must
+say first, and the codecs and the schema of all that it will decode. It listens on a free port of the loopback and says
 which, as a line of JSON. A trial is a start command, which names one of the codecs, answered by a ready message;
 objects, on the same connection or on others that join the trial; and an end signal, answered by the report once all
 objects have been decoded. The decoders are made before the first trial: no clock runs meanwhile. What goes wrong is

@@ -65,7 +65,8 @@ def _followers(url: str, bucket: str, about: dict[str, Any]) -> tuple[tuple[str,
         tasks = _ask(url, "/pools/default/tasks") if clusters else ()
     except PermissionError:
         return replicas, "give it the role Read-Only Admin"
-    streams = [task for task in tasks if task["type"] == "xdcr" and task["source"] == bucket]
+    tasks = [task for task in tasks if task["type"] == "xdcr"]
+    streams = [task for task in tasks if task["source"] == bucket]
     uuids = [stream["id"].partition("/")[0] for stream in streams if stream["status"] != "paused"]
     return replicas + tuple(clusters.get(uuid, uuid) for uuid in uuids), ""
 

@@ -146,11 +146,11 @@ class Databases(Namespace):
         """Return all that the node replicates: what documents ask for, and what runs without, or still."""
         rows = (self._ask("GET", f"/{_REPLICATOR}/_all_docs?include_docs=true", none=(404,)) or {}).get("rows", [])
         jobs = (self._ask("GET", f"/_scheduler/jobs?limit={_MANY}", none=(404,)) or {}).get("jobs", [])
-        asked = [
-            Replication(_REPLICATOR, row["id"], _address(row["doc"]["source"]), _address(row["doc"]["target"]))
-            for row in rows
-            if "source" in row["doc"] and row["doc"].get("_replication_state") not in _OVER
-        ]
+        asked = []
+        for document in (row["doc"] for row in rows):
+            if "source" in document and document.get("_replication_state") not in _OVER:
+                ends = (_address(document[end]) for end in ("source", "target"))
+                asked.append(Replication(_REPLICATOR, document["_id"], *ends))
         running = [
             Replication(job["database"], job["doc_id"] or job["id"], job["source"], job["target"]) for job in jobs
         ]
