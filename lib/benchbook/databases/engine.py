@@ -119,6 +119,10 @@ class Engine(ABC):
     since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
     refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
     """By the reason, what tells the names of fields that are not taken; the key's is."""
+    refused_numbers: ClassVar[Mapping[str, Callable[[float], bool]]] = {
+        "large_integers": lambda number: type(number) is int and abs(number) > EXACT
+    }
+    """By a gap's name, what tells the numbers that are not taken on servers that have it."""
     wait_resolution_ns: float = 0.0
     """By how much the end of a wait may be late: what `position` and `wait_for` take when the replica has caught up
     already, or what was measured at the last wait."""
@@ -187,8 +191,10 @@ class Engine(ABC):
         for name, value in record.items():
             if type(value) is str and "\0" in value and "nul_characters" in gaps:
                 return f"a text with U+0000, in the field {name!r}: {gaps['nul_characters']}"
-            if type(value) is int and abs(value) > EXACT and "large_integers" in gaps:
-                return f"the number {value}, in the field {name!r}: {gaps['large_integers']}"
+            if type(value) in (int, float):
+                for gap, refuses in cls.refused_numbers.items():
+                    if gap in gaps and refuses(value):
+                        return f"the number {value!r}, in the field {name!r}: {gaps[gap]}"
         return ""
 
     @property

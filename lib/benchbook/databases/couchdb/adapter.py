@@ -187,6 +187,13 @@ def _takes_large_records(node: Node, session: HTTPNode) -> bool:
     return node.stand_in or limit > _LARGE_B
 
 
+def _is_large_integer(number: float) -> bool:
+    """Return whether JavaScript would round a number, or not tell it from others: it writes 1e16 as whole ones."""
+    if type(number) is int:
+        return abs(number) > EXACT
+    return number.is_integer() and EXACT <= abs(number) < 1e21
+
+
 class CouchDB(Connected):
     """Verbs are requests on one kept connection."""
 
@@ -215,6 +222,10 @@ class CouchDB(Connected):
         "large_records": "CouchDB takes documents of 8,000,000 bytes unless it is told otherwise (max_document_size)",
     }
 
+    refused_numbers: ClassVar = {
+        "large_integers": _is_large_integer,
+        "doubles": lambda number: 0 < abs(number) < float_info.min,
+    }
     refused_names: ClassVar = {"CouchDB keeps names that begin with _ for itself": lambda name: name.startswith("_")}
 
     @classmethod
@@ -232,11 +243,6 @@ class CouchDB(Connected):
             return f"the key {key!r}: CouchDB's have a character, and begin with no _"
         if stand_in and key[0] > "\xff":
             return f"the key {key!r}: CouchDB's stand-in loses those that begin with a character beyond U+00FF"
-        for name, value in record.items():
-            if type(value) is float and "large_integers" in gaps and value.is_integer() and EXACT <= abs(value) < 1e21:
-                return f"the number {value!r}, in the field {name!r}: {gaps['large_integers']}"
-            if type(value) is float and "doubles" in gaps and 0 < abs(value) < float_info.min:
-                return f"the number {value!r}, in the field {name!r}: {gaps['doubles']}"
         if "large_records" in gaps and (size := len(orjson.dumps(record))) > _LIMIT_B:
             return f"a document of {size:,} bytes: {gaps['large_records']}"
         return super().unfit_record(record, gaps, stand_in=stand_in)

@@ -259,6 +259,13 @@ _POWER: Final = 22
 """The powers of ten up to which a double holds each."""
 
 
+def _is_inexact(number: float) -> bool:
+    """Return whether a float's digits, or the power of ten that they are multiplied by, are no doubles themselves."""
+    _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
+    is_exact = int("".join(map(str, digits))) <= EXACT and abs(int(exponent)) <= _POWER
+    return type(number) is float and not is_exact
+
+
 class MySQLDocuments(MySQL):
     """A record is a document."""
 
@@ -269,15 +276,7 @@ class MySQLDocuments(MySQL):
         **MySQL.since,
         "doubles": ("9.7", "MySQL reads some floating-point numbers in JSON as their neighbours"),
     }
-
-    @override
-    @classmethod
-    def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
-        if "doubles" in gaps:
-            for name, value in record.items():
-                if type(value) is float and not _plain(value):
-                    return f"the number {value!r}, in the field {name!r}: {gaps['doubles']}"
-        return super().unfit_record(record, gaps, stand_in=stand_in)
+    refused_numbers: ClassVar = {**MySQL.refused_numbers, "doubles": _is_inexact}
 
     @override
     @classmethod
@@ -287,12 +286,6 @@ class MySQLDocuments(MySQL):
     def _connect(self) -> None:
         super()._connect()
         self.table = partial(_JSONTable, collation=self.collation)
-
-
-def _plain(number: float) -> bool:
-    """Return whether a number's digits, and the power of ten that they are multiplied by, are doubles themselves."""
-    _, digits, exponent = Decimal(repr(number)).normalize().as_tuple()
-    return int("".join(map(str, digits))) <= EXACT and abs(int(exponent)) <= _POWER
 
 
 class _RowTable(RowTable):
