@@ -61,7 +61,11 @@ class PostgreSQL:
         urls: dict[Role, str] = {"primary": at("primary", self._primary, password, topology)}
         if topology == "replicated":
             urls["replica"] = at("replica", self._replica, urls["primary"])
-            _await_streaming(urls["primary"])
+            with closing(connect(urls["primary"])) as connection:
+                await_true(
+                    lambda: connection.execute("SELECT state FROM pg_stat_replication").fetchone() == ("streaming",),
+                    lambda: "postgresql's replica did not follow its primary",
+                )
         return urls
 
     def ask(self, url: str) -> Answer:
@@ -148,15 +152,6 @@ def _serve(fleet: Fleet, programs: dict[str, Path], role: Role, data: Path, pass
     server = fleet.serve(role, lambda port: [programs["postgres"], "-D", data, "-p", str(port), *flags])
     server.await_line(_READY)
     return f"postgresql://{USER}:{password}@{server.address}/postgres"
-
-
-def _await_streaming(url: str) -> None:
-    """Wait until the primary at `url` streams its log to a replica."""
-    with closing(connect(url)) as connection:
-        await_true(
-            lambda: connection.execute("SELECT state FROM pg_stat_replication").fetchone() == ("streaming",),
-            lambda: "postgresql's replica did not follow its primary",
-        )
 
 
 def _append(path: Path, text: str) -> None:
