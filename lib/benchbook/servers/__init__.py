@@ -8,7 +8,7 @@ in its module `benchbook.databases.<product>.server`, which offers `Servers`.
 
 import importlib
 import os
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
@@ -252,12 +252,14 @@ def _deployment(
     urls: dict[Role, str],
     answers: dict[Role, Answer],
     pids: dict[Role, int],
-    settings: dict[str, object],
+    settings: Mapping[str, object],
 ) -> Deployment:
     nodes = tuple(
         Node(role, url, pids.get(role), answers[role].version, answers[role].stand_in) for role, url in urls.items()
     )
-    return Deployment(product, topology, nodes, settings | {role: answer.settings for role, answer in answers.items()})
+    return Deployment(
+        product, topology, nodes, {**settings, **{role: answer.settings for role, answer in answers.items()}}
+    )
 
 
 def _silent(deployment: Deployment) -> str | None:
