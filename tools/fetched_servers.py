@@ -18,7 +18,7 @@ from typing import IO, Final
 from benchbook import paths, processes, registry
 from benchbook.databases.mysql import INITIALISE
 from benchbook.folders import Folder
-from benchbook.servers.errors import ServerError, remedy
+from benchbook.servers.errors import ServerError, does_not_run
 from tools import artefacts
 from tools.artefacts import ArtefactError
 
@@ -75,8 +75,7 @@ def _initialise_mysql(folder: Path) -> None:
     command: list[str | Path] = [folder / "bin" / "mysqld", *INITIALISE, *here]
     ended = processes.answer(command, env=processes.environment(), timeout_s=_INITIALISE_S)
     if ended.returncode:
-        lines = ended.stderr.strip().splitlines() or ["silent"]
-        raise ServerError(f"it does not run: {remedy(ended.stderr, ended.returncode)} ({lines[-1]})")
+        raise ServerError(f"it {does_not_run(ended)}")
     for own in (data / "auto.cnf", *data.glob("*.pem")):  # a server's identity and keys are made when it starts
         own.unlink(missing_ok=True)
     for path in (data, *data.rglob("*")):
