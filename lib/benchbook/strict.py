@@ -6,18 +6,21 @@ aliases, and ends endless nesting by the interpreter's own limit.
 """
 
 import difflib
+import json
 import math
 import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar
 
 import yaml
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 from pydantic.fields import FieldInfo
 
 from benchbook.inputs import InputError, contents, text
+
+T = TypeVar("T", bound=BaseModel)
 
 LIMIT: Final = 2**20
 """Bytes of the largest file that is read."""
@@ -109,6 +112,21 @@ def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
     elif path and (field := fields.get(path[-1])) and field.description:
         said += f" ({field.description})"
     return Mistake(where, ".".join(path), said)
+
+
+def valid(form: type[T], item: Located, name: str) -> T:
+    """Return a value in the form of a model.
+
+    Raises
+    ------
+    InputError
+        When it has another.
+    """
+    try:
+        return form.model_validate_json(json.dumps(item.plain()))
+    except ValidationError as error:
+        where, path, said = mistake(error, item, form)
+        raise InputError(where, ": ".join(filter(None, (name, path, said)))) from error
 
 
 def _fields(form: Any, path: Iterable[str]) -> dict[str, FieldInfo]:

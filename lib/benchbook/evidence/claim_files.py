@@ -1,13 +1,12 @@
 """Reads `data/claims`: every name in it is checked, every mistake stated with file, line and the nearest right name."""
 
-import json
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from math import isclose
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, TypeVar, get_args
+from typing import Annotated, Any, Final, TypeAlias, get_args
 
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
@@ -29,10 +28,10 @@ from benchbook.evidence.means import DERIVED, SPREAD, convert
 from benchbook.evidence.published import Called, Key, found, published
 from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.inputs import InputError
-from benchbook.strict import Located, load, mistake, nearest
+from benchbook.strict import Located, load, nearest
+from benchbook.strict import valid as _valid
 from benchbook.studies import SLUGS
 
-T = TypeVar("T", bound=BaseModel)
 Triple: TypeAlias = tuple[str, str, str]
 SECTIONS: Final = ("study", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
@@ -188,21 +187,6 @@ def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, L
     return Located({**values, **{key: Located(one, margin.where) for key, one in named.items()}}, item.where)
 
 
-def _valid(form: type[T], item: Located, name: str) -> T:
-    """Return the value in that form.
-
-    Raises
-    ------
-    benchbook.inputs.InputError
-        When it has another.
-    """
-    try:
-        return form.model_validate_json(json.dumps(item.plain()))
-    except ValidationError as error:
-        where, path, said = mistake(error, item, form)
-        raise InputError(where, ": ".join(filter(None, (name, path, said)))) from error
-
-
 def _mapped(parts: dict[str, Located], stated: Sequence[Sentence], ids: list[str]) -> None:
     """Check that each sentence stands once and names claims of this file."""
     seen: set[tuple[str, int]] = set()
@@ -349,7 +333,7 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
     for name, key in published_keys(claim, levels).items():
         one = found(claim.study, *key)
         if one is None or one.value != one.value:
-            raise ValueError(f"published {name}: {_nearest_number(claim.study, key)}")
+            raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
         units[name] = one.unit
     if len(set(units.values())) > 1:
         raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
@@ -363,12 +347,12 @@ def _check_bounds(claim: Bound) -> None:
             raise ValueError(f"published: no bound {name!r}: {nearest(name, ends)}")
         one = found(claim.study, *key)
         if one is None or one.value != one.value:
-            raise ValueError(f"published {name}: {_nearest_number(claim.study, key)}")
+            raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
         if not isclose(convert(ends[name], claim.unit, one.unit), one.value):
             raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {one.printed} that is printed")
 
 
-def _nearest_number(study: str, key: Key) -> str:
+def nearest_number(study: str, key: Key) -> str:
     """Return what is wrong with the key of a published number."""
     rows = published(study)
     for column, wanted in zip(("source", "row", "column"), key, strict=True):
