@@ -11,10 +11,11 @@ import pandas as pd
 import pytest
 
 from benchbook import paths
-from benchbook.evidence import published
+from benchbook.evidence import claim_files, published
 from benchbook.inputs import InputError
 from benchbook.papers import recomputed
 from benchbook.papers.check import alike, follows, less, propagate
+from benchbook.papers.crud import TIMED
 from benchbook.papers.formulas import FormulaError, evaluate
 from benchbook.papers.recomputed import printed
 from benchbook.report import builder
@@ -186,6 +187,15 @@ def test_each_finding_s_conclusion_stands(found):
     for name, parts in FINDINGS.items():
         for part in parts:
             assert part in found[name].recomputed, f"{name}: {found[name].recomputed}"
+
+
+def test_crud_s_tables_are_of_what_its_claims_and_its_checks_say_they_are(checks):
+    places = [place for one in claim_files.comparisons("crud") for place in one.places]
+    assert {place.key[0]: (*place.operation, place.at["topology"]) for place in places} == TIMED
+    mine = checks[checks["study"] == "crud"]
+    for table, words in TIMED.items():
+        said = mine[mine["says"].str.contains(" ".join(words))]
+        assert len(said) and set(said["of"]) == {table}
 
 
 def test_findings_are_complete_and_belong_to_a_study(found):

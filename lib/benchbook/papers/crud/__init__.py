@@ -1,1 +1,14 @@
 """Document and relational databases, single and replicated (study `crud`)."""
+
+from typing import Final
+
+TIMED: Final = {
+    "Table II": ("insert", "single"),
+    "Table III": ("insert", "replicated"),
+    "Table IV": ("update", "single"),
+    "Table V": ("update", "replicated"),
+    "Table VI": ("delete", "single"),
+    "Table VII": ("delete", "replicated"),
+    "Table VIII": ("select", "single"),
+}
+"""The operation and topology that each of the paper's tables of times is of; Figs. 2 to 8 show them in this order."""

@@ -8,6 +8,7 @@ import pandas as pd
 
 from benchbook.digits import NOT_PRINTED
 from benchbook.evidence import Evidence
+from benchbook.papers.crud import TIMED
 from benchbook.plots import names, ratios
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
@@ -24,16 +25,8 @@ PAPERS_WAY: Final[dict[str, Any]] = {
     "article_index": False,
     "durability": "default",
 }
-PARTS: Final = {
-    "II": (2, "insert", "single"),
-    "III": (3, "insert", "replicated"),
-    "IV": (4, "update", "single"),
-    "V": (5, "update", "replicated"),
-    "VI": (6, "delete", "single"),
-    "VII": (7, "delete", "replicated"),
-    "VIII": (8, "select", "single"),
-}
-"""The figure, operation and topology of each of the paper's tables."""
+NUMBER: Final = {table: figure for figure, table in enumerate(TIMED, start=2)}
+"""The number of each table's figure, which is the table's own, too."""
 
 OPERATIONS: Final = {
     "single": ("insert", "update", "select", "delete"),
@@ -42,10 +35,10 @@ OPERATIONS: Final = {
 """What is timed in each topology, in that order."""
 
 
-def drawn(evidence: Evidence, number: str) -> tuple[pd.DataFrame, list[str]]:
+def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the points of one table and its figure, in ms, and what must be said of them."""
-    _, operation, topology = PARTS[number]
-    theirs = paper(evidence, "crud", f"Table {number}")
+    operation, topology = TIMED[source]
+    theirs = paper(evidence, "crud", source)
     every = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
     mine, notes = chosen(every, PAPERS_WAY)
     label = mine["engine"].map(names.engine) + mine["lane"].map(_suffix)
@@ -71,25 +64,25 @@ def _suffix(lane: str) -> str:
     return "" if lane == "python" else f", {names.STACKS[lane]}"
 
 
-def _title(kind: str, number: object, operation: str, topology: str) -> str:
+def _title(exhibit: str, operation: str, topology: str) -> str:
     alone = "single instance" if topology == "single" else "until primary and replica hold the same"
-    return f"crud, {kind} {number}: {operation}, {alone}"
+    return f"crud, {exhibit}: {operation}, {alone}"
 
 
-def times_figure(evidence: Evidence, *, number: str) -> Exhibit:
-    """Draw one of Figs. 2 to 8."""
-    points, notes = drawn(evidence, number)
-    title = _title("Fig.", *PARTS[number])
+def times_figure(evidence: Evidence, *, source: str) -> Exhibit:
+    """Draw one of Figs. 2 to 8, of the table that it shows."""
+    points, notes = drawn(evidence, source)
+    title = _title(f"Fig. {NUMBER[source]}", *TIMED[source])
     rows = names.ordered(set(points["level"]))
     return dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
 
 
-def times_table(evidence: Evidence, *, number: str) -> Exhibit:
+def times_table(evidence: Evidence, *, source: str) -> Exhibit:
     """Set one of Tables II to VIII."""
-    points, notes = drawn(evidence, number)
+    points, notes = drawn(evidence, source)
     frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=sizes(points))
-    title = f"{_title('Table', number, *PARTS[number][1:])}, ms"
-    return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", f"Table {number}"))))
+    title = f"{_title(source, *TIMED[source])}, ms"
+    return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", source))))
 
 
 def versions_table(evidence: Evidence) -> Exhibit:
@@ -192,8 +185,8 @@ def progress_times(evidence: Evidence) -> Exhibit:
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("crud", 2),
     **{
-        f"crud_fig{figure}_{operation}_{topology}": partial(times_figure, number=number)
-        for number, (figure, operation, topology) in PARTS.items()
+        f"crud_fig{NUMBER[source]}_{operation}_{topology}": partial(times_figure, source=source)
+        for source, (operation, topology) in TIMED.items()
     },
     "crud_ratios_engines": Ratios(
         "crud",
@@ -220,8 +213,8 @@ FIGURES: Final[dict[str, Maker]] = {
 TABLES: Final[dict[str, Maker]] = {
     "crud_table1_versions": versions_table,
     **{
-        f"crud_table{rank}_{operation}_{topology}": partial(times_table, number=number)
-        for rank, (number, (_, operation, topology)) in enumerate(PARTS.items(), start=2)
+        f"crud_table{NUMBER[source]}_{operation}_{topology}": partial(times_table, source=source)
+        for source, (operation, topology) in TIMED.items()
     },
     "crud_progress_times": progress_times,
     "crud_setup": partial(

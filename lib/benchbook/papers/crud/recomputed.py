@@ -5,18 +5,10 @@ from itertools import pairwise, product
 from typing import Final
 
 from benchbook.papers.check import SIMILAR
+from benchbook.papers.crud import TIMED
 from benchbook.papers.formulas import Value
 from benchbook.papers.recomputed import printed
 
-TABLES: Final = {
-    "Table II": "insert single",
-    "Table III": "insert replicated",
-    "Table IV": "update single",
-    "Table V": "update replicated",
-    "Table VI": "delete single",
-    "Table VII": "delete replicated",
-    "Table VIII": "select single",
-}
 SIZES: Final = (1000, 10_000, 100_000)
 DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
 RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
@@ -27,10 +19,15 @@ def time(table: str, engine: str, n: int) -> float:
     return printed("crud", table, engine, str(n)).value
 
 
+def called(table: str) -> str:
+    """Return in words what a table is of."""
+    return " ".join(TIMED[table])
+
+
 def places() -> Iterator[tuple[str, int, str]]:
     """Yield each table and number of records, and the two in words."""
-    for table, n in product(TABLES, SIZES):
-        yield table, n, f"{TABLES[table]}, {n:,}"
+    for table, n in product(TIMED, SIZES):
+        yield table, n, f"{called(table)}, {n:,}"
 
 
 def couchbase_postgresql() -> dict[str, Value]:
@@ -48,7 +45,7 @@ def better_than_relational() -> dict[str, Value]:
         quickest, rival = min((time(table, engine, n), engine) for engine in RELATIONAL)
         if (ratio := time(table, "MongoDB", n) / quickest) > 1:
             lost.append(f"{place} ({rival}, {ratio:.2f})")
-    return {"lost": len(lost), "places": len(TABLES) * len(SIZES), "which": "; ".join(lost)}
+    return {"lost": len(lost), "places": len(TIMED) * len(SIZES), "which": "; ".join(lost)}
 
 
 def overall() -> dict[str, Value]:
@@ -66,8 +63,8 @@ def overall() -> dict[str, Value]:
 def steps() -> dict[str, Value]:
     """Return how far times grow from one number of records to ten times as many."""
     grown = [
-        (time(table, engine, more) / time(table, engine, fewer), f"{engine}, {TABLES[table]}")
-        for table, engine, (fewer, more) in product(TABLES, DOCUMENT + RELATIONAL, pairwise(SIZES))
+        (time(table, engine, more) / time(table, engine, fewer), f"{engine}, {called(table)}")
+        for table, engine, (fewer, more) in product(TIMED, DOCUMENT + RELATIONAL, pairwise(SIZES))
     ]
     outside = sum(not 5 <= ratio <= 20 for ratio, _ in grown)
     (least, lowest_of), (most, highest_of) = min(grown), max(grown)
