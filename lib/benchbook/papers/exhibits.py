@@ -8,7 +8,7 @@ from typing import Any, Final
 from benchbook import workers
 from benchbook.evidence import Evidence
 from benchbook.papers import load
-from benchbook.plots import ratios, verdicts
+from benchbook.plots import ratios, style, verdicts
 from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
 from benchbook.plots.points import where
 from benchbook.plots.provenance import provenance
@@ -17,6 +17,10 @@ from benchbook.studies import SLUGS
 _PAPERS: Final = {study: load(study, "figures") for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
+
+# whatever draws a series asks for its look by the name alone
+for _paper in _PAPERS.values():
+    style.LOOKS.update(getattr(_paper, "LOOKS", {}))
 
 
 def overview(evidence: Evidence) -> Exhibit:

@@ -105,42 +105,12 @@ LOOKS: Final[dict[str, Look]] = {
     "XML": Look(VERMILION, "s", "--"),
     "Python": Look(BLUE, "o"),
     "Java": Look(VERMILION, "s"),
-    "mongoengine / pymongo": Look(BLUE, "o"),
-    "beanie / pymongo (asynchronous)": Look(GREEN, "^"),
-    "Mongoose / MongoClient": Look(VERMILION, "s"),
     "XML / JSON": Look(BLUE, "o"),
-    "XML (etree) / JSON (json)": Look(GREEN, "^"),
-    "XML (xsdata) / JSON (msgspec)": Look(GREEN, "v"),
-    "XML (pydantic-xml) / JSON (pydantic)": Look(GREEN, "P"),
-    "XML (JAXB) / JSON (Jackson)": Look(VERMILION, "s"),
-    "XML (JAXB, a context an object) / JSON (Jackson)": Look(VERMILION, "D"),
-    "XML (DOM) / JSON (Jackson)": Look(VERMILION, "X"),
-    "XML (XMLDecoder) / JSON (Jackson)": Look(PINK, "*"),
-    "JSON, a document": Look(BLUE, "o"),
-    "JSON as text": Look(BLUE, "^"),
-    "XML, field by field": Look(VERMILION, "s"),
-    "XML as text": Look(VERMILION, "D"),
-    "XML (text) / JSON (text)": Look(BLUE, "o"),
-    "XML (text) / JSON (document)": Look(BLUE, "^"),
-    "XML (fields) / JSON (text)": Look(VERMILION, "D"),
-    "XML (fields) / JSON (document)": Look(VERMILION, "s"),
-    "single": Look(BLUE, "o"),
-    "replicated": Look(VERMILION, "s"),
-    "user CPU": Look(BLUE, "o"),
-    "system CPU": Look(VERMILION, "s", "--"),
-    "memory": Look(GREEN, "^", ":"),
-    "native driver, 89 attributes": Look(BLUE, "o"),
-    "native driver, 6 attributes": Look(BLUE, "^", "--"),
-    "mapper, 89 attributes": Look(VERMILION, "s"),
-    "mapper, 6 attributes": Look(VERMILION, "D", "--"),
-    "JSON user CPU": Look(BLUE, "o"),
-    "JSON system CPU": Look(BLUE, "s", "--"),
-    "JSON memory": Look(BLUE, "^", ":"),
-    "XML user CPU": Look(VERMILION, "o"),
-    "XML system CPU": Look(VERMILION, "s", "--"),
-    "XML memory": Look(VERMILION, "^", ":"),
 }
-"""The look of each series, by its name and in the order of legends; what is not listed is `PLAIN`."""
+"""The look of each series, by its name and in the order of legends; what is not listed is `PLAIN`.
+
+A paper's own series are in its folder, and `benchbook.papers.exhibits` adds them.
+"""
 
 
 def look(series: str) -> Look:

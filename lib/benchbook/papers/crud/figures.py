@@ -9,7 +9,7 @@ import pandas as pd
 from benchbook.digits import NOT_PRINTED
 from benchbook.evidence import Evidence
 from benchbook.papers.crud import TIMED
-from benchbook.plots import names, ratios
+from benchbook.plots import names, ratios, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import chosen, counted, each, here, joined, paper, printed, remarks, where, wide
@@ -181,6 +181,12 @@ def progress_times(evidence: Evidence) -> Exhibit:
     frame.insert(1, "Version", list(rows.values()))
     return Exhibit(title, frame, (f"n = {int(mine['n'].iloc[0]):,}", *remarks(points, {}), *notes))
 
+
+LOOKS: Final = {
+    "single": style.Look(style.BLUE, "o"),
+    "replicated": style.Look(style.VERMILION, "s"),
+}
+"""The looks of the paper's own series, in the order of legends."""
 
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("crud", 2),

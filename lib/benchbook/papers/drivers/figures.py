@@ -11,6 +11,7 @@ from benchbook import formats
 from benchbook.datasets import players
 from benchbook.digits import estimate
 from benchbook.evidence import Evidence
+from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
 from benchbook.plots.points import framed, here, not_run, paper, printed, remarks, settled, side_by_side, where, wide
@@ -190,6 +191,17 @@ def _estimate(row: Any) -> str:
 
 
 MAPPER: Final = "mapper against driver"
+LOOKS: Final = {
+    "mongoengine / pymongo": style.Look(style.BLUE, "o"),
+    "beanie / pymongo (asynchronous)": style.Look(style.GREEN, "^"),
+    "Mongoose / MongoClient": style.Look(style.VERMILION, "s"),
+    "native driver, 89 attributes": style.Look(style.BLUE, "o"),
+    "native driver, 6 attributes": style.Look(style.BLUE, "^", "--"),
+    "mapper, 89 attributes": style.Look(style.VERMILION, "s"),
+    "mapper, 6 attributes": style.Look(style.VERMILION, "D", "--"),
+}
+"""The looks of the paper's own series, in the order of legends."""
+
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("drivers", 3),
     "drivers_fig2_time": partial(four_panels, figure=2),

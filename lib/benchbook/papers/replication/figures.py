@@ -7,7 +7,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook.evidence import Evidence
-from benchbook.plots import names
+from benchbook.plots import names, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
@@ -71,6 +71,18 @@ def _place(row: str) -> tuple[int, str]:
     engines = list(names.ENGINES.values())
     return engines.index(engine) if engine in engines else len(engines), node
 
+
+LOOKS: Final = {
+    "JSON, a document": style.Look(style.BLUE, "o"),
+    "JSON as text": style.Look(style.BLUE, "^"),
+    "XML, field by field": style.Look(style.VERMILION, "s"),
+    "XML as text": style.Look(style.VERMILION, "D"),
+    "XML (text) / JSON (text)": style.Look(style.BLUE, "o"),
+    "XML (text) / JSON (document)": style.Look(style.BLUE, "^"),
+    "XML (fields) / JSON (text)": style.Look(style.VERMILION, "D"),
+    "XML (fields) / JSON (document)": style.Look(style.VERMILION, "s"),
+}
+"""The looks of the paper's own series, in the order of legends."""
 
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("replication"),

@@ -12,7 +12,7 @@ from benchbook.evidence import Evidence, claim_files, comparisons
 from benchbook.evidence.claims import Quantities
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
-from benchbook.plots import names
+from benchbook.plots import names, style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
 from benchbook.plots.points import (
@@ -361,6 +361,26 @@ DECODED: Final[dict[str, Callable[[Any], str]]] = {
     "Nearest": lambda row: "nearest" if row.nearest else "",
 }
 """The table's columns, and a codec's text in each."""
+
+LOOKS: Final = {
+    "XML (etree) / JSON (json)": style.Look(style.GREEN, "^"),
+    "XML (xsdata) / JSON (msgspec)": style.Look(style.GREEN, "v"),
+    "XML (pydantic-xml) / JSON (pydantic)": style.Look(style.GREEN, "P"),
+    "XML (JAXB) / JSON (Jackson)": style.Look(style.VERMILION, "s"),
+    "XML (JAXB, a context an object) / JSON (Jackson)": style.Look(style.VERMILION, "D"),
+    "XML (DOM) / JSON (Jackson)": style.Look(style.VERMILION, "X"),
+    "XML (XMLDecoder) / JSON (Jackson)": style.Look(style.PINK, "*"),
+    "user CPU": style.Look(style.BLUE, "o"),
+    "system CPU": style.Look(style.VERMILION, "s", "--"),
+    "memory": style.Look(style.GREEN, "^", ":"),
+    "JSON user CPU": style.Look(style.BLUE, "o"),
+    "JSON system CPU": style.Look(style.BLUE, "s", "--"),
+    "JSON memory": style.Look(style.BLUE, "^", ":"),
+    "XML user CPU": style.Look(style.VERMILION, "o"),
+    "XML system CPU": style.Look(style.VERMILION, "s", "--"),
+    "XML memory": style.Look(style.VERMILION, "^", ":"),
+}
+"""The looks of the paper's own series, in the order of legends."""
 
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("tcp"),
