@@ -15,8 +15,12 @@ from benchbook import cli, evidence, grid, results
 from benchbook.cli.run import budget
 from benchbook.evidence.claims import Claim
 from benchbook.grid import Cell
+from benchbook.hosts.lab import Host
+from benchbook.hosts.orders import Delivery, Plan
+from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch
 from benchbook.runner.costs import Costs
+from benchbook.runner.progress import Progress
 from benchbook.runner.readings import Kind, Reading, readings
 from benchbook.runner.rounds import GIVEN_UP, Rounds
 from benchbook.runner.standing import Standing, standings
@@ -290,3 +294,18 @@ def test_a_budget_that_means_nothing_is_refused(
 )
 def test_a_budget_is_read_as_people_write_it(text: str, seconds: float) -> None:
     assert budget(text) == seconds
+
+
+def test_a_part_that_comes_back_whole_with_its_hosts_end_does_not_keep_the_host_from_its_next_round() -> None:
+    cells, machine = plan(), Machine(CLEAR, QUIET)
+    with Progress([], {}) as progress:
+        work = UntilDecided(progress, lambda own: lambda: look(own), lambda: FOREVER, {})
+        host, again = (Host(address, "one", "boot", Plan(cells)) for address in ("tcp://first", "tcp://second"))
+        work.joined(host)
+        first = work.next(host)
+        machine(first)
+        work.returned(host, first, Delivery(ended="the disk is full"))
+        work.left(host)
+        work.joined(again)
+        second = work.next(again)
+    assert {cell.block for cell in first} == {0} and {cell.block for cell in second} == {1}

@@ -149,10 +149,11 @@ class UntilDecided:
         machine = self._machines[host.name]
         if delivery is None or delivery.ended:
             known = _states(cells)
-            machine.waiting.append([cell for cell in cells if known.get(cell.key) != "done"])
-            return
+            if left := [cell for cell in cells if known.get(cell.key) != "done"]:
+                machine.waiting.append(left)
+                return
         machine.running -= 1
-        machine.failed += [failure.cell for failure in delivery.summary.failed]
+        machine.failed += [failure.cell for failure in delivery.summary.failed] if delivery else []
         if not machine.running:
             self._draw(machine)
 
