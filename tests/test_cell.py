@@ -26,7 +26,7 @@ def rows() -> cell.Rows:
 
 
 def parameters_cell(slug: str) -> list[ast.AnnAssign]:
-    cells = json.loads(grid.notebook(slug).read_text())["cells"]
+    cells = json.loads(studies.notebook(slug).read_text())["cells"]
     (found,) = (one for one in cells if "parameters" in one["metadata"].get("tags", []))
     statements = ast.parse("".join(found["source"])).body
     assert all(isinstance(statement, ast.AnnAssign) for statement in statements), "annotated assignments only"

@@ -18,7 +18,7 @@ from lxml import html
 
 from benchbook import cli, evidence, processes
 from benchbook.evidence import Evidence
-from benchbook.grid import expand
+from benchbook.grid import points
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
 from tools import pages
@@ -110,7 +110,7 @@ def test_every_command_that_a_page_shows_is_taken_with_its_parameters(page: Path
             assert not refused.code, f"{page.name}: {line}"
             continue
         if asked.command in ("plan", "run") and "dataset_file" not in line:  # that one's file is made by what is run
-            assert expand.choose(asked.study, asked.profile, asked.where, asked.set), line
+            assert points.choose(asked.study, asked.profile, asked.where, asked.set), line
     for name in re.findall(r"(?<!`)`benchbook ([a-z]+)[^`\n]*`(?!`)", page.read_text()):
         assert name in cli.COMMANDS, f"{page.name}: benchbook {name}"
 

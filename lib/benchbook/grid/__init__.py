@@ -1,6 +1,10 @@
-"""From a YAML grid to cells: checked against the studies' parameters, expanded, blocked, shuffled and planned."""
+"""From a study's YAML grid to cells, checked and in the order in which they are run.
 
-from benchbook.grid.identities import code, code_hash, identity, notebook
+In come a profile and the command's options; out goes a list of `Cell`, each with its identity and its state in the
+results' folder. Begin with `plan` in `planning`; `points` reads the grid, `identities` says what makes a result new.
+"""
+
+from benchbook.grid.identities import code, code_hash, identity
 from benchbook.grid.planning import (
     Cell,
     Elsewhere,
@@ -8,13 +12,14 @@ from benchbook.grid.planning import (
     current,
     elsewhere,
     hidden,
+    in_their_states,
     keys,
     kind,
     left_out,
     own,
     plan,
 )
-from benchbook.grid.read import load
+from benchbook.grid.points import load
 
 __all__ = [
     "Cell",
@@ -26,11 +31,11 @@ __all__ = [
     "elsewhere",
     "hidden",
     "identity",
+    "in_their_states",
     "keys",
     "kind",
     "left_out",
     "load",
-    "notebook",
     "own",
     "plan",
 ]

@@ -100,7 +100,7 @@ def server_version(found: Found) -> str:
 
 def code_hash(study: str, parameters: BaseModel) -> str:
     """Return the digest of a cell's code: its notebook's without drawing, and that of its modules."""
-    return _digest([_notebook_code(notebook(study)), code(study, parameters).digest])
+    return _digest([_notebook_code(studies.notebook(study)), code(study, parameters).digest])
 
 
 def code(study: str, parameters: BaseModel) -> Closure:
@@ -113,18 +113,18 @@ def closure(roots: frozenset[str]) -> Closure:
     """Return the closure of some of the suite's modules, and of those of the plug-ins that are named."""
     packages = tuple(sorted({*_SUITE, *(root.partition(".")[0] for root in roots)}))
     graph = _graph(packages)
-    found, libraries, left = set[str](), set[str](), set(roots)
+    modules, libraries, left = set[str](), set[str](), set(roots)
     while left:
         module = left.pop()
-        found.add(module)
+        modules.add(module)
         imported = graph.find_modules_directly_imported_by(module)
         own = {name for name in imported if name.partition(".")[0] in packages}
         libraries |= imported - own
         package = {name for name in [module.rpartition(".")[0]] if name}
-        left |= {name for name in (own | package) - found if not _lists(name)}
-    digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(found))
+        left |= {name for name in (own | package) - modules if not _lists(name)}
+    digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(modules))
     versions = tuple((name, _version(name)) for name in sorted(libraries - sys.stdlib_module_names))
-    return Closure(frozenset(found), hashlib.sha256(digests.encode()).hexdigest(), versions)
+    return Closure(frozenset(modules), hashlib.sha256(digests.encode()).hexdigest(), versions)
 
 
 def _lists(module: str) -> bool:
@@ -133,19 +133,14 @@ def _lists(module: str) -> bool:
     return module in _LISTS or (a_database and bool(_graph(_SUITE).find_children(module)))
 
 
-def notebook(study: str) -> Path:
-    """Return a study's notebook."""
-    return studies.notebook(study)
-
-
 @cache
 def _notebook_code(path: Path) -> list[str]:
     name = f"{path.parent.name}/{path.name}"
     written = text(contents(path, NOTEBOOK_LIMIT, name), name)
     try:
         cells = json.loads(written)["cells"]
-        code = [one for one in cells if one["cell_type"] == "code" and "draw" not in one["metadata"].get("tags", [])]
-        sources = ["".join(cell["source"]) for cell in code]
+        code = [cell for cell in cells if cell["cell_type"] == "code"]
+        sources = ["".join(cell["source"]) for cell in code if "draw" not in cell["metadata"].get("tags", [])]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(name, f"not a Jupyter notebook: {type(error).__name__}: {error}") from error
     return [_checked(source, f"{name}, code cell {number}") for number, source in enumerate(sources, 1)]
@@ -165,7 +160,8 @@ def _normal(code: str) -> str:
     """Return code in a form that comments, docstrings and layout do not change."""
     try:
         tree = ast.parse(code)
-    except SystemError:  # Python 3.11, when the garbage collector meanwhile ran what parses code, too: a traceback
+    # Python 3.11, when the garbage collector meanwhile ran what parses code, too, such as a traceback.
+    except SystemError:
         tree = ast.parse(code)
     for node in ast.walk(tree):
         if isinstance(node, _DOCUMENTED) and ast.get_docstring(node, clean=False) is not None:
@@ -203,11 +199,11 @@ def _version(library: str) -> str:
     try:
         return importlib.metadata.version(library)
     except importlib.metadata.PackageNotFoundError:
-        held = (f"\n{library}/", f"\n{library}.py,")  # `packages_distributions` takes seven times as long
-        found = [one for one in importlib.metadata.distributions() if any(file in _record(one) for file in held)]
-        return " ".join(sorted({f"{one.metadata['Name']} {one.version}" for one in found}))
-
-
-def _record(distribution: importlib.metadata.Distribution) -> str:
-    """Return the list of an installed package's files, a line each."""
-    return f"\n{distribution.read_text('RECORD') or ''}"
+        # `packages_distributions` would take seven times as long.
+        held = (f"\n{library}/", f"\n{library}.py,")
+        holders = set()
+        for distribution in importlib.metadata.distributions():
+            files = f"\n{distribution.read_text('RECORD') or ''}"
+            if any(file in files for file in held):
+                holders.add(f"{distribution.metadata['Name']} {distribution.version}")
+        return " ".join(sorted(holders))

@@ -13,16 +13,16 @@ from pydantic import BaseModel
 from benchbook import lanes, results, servers, studies
 from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
-from benchbook.grid.expand import Choice, choose
 from benchbook.grid.identities import code_hash, identity, records, server_version
-from benchbook.grid.read import load
+from benchbook.grid.points import Choice, choose, load
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.results.merge import origins
 from benchbook.schemas import UnfitError
 
 if TYPE_CHECKING:
-    from benchbook.studies.store import Check  # which imports what not all commands need
+    # It imports what not all commands need.
+    from benchbook.studies.store import Check
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -63,6 +63,11 @@ class Cell:
     def path(self) -> Path:
         """Where its values lie when it is done."""
         return results.path(self.study, self.identity, self.block)
+
+    @property
+    def notebook(self) -> Path:
+        """Where its executed notebook is kept, and what it printed past that, with another suffix."""
+        return self.path.parent / "notebooks" / f"{self.key}.ipynb"
 
 
 @dataclass(frozen=True)
@@ -110,15 +115,22 @@ def plan(
         When a grid, a name or a value is wrong, no cell takes the records that it was given, or the cells are more
         than `CELLS`.
     """
-    every = _chosen(slugs, profile, where, changes)
-    if every and all(one.refused for one in every):
-        reasons = dict.fromkeys(one.refused for one in every if one.refused)
-        raise InputError(every[0].point["dataset_file"].where, "; ".join(reasons))
-    chosen = [one for one in every if not _left_out(one)]
-    if (count := sum(one.blocks for one in chosen)) > CELLS:
-        studied = f"the grid of {', '.join(dict.fromkeys(one.grid.study for one in chosen))}"
+    asked = _chosen(slugs, profile, where, changes)
+    if asked and all(choice.refused for choice in asked):
+        reasons = dict.fromkeys(choice.refused for choice in asked if choice.refused)
+        raise InputError(asked[0].point["dataset_file"].where, "; ".join(reasons))
+    choices = [choice for choice in asked if not _left_out(choice)]
+    if (count := sum(choice.blocks for choice in choices)) > CELLS:
+        studied = f"the grid of {', '.join(dict.fromkeys(choice.grid.study for choice in choices))}"
         raise InputError(studied, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
-    return _ordered(chosen)
+    return _ordered(choices)
+
+
+def in_their_states(cells: Iterable[Cell]) -> list[Cell]:
+    """Return the cells, each in the state in which the results' folder has it now."""
+    cells = list(cells)
+    states = {study: results.states(study) for study in {cell.study for cell in cells}}
+    return [replace(cell, state=states[cell.study].get(cell.key, "todo")) for cell in cells]
 
 
 def keys(cells: Iterable[Cell]) -> list[str]:
@@ -127,7 +139,7 @@ def keys(cells: Iterable[Cell]) -> list[str]:
     Beside this host's own those that other hosts measured of its cells, with this very code.
     """
     own = [cell for cell in cells if not cell.missing]
-    return [*(cell.key for cell in own), *(one.key for one in elsewhere(own))]
+    return [*(cell.key for cell in own), *(result.key for result in elsewhere(own))]
 
 
 @dataclass(frozen=True)
@@ -142,115 +154,125 @@ class Elsewhere:
 def elsewhere(cells: Iterable[Cell], own: str | None = None) -> list[Elsewhere]:
     """Return what other hosts than the cells' own (None: this one) have measured of them, with this very code."""
     asked = {(cell.kind, cell.block): cell for cell in cells}
-    found: dict[str, Cell] = {}
-    for one in results.finished():
-        cell = asked.get(((one.facts.study, str(one.facts.parameters)), one.facts.block))
-        if cell is not None and cell.key != one.key:
-            found[one.key] = cell
-    return [
-        Elsewhere(measured_on, found[key], key)
-        for key, measured_on, code_ in origins(found)
-        if measured_on != (own or host()) and code_ == code_hash(found[key].study, found[key].parameters)
-    ]
+    cell_of: dict[str, Cell] = {}
+    for result in results.finished():
+        cell = asked.get(((result.facts.study, str(result.facts.parameters)), result.facts.block))
+        if cell is not None and cell.key != result.key:
+            cell_of[result.key] = cell
+    measured = []
+    for key, measured_on, code in origins(cell_of):
+        cell = cell_of[key]
+        if measured_on != (own or host()) and code == code_hash(cell.study, cell.parameters):
+            measured.append(Elsewhere(measured_on, cell, key))
+    return measured
 
 
 def left_out(
     slugs: Iterable[str] = (), profile: str = "quick", where: Sequence[str] = (), changes: Sequence[str] = ()
 ) -> list[LeftOut]:
     """Return what `plan`, asked the same, leaves out: products not found here, cells that refuse a set file or lane."""
-    found: dict[str, list[Choice]] = {}
+    absent: dict[str, list[Choice]] = {}
     refused: dict[str, list[Choice]] = {}
-    for one in _chosen(slugs, profile, where, changes):
-        if one.refused:
-            refused.setdefault(one.refused, []).append(one)
-        elif _left_out(one):
-            product, topology = _deployment(one.grid.study, one.parameters)
-            lacking = product if _server(product, topology).missing else f"lane {_lane(one.parameters)}"
-            found.setdefault(lacking, []).append(one)
-    return [
-        LeftOut(
-            lacking,
-            tuple(dict.fromkeys(one.grid.study for one in some)),
-            (_stack(some[0].grid.study, some[0].parameters).missing or "").partition("\n")[0],
-        )
-        for lacking, some in found.items()
-    ] + [
-        LeftOut(
-            f"{len(some)} cell{'' if len(some) == 1 else 's'} a block",
-            tuple(dict.fromkeys(one.grid.study for one in some)),
+    for choice in _chosen(slugs, profile, where, changes):
+        if choice.refused:
+            refused.setdefault(choice.refused, []).append(choice)
+        elif _left_out(choice):
+            product, topology = _deployment(choice.grid.study, choice.parameters)
+            lacking = product if _server(product, topology).missing else f"lane {_lane(choice.parameters)}"
+            absent.setdefault(lacking, []).append(choice)
+
+    def left(what: str, choices: Sequence[Choice], why: str, refused: tuple[BaseModel, ...] = ()) -> LeftOut:
+        return LeftOut(what, tuple(dict.fromkeys(choice.grid.study for choice in choices)), why, refused)
+
+    not_found = []
+    for lacking, choices in absent.items():
+        why = _stack(choices[0].grid.study, choices[0].parameters).missing or ""
+        not_found.append(left(lacking, choices, why.partition("\n")[0]))
+    return not_found + [
+        left(
+            f"{len(choices)} cell{'' if len(choices) == 1 else 's'} a block",
+            choices,
             why,
-            tuple(one.parameters for one in some),
+            tuple(choice.parameters for choice in choices),
         )
-        for why, some in refused.items()
+        for why, choices in refused.items()
     ]
 
 
 def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     """Return the identities that a run would give today, of (identity, study, parameters in JSON)."""
-    found = set()
+    identities = set()
     for old, study, text in rows:
         try:
             parameters = studies.load(study).Parameters.model_validate(json.loads(text))
             records(parameters)
         except (ValueError, KeyError):
-            continue  # the study has other parameters by now or is gone, or the records that it was given are
+            # The study has other parameters by now or is gone, or the records that it was given are.
+            continue
         if identity(study, parameters, _stack(study, parameters).version) == old:
-            found.add(old)
-    return found
+            identities.add(old)
+    return identities
 
 
 def hidden(slugs: Iterable[str], profile: str) -> dict[str, dict[str, list[str]]]:
     """Return by study and parameter the levels of its grid that a profile does not have, because it has its own."""
-    return {slug: found for slug in slugs if (found := _hidden(slug, profile))}
+    lacking: dict[str, dict[str, list[str]]] = {}
+    for slug in slugs:
+        whole, of_profile = (_levels(choose([slug], name, [], [])) for name in ("paper", profile))
+        for parameter, levels in whole.items():
+            if left := [level for level in levels if level not in of_profile.get(parameter, ())]:
+                lacking.setdefault(slug, {})[parameter] = left
+    return lacking
 
 
-def _hidden(slug: str, profile: str) -> dict[str, list[str]]:
-    whole, mine = (_levels(choose([slug], name, [], [])) for name in ("paper", profile))
-    lacking = {name: [level for level in levels if level not in mine.get(name, ())] for name, levels in whole.items()}
-    return {name: levels for name, levels in lacking.items() if levels}
-
-
-def _levels(chosen: Iterable[Choice]) -> dict[str, list[str]]:
-    found: dict[str, dict[str, None]] = {}
-    for one in chosen:
-        for name, level in one.parameters.model_dump(mode="json").items():
+def _levels(choices: Iterable[Choice]) -> dict[str, list[str]]:
+    levels: dict[str, dict[str, None]] = {}
+    for choice in choices:
+        for name, level in choice.parameters.model_dump(mode="json").items():
             if name not in ("repetitions", "seed", "arm"):
-                found.setdefault(name, {})[str(level)] = None
-    return {name: list(levels) for name, levels in found.items()}
+                levels.setdefault(name, {})[str(level)] = None
+    return {name: list(those) for name, those in levels.items()}
 
 
 def own() -> set[str]:
     """Return the identities of what ran here with the code as it is and is in no profile: own levels, own records."""
-    done = [one.facts for one in results.folder.whole() if one.facts.state == "done"]
+    done = [result.facts for result in results.folder.whole() if result.facts.state == "done"]
     if not done:
         return set()
-    profiles = [(slug, name) for slug in studies.SLUGS for name in load(slug).profiles]
-    planned = {(slug, _stated(one.parameters)) for slug, name in profiles for one in choose([slug], name, [], [])}
-    rows = [(one.cell_id, one.study, str(one.parameters)) for one in done]
-    return current(row for row in rows if row[1] in studies.SLUGS and row[1:] not in planned)
+    planned = set()
+    for slug in studies.SLUGS:
+        for profile in load(slug).profiles:
+            planned |= {kind(slug, choice.parameters) for choice in choose([slug], profile, [], [])}
+    rows = [(facts.cell_id, facts.study, str(facts.parameters)) for facts in done if facts.study in studies.SLUGS]
+    return current(row for row in rows if row[1:] not in planned)
 
 
 def _chosen(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:
     """Return the points that were asked for, those refused that could not take the records that they were given."""
-    found = [
-        one if one.refused else replace(one, refused=_unfit(one)) for one in choose(slugs, profile, where, changes)
+    choices = [
+        choice if choice.refused else replace(choice, refused=_unfit(choice))
+        for choice in choose(slugs, profile, where, changes)
     ]
-    _whole.cache_clear()  # a plan keeps what was found, not a file's records
-    return found
+    # A plan keeps the refusals, not a file's records.
+    _whole.cache_clear()
+    return choices
 
 
-def _unfit(one: Choice) -> str | None:
+def _unfit(choice: Choice) -> str | None:
     """Return why a cell would not take its own records: of the first codec or store that refuses them."""
-    study, parameters = studies.load(one.grid.study), one.parameters
+    study, parameters = studies.load(choice.grid.study), choice.parameters
     if (sha256 := records(parameters)) is None or not hasattr(study, "checks"):
         return None
     file, n = str(getattr(parameters, "dataset_file", "")), getattr(parameters, "n", None)
-    server = _server(*_deployment(one.grid.study, parameters))
-    return next((why for check in study.checks(parameters) if (why := _held(file, sha256, n, check, server))), None)
+    server = _server(*_deployment(choice.grid.study, parameters))
+    for check in study.checks(parameters):
+        if why := _refusal(file, sha256, n, check, server):
+            return why
+    return None
 
 
 @lru_cache(maxsize=4096)
-def _held(file: str, sha256: str, n: int | None, check: "Check", server: _Stack) -> str | None:
+def _refusal(file: str, sha256: str, n: int | None, check: "Check", server: _Stack) -> str | None:
     """Return why a check does not pass, with the file and, where it is about a record, its line."""
     data = own_records.sample(_whole(file, sha256), n)
     try:
@@ -266,23 +288,21 @@ def _whole(file: str, sha256: str) -> Dataset:
     return own_records.read(file, sha256=sha256)
 
 
-def _left_out(one: Choice) -> bool:
-    return one.refused is not None or (one.optional and _stack(one.grid.study, one.parameters).missing is not None)
-
-
-def kind(study: str, parameters: BaseModel) -> tuple[str, str]:
-    """Return study and parameters as the results state them."""
-    return study, _stated(parameters)
+def _left_out(choice: Choice) -> bool:
+    if choice.refused is not None:
+        return True
+    return choice.optional and _stack(choice.grid.study, choice.parameters).missing is not None
 
 
 @cache
-def _stated(parameters: BaseModel) -> str:
-    return json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
+def kind(study: str, parameters: BaseModel) -> tuple[str, str]:
+    """Return study and parameters as the results state them."""
+    return study, json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
 
 
-def _ordered(chosen: list[Choice]) -> list[Cell]:
-    written = {study: results.states(study) for study in {one.grid.study for one in chosen}}
-    each = [(one.blocks, _cell(one)) for one in chosen]
+def _ordered(choices: Iterable[Choice]) -> list[Cell]:
+    """Return the cells block after block, in a block deployment after deployment, both in random order."""
+    each = [(choice.blocks, _cell(choice)) for choice in choices]
     cells: list[Cell] = []
     for block in range(max((blocks for blocks, _ in each), default=0)):
         first = len(cells)
@@ -293,14 +313,13 @@ def _ordered(chosen: list[Choice]) -> list[Cell]:
         order = random.Random(f"block {block}")
         for deployment in order.sample(sorted(visits), len(visits)):
             for cell in order.sample(visits[deployment], len(visits[deployment])):
-                known: results.State | None = written[cell.study].get(f"{cell.identity}.{block}")
-                cells.append(replace(cell, block=block, position=len(cells) - first, state=known or "todo"))
-    return cells
+                cells.append(replace(cell, block=block, position=len(cells) - first))
+    return in_their_states(cells)
 
 
-def _cell(one: Choice) -> Cell:
+def _cell(choice: Choice) -> Cell:
     """Return a cell, before it has a place in a block."""
-    study, parameters = one.grid.study, one.parameters
+    study, parameters = choice.grid.study, choice.parameters
     stack = _stack(study, parameters)
     product, topology = _deployment(study, parameters)
     return Cell(
@@ -311,7 +330,7 @@ def _cell(one: Choice) -> Cell:
         0,
         product,
         topology,
-        missing=stack.missing or one.excluded(stand_in=stack.stand_in),
+        missing=stack.missing or choice.excluded(stand_in=stack.stand_in),
         state="todo",
         stand_in=stack.stand_in,
         records=records(parameters),
@@ -320,8 +339,8 @@ def _cell(one: Choice) -> Cell:
 
 def _deployment(study: str, parameters: BaseModel) -> tuple[str, Topology]:
     """Return the product and the topology that a cell needs."""
-    found: tuple[str, Topology] = studies.load(study).deployment(parameters)
-    return found
+    place: tuple[str, Topology] = studies.load(study).deployment(parameters)
+    return place
 
 
 def _lane(parameters: BaseModel) -> str:
@@ -333,10 +352,10 @@ def _stack(study: str, parameters: BaseModel) -> _Stack:
     server = _server(*_deployment(study, parameters))
     if (lane := _lane(parameters)) == "python":
         return server
-    found = lanes.find(lane)
-    if isinstance(found, lanes.Missing):
-        return replace(server, missing=server.missing or found.why)
-    return replace(server, version=f"{server.version}, {found.version}")
+    harness = lanes.find(lane)
+    if isinstance(harness, lanes.Missing):
+        return replace(server, missing=server.missing or harness.why)
+    return replace(server, version=f"{server.version}, {harness.version}")
 
 
 @cache
@@ -344,7 +363,7 @@ def _server(product: str, topology: Topology) -> _Stack:
     """Return the server that would be used."""
     if product == "none":
         return _Stack("none")
-    found = servers.find(product, topology)
-    if isinstance(found, servers.Missing):
-        return _Stack("missing", missing=found.why)
-    return _Stack(server_version(found), stand_in=found.stand_in)
+    server = servers.find(product, topology)
+    if isinstance(server, servers.Missing):
+        return _Stack("missing", missing=server.why)
+    return _Stack(server_version(server), stand_in=server.stand_in)

@@ -19,7 +19,7 @@ from benchbook import paths, results, servers, studies
 from benchbook.datasets import own_records
 from benchbook.deployment import Topology
 from benchbook.folders import FolderError
-from benchbook.grid import Cell, code, code_hash, notebook
+from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.measure.load import Load
@@ -212,7 +212,7 @@ class Batch:
         kernel = Kernel(visit.forks.server, visit.folder, paths.notebooks(), log, env)
         try:
             return execute(
-                notebook(cell.study),
+                studies.notebook(cell.study),
                 cell.parameters.model_dump(),
                 kernel,
                 kept,
