@@ -25,7 +25,7 @@ import pytest
 
 from benchbook import cli, grid, processes, results, servers
 from benchbook.results import folder as results_lock
-from benchbook.runner import batch, room
+from benchbook.runner import batch, visit
 from benchbook.runner.kernels import ForkServer
 from benchbook.runner.run_lock import UnwritableError, writing
 from benchbook.runner.summary import again, telling, time_left
@@ -180,7 +180,7 @@ def test_an_unchanged_run_starts_nothing(suite: Suite):
 SET_FORTH = """
 import datetime, sys
 from benchbook import cli
-from benchbook.runner import batch, room
+from benchbook.runner import batch
 
 class Set(datetime.datetime):  # the machine's time, set forth by 297 years after it is first read
     readings = 0
@@ -497,7 +497,7 @@ def test_a_run_whose_own_temporary_folder_is_cleared_away_makes_another(suite: S
 def test_a_temporary_folder_that_does_not_come_back_ends_the_run_and_the_next_goes_on(
     suite: Suite, temporary: Path, monkeypatch: pytest.MonkeyPatch
 ):
-    monkeypatch.setattr(room, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(visit, "PATIENCE_S", 0.0)
     suite.lay(first_cell("noop"), VANISH.replace("{above}", "1"))
     status, printed = suite.run(n="50,60,70")
     temporary.mkdir()

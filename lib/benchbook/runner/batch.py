@@ -17,19 +17,18 @@ import pyarrow as pa
 
 from benchbook import paths, results, servers, studies
 from benchbook.datasets import own_records
-from benchbook.deployment import Topology
 from benchbook.folders import FolderError
 from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.measure.load import Load
-from benchbook.runner import campaign, quiet, room
+from benchbook.runner import campaign, quiet
 from benchbook.runner.kernels import Forks, Kernel
 from benchbook.runner.notebook import Ended, execute
-from benchbook.runner.progress import Told
+from benchbook.runner.progress import Listener
 from benchbook.runner.run_lock import writing
 from benchbook.runner.summary import Failure, Part, Summary
-from benchbook.runner.visit import Up, Visit
+from benchbook.runner.visit import Up, Visit, wait_for_room
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
 from benchbook.studies.cell import RECORDS, RESULT
@@ -57,7 +56,7 @@ class Batch:
     def __init__(
         self,
         cells: Sequence[Cell],
-        progress: Told,
+        progress: Listener,
         timeout_s: float = TIMEOUT_S,
         summary: Summary | None = None,
         over: Callable[[], bool] = lambda: False,
@@ -86,50 +85,45 @@ class Batch:
         """
         start = time.monotonic()
         try:
-            self._skip(cell for cell in self._cells if cell.missing)
+            for cell in self._cells:
+                if cell.missing:
+                    self._write(_columns(cell, "skipped", cell.missing))
+                    self.summary.skipped.append(Failure(cell, cell.missing))
+                    self._progress.ended(cell, "skipped")
             runnable = [cell for cell in self._cells if not cell.missing]
-            for _, some in itertools.groupby(runnable, lambda cell: cell.block):
+            for _, cells in itertools.groupby(runnable, lambda cell: cell.block):
                 self._disturbed.clear()
-                block = list(some)
+                block = list(cells)
                 with Forks(set().union(*(code(cell.study, cell.parameters).modules for cell in block))) as forks:
-                    self._visits(block, forks)
+                    self._visit(block, forks)
                     if self._repeats:
-                        self._visits([cell for cell, _ in self._disturbed.values()], forks)
+                        self._visit([cell for cell, _ in self._disturbed.values()], forks, again=True)
         finally:
             self.summary.spent_s["waiting"] += self._quiet.waited_s
             self.summary.wall_s += time.monotonic() - start
 
-    def _visits(self, cells: Iterable[Cell], forks: Forks) -> None:
-        for (product, topology), some in itertools.groupby(cells, _visited):
+    def _visit(self, block: Iterable[Cell], forks: Forks, *, again: bool = False) -> None:
+        """Visit one deployment after another and run its cells there; `again` for those that others disturbed."""
+        for (product, topology), cells in itertools.groupby(block, lambda cell: (cell.product, cell.topology)):
             if self._over():
                 break
             with Visit(product, topology, forks, self._up) as visit:
-                self._visit(list(some), visit)
-
-    def _skip(self, cells: Iterable[Cell]) -> None:
-        for cell in cells:
-            reason = cell.missing or ""
-            self._write(_columns(cell, "skipped", reason))
-            self.summary.skipped.append(Failure(cell, reason))
-            self._progress.ended(cell, "skipped")
-
-    def _visit(self, cells: Sequence[Cell], visit: Visit) -> None:
-        again = any(cell.key in self._disturbed for cell in cells)
-        for cell in cells:
-            if self._over():
-                break
-            self._progress.begun(cell)
-            self._run["campaign"] = campaign.begun()
-            try:
-                self._measure(cell, visit)
-            except FolderError as error:
-                visit.clear()
-                room.wait(self._progress.waiting, str(error), self._over)
-                self._measure(cell, visit)
-            campaign.ended()
-        with self.summary.spends("servers"):
-            visit.down()
-        self._progress.visited(cells, again=again)
+                visited = list(cells)
+                for cell in visited:
+                    if self._over():
+                        break
+                    self._progress.begun(cell)
+                    self._run["campaign"] = campaign.begun()
+                    try:
+                        self._measure(cell, visit)
+                    except FolderError as error:
+                        visit.clear()
+                        wait_for_room(self._progress.waiting, str(error), self._over)
+                        self._measure(cell, visit)
+                    campaign.ended()
+                with self.summary.spends("servers"):
+                    visit.down()
+                self._progress.visited(visited, again=again)
 
     def _measure(self, cell: Cell, visit: Visit) -> None:
         """Measure a cell, on servers that run; raises `FolderError` as `_blame_folder` does."""
@@ -139,12 +133,18 @@ class Batch:
         except ServerError as error:
             self._blame_folder(cell, visit, str(error))
             self._fail(cell, str(error), {})
-        else:
-            self._quiet.begin(visit.own)
-            if not self._attempt(cell, visit):
-                # on servers that failed it, or lost their replica, and in a folder that it filled, the next would fail
-                stop = visit.clear if cell.key in self._without_room else visit.down
-                stop()
+            return
+        self._quiet.begin(visit.own)
+        (visit.folder / ROWS).unlink(missing_ok=True)
+        watch = Stopwatch()
+        ended = self._execute(cell, visit)
+        with self.summary.spends("writing"):
+            trusted = self._judge(cell, visit, watch, ended)
+        # On servers that failed a cell, or lost their replica, and in a folder that it filled, the next would fail.
+        if not trusted and cell.key in self._without_room:
+            visit.clear()
+        elif not trusted:
+            visit.down()
 
     def _blame_folder(self, cell: Cell, visit: Visit, reason: str) -> None:
         """Raise `FolderError` when the temporary folder failed a cell, for the first time."""
@@ -152,44 +152,35 @@ class Batch:
             self._without_room.add(cell.key)
             raise FolderError(why)
 
-    def _attempt(self, cell: Cell, visit: Visit) -> bool:
-        """Run a cell; return whether its servers can be trusted with another."""
-        (visit.folder / ROWS).unlink(missing_ok=True)
-        watch = Stopwatch()
-        ended = self._execute(cell, visit)
-        with self.summary.spends("writing"):
-            return self._judge(cell, visit, watch, ended)
-
     def _judge(self, cell: Cell, visit: Visit, watch: "Stopwatch", ended: Ended) -> bool:
         """Write what a cell delivered, or why it failed; return whether its servers can be trusted with another."""
         load = self._quiet.end(visit.own)
-        other = _changed(cell)
+        changed = _changed(cell)
         table, lacking = _delivered(cell, visit.folder / ROWS)
         watch.stop()
-        failed = table is None or lacking or other
-        dead = visit.broken() if failed or visit.deployment.given else None  # it may have got a replica meanwhile
+        failed = table is None or lacking or changed
+        # Given servers may have got a replica meanwhile.
+        dead = visit.broken() if failed or visit.deployment.given else None
         if table is None or failed or dead:
-            little = f"the notebook ended well but delivered too little: {lacking}"
             self._blame_folder(cell, visit, f"{ended.why} {dead}")
-            self._fail(cell, dead or other or ended.why or little, _measured_on(visit, watch, load))
+            too_little = f"the notebook ended well but delivered too little: {lacking}"
+            self._fail(cell, dead or changed or ended.why or too_little, _measured_on(visit, watch, load))
             return False
-        known = _measured_on(visit, watch, load)
         rows = _judged(table)
         late = ran_out(rows)
         _, least = self._disturbed.get(cell.key, (cell, math.inf))
-        if load.foreign < least:  # of two measurements the less disturbed stands
-            self._write({**_columns(cell, "done"), **known}, table)
+        # Of two measurements the less disturbed stands.
+        if load.foreign < least:
+            self._write({**_columns(cell, "done"), **_measured_on(visit, watch, load)}, table)
             self.summary.stands(cell, late=late, disturbed=not load.quiet)
-        self._share(ended, measured_s(rows))
-        self._count(cell, watch.seconds, load)
-        return not late
-
-    def _share(self, ended: Ended, measured: float) -> None:
-        """Count where the time of a cell that ended well went: its study is the notebook cell that took longest."""
+        # Of a cell that ended well, its study is the notebook cell that took longest.
+        measured = measured_s(rows)
         parts: dict[Part, float] = {"measured": measured, "study": ended.longest_s - measured}
         parts |= {"kernels": ended.kernel_s, "notebooks": ended.rest_s}
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
+        self._count(cell, watch.seconds, load)
+        return not late
 
     def _count(self, cell: Cell, seconds: float, load: Load) -> None:
         if cell.key in self._disturbed:
@@ -202,10 +193,9 @@ class Batch:
             self._disturbed[cell.key] = cell, load.foreign
 
     def _execute(self, cell: Cell, visit: Visit) -> Ended:
-        kept = paths.results() / cell.study / "notebooks" / f"{cell.key}.ipynb"
-        log = kept.with_suffix(".log")
+        log = cell.notebook.with_suffix(".log")
         with writing():
-            kept.parent.mkdir(parents=True, exist_ok=True)
+            log.parent.mkdir(parents=True, exist_ok=True)
             log.unlink(missing_ok=True)
         scrub = partial(scrubbed, urls=[node.url for node in visit.deployment.nodes])
         env = {**visit.env, RESULT: str(visit.folder / ROWS), **({RECORDS: cell.records} if cell.records else {})}
@@ -215,24 +205,24 @@ class Batch:
                 studies.notebook(cell.study),
                 cell.parameters.model_dump(),
                 kernel,
-                kept,
+                cell.notebook,
                 broken=visit.died,
                 scrub=scrub,
                 timeout_s=self._timeout_s,
             )
         finally:
             with writing(), suppress(FileNotFoundError):
-                if said := log.read_text(errors="replace"):
-                    log.write_text(scrub(said))
+                if printed := log.read_text(errors="replace"):
+                    log.write_text(scrub(printed))
                 else:
                     log.unlink()
 
-    def _fail(self, cell: Cell, reason: str, known: dict[str, object]) -> None:
+    def _fail(self, cell: Cell, reason: str, columns: dict[str, object]) -> None:
         reason = scrubbed(reason)
         if cell.key in self._disturbed:
             self._progress.kept(cell, reason)
             return
-        self._write({**_columns(cell, "failed", reason), **known})
+        self._write({**_columns(cell, "failed", reason), **columns})
         self.summary.failed.append(Failure(cell, reason))
         self._progress.ended(cell, "failed", reason=reason)
 
@@ -257,11 +247,7 @@ class Stopwatch:
         self.step_s = (datetime.now(UTC) - self.started_at).total_seconds() - self.seconds
 
 
-def _visited(cell: Cell) -> tuple[str, Topology]:
-    return cell.product, cell.topology
-
-
-def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, Any]:
+def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, object]:
     """Return a cell's columns that are known without running it."""
     parameters = cell.parameters.model_dump()
     own = {name: parameters[name] for name in results.CELLS.names if name in parameters and name != "parameters"}
@@ -281,7 +267,7 @@ def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dic
     }
 
 
-def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, Any]:
+def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, object]:
     """Return a cell's columns that its deployment knows, when it ran, and beside what.
 
     It ends as long after its start as the monotonic clock says; how far the machine's time jumped meanwhile, and how
@@ -322,9 +308,9 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
         return None, "nothing"
     except results.DamagedError as error:
         return None, f"what it delivered is damaged: {error}"
-    asked: Any = cell.parameters
-    expected = studies.load(cell.study).expected(asked)
-    return table, missing(_judged(table), asked.repetitions, expected, asked.turns())
+    parameters: Any = cell.parameters
+    expected = studies.load(cell.study).expected(parameters)
+    return table, missing(_judged(table), parameters.repetitions, expected, parameters.turns())
 
 
 def _judged(table: pa.Table) -> pd.DataFrame:
@@ -350,9 +336,9 @@ def missing(
         if not (stated[[*arm]] == [*arm.values()]).all(axis=1).any():
             return f"all values of {' '.join(arm.values())}".strip()
     for _, part in stated.groupby([*results.OF_AN_ARM], dropna=False):
-        found = set(zip(part["repetition"], part["operation"], part["role"], part["metric"], strict=True))
+        measured = set(zip(part["repetition"], part["operation"], part["role"], part["metric"], strict=True))
         wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
-        if lacking := sorted(wanted - found):
+        if lacking := sorted(wanted - measured):
             repetition, operation, role, metric = lacking[0]
             return f"{len(lacking)} of {len(wanted)} values, first {metric} of the {role} in {operation} {repetition}"
     return "all values" if stated.empty else None

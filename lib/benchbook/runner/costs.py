@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from typing import Any, Final
 
 import pandas as pd
@@ -64,11 +65,11 @@ class Costs:
 
     def of(self, kinds: Iterable[Kind]) -> Cost:
         """Return what cells take together."""
-        every = list(kinds)
-        seconds = [self._known.get(kind, self.estimate(kind)) for kind in every]
-        known = sum(kind in self._known for kind in every)
-        told = [one for one in seconds if one is not None]
-        return Cost(sum(told), len(every), len(told) - known, len(every) - len(told))
+        cells = list(kinds)
+        seconds = [self._known.get(kind, self.estimate(kind)) for kind in cells]
+        known = sum(kind in self._known for kind in cells)
+        estimates = [estimate for estimate in seconds if estimate is not None]
+        return Cost(sum(estimates), len(cells), len(estimates) - known, len(cells) - len(estimates))
 
     def estimate(self, kind: Kind) -> float | None:
         """Return the seconds of a cell as its nearest in the reference run took, at its number of records and passes.
@@ -80,7 +81,7 @@ class Costs:
             near = [(_distance(own, other), other, seconds) for other, seconds in self._reference.get(kind[0], [])]
             self._estimates[kind] = None
             if near:
-                _, other, seconds = min(near, key=lambda one: one[0])
+                _, other, seconds = min(near, key=itemgetter(0))
                 scale = 1.0
                 for name in _SIZES:
                     scale *= own.get(name, 1) / other.get(name, 1)
@@ -99,8 +100,8 @@ def spans(means: pd.DataFrame) -> dict[Kind, float]:
     ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
     blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
     seconds = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
-    every = seconds.groupby(["study", "parameters"]).mean().rename("seconds").reset_index()
-    return {(row["study"], row["parameters"]): row["seconds"] for row in every.to_dict("records")}
+    by_cell = seconds.groupby(["study", "parameters"]).mean().rename("seconds").reset_index()
+    return {(row["study"], row["parameters"]): row["seconds"] for row in by_cell.to_dict("records")}
 
 
 @cache
@@ -114,11 +115,11 @@ def _known_today(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], fl
 
     Parameters that the study had no name for yet stand at today's default; what it does not know any more is left out.
     """
-    found: dict[str, list[tuple[dict[str, Any], float]]] = {}
+    cells: dict[str, list[tuple[dict[str, Any], float]]] = {}
     for (study, text), seconds in spans(means).items():
         try:
             parameters = studies.load(study).Parameters.model_validate_json(text)
         except (KeyError, ValidationError):
             continue
-        found.setdefault(study, []).append((parameters.model_dump(mode="json"), seconds))
-    return found
+        cells.setdefault(study, []).append((parameters.model_dump(mode="json"), seconds))
+    return cells

@@ -28,10 +28,12 @@ _EVERY_KERNEL: Final = (
 def main(modules: list[str]) -> None:
     """Import, then fork a kernel for each order that arrives at the socket on standard input."""
     for name in (*_EVERY_KERNEL, *modules):
-        with suppress(ImportError):  # a driver that is missing here: the cells that need it will say so
+        # Of a driver that is missing here, the cells that need it will say so.
+        with suppress(ImportError):
             importlib.import_module(name)
     gc.collect()
-    gc.freeze()  # else each kernel's first full collection would go through all that is imported, and copy its pages
+    # Else each kernel's first full collection would go through all that is imported, and copy its pages.
+    gc.freeze()
     channel = socket.socket(fileno=0)
     fork_server = os.getpid()
     for line in channel.makefile("rb"):
@@ -41,7 +43,8 @@ def main(modules: list[str]) -> None:
             _kernel(json.loads(line), channel)
         _tell(channel, pid=child)
         os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
-        with suppress(ProcessLookupError):  # what it started in its own session ends with it, stopped or not
+        # What it started in its own session ends with it, stopped or not.
+        with suppress(ProcessLookupError):
             os.killpg(child, signal.SIGKILL)
         _tell(channel, status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
@@ -57,7 +60,8 @@ def _kernel(order: dict[str, Any], channel: socket.socket) -> NoReturn:
     os.environ.clear()
     os.environ.update(order["env"])
     os.chdir(order["cwd"])
-    arguments = [*order["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]  # read at import, else
+    # Else it would be read at import.
+    arguments = [*order["arguments"], f"--IPKernelApp.parent_handle={os.getppid()}"]
     status: int | str | None = 1
     try:
         status = launch(arguments)
@@ -76,7 +80,8 @@ def launch(arguments: list[str]) -> int | None:
     from ipykernel.kernelapp import IPKernelApp
     from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
 
-    ENV_CONFIG_DIRS.clear()  # the user's are in the home that a kernel does not see
+    # The user's are in the home that a kernel does not see.
+    ENV_CONFIG_DIRS.clear()
     SYSTEM_CONFIG_DIRS.clear()
     arguments = ["--HistoryManager.enabled=False", *arguments]
     sys.argv = ["ipykernel_launcher", *arguments]

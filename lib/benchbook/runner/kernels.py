@@ -127,7 +127,8 @@ class ForkServer(AbstractContextManager["ForkServer"]):
             self.process = processes.spawn(
                 command, env={**env, **_NO_THREADS}, stdin=theirs.fileno(), stdout=file, stderr=file
             )
-        self._group = ExitStack()  # a kernel that has just been forked is in it, until it is on its own
+        # A kernel that has just been forked is in this group, until it is on its own.
+        self._group = ExitStack()
         self._group.enter_context(processes.group_ended(self.process.pid))
 
     def fork(self, arguments: Sequence[str], env: dict[str, str], cwd: Path, log: Path) -> Child:
@@ -255,8 +256,9 @@ class _Client(AsyncKernelClient):
             while (reply := await self.get_shell_msg(timeout=1))["parent_header"].get("msg_id") != asked:
                 pass  # to an earlier question, of which the other channel was not heard yet
             while True:
-                said = await self.get_iopub_msg(timeout=_HEARD_S)
-                if said["parent_header"].get("msg_id") == asked and said["content"].get("execution_state") == "idle":
+                message = await self.get_iopub_msg(timeout=_HEARD_S)
+                of_ours = message["parent_header"].get("msg_id") == asked
+                if of_ours and message["content"].get("execution_state") == "idle":
                     break
         except Empty:
             return False

@@ -23,9 +23,11 @@ from benchbook.servers.errors import advised
 
 _GLANCE_S: Final = 1.0
 _GRACE_S: Final = 3.0
+_KILLED_S: Final = 0.2
 _COLOURS: Final = re.compile(r"\x1b\[[0-9;]*m")
 
-logging.getLogger("papermill").setLevel(logging.CRITICAL)  # the summary says it
+# What fails is said by the summary.
+logging.getLogger("papermill").setLevel(logging.CRITICAL)
 
 
 @dataclass(frozen=True)
@@ -76,19 +78,26 @@ def execute(
     begun
         Is given the id of each notebook cell that begins.
     """
-    said: list[Ended] = []
+    endings: list[Ended] = []
     executed = kernel.folder / "executed.ipynb"
     hooks = {"on_cell_start": lambda cell, **_: begun(cell.id)} if begun else {}
     how = (notebook, parameters, kernel, executed, kept.name, {"skip_cells_with_tag": skipped, **hooks})
-    worker = threading.Thread(target=lambda: said.append(_papermill(*how)))
+    worker = threading.Thread(target=lambda: endings.append(_papermill(*how)))
     worker.start()
     try:
-        why = _watch(worker, broken, timeout_s)
+        stopped_for = _watch(worker, broken, timeout_s)
     finally:
-        _end(worker, kernel)
-        _keep(executed, kept, scrub)
-    ended = replace(said[0], why=why or said[0].why)
-    return replace(ended, why=ended.why and scrub(ended.why))
+        # The thread ends with the kernel, which is killed more than once, for it may only be starting.
+        while worker.is_alive():
+            kernel.kill()
+            worker.join(_KILLED_S)
+        # A copy to look at: a disk that has no room for it is told by who writes the rows.
+        with suppress(OSError):
+            kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
+            executed.unlink()
+    (ended,) = endings
+    why = stopped_for or ended.why
+    return replace(ended, why=why and scrub(why))
 
 
 def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s: float) -> str | None:
@@ -101,13 +110,6 @@ def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s
             worker.join(_GRACE_S)
             return why
     return None
-
-
-def _end(worker: threading.Thread, kernel: Kernel) -> None:
-    """End the kernel, and with it the thread; more than once, for it may only be starting."""
-    while worker.is_alive():
-        kernel.kill()
-        worker.join(0.2)
 
 
 def _papermill(
@@ -126,11 +128,13 @@ def _papermill(
             **options,
         )
     except PapermillExecutionError as error:
-        said = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
-        return Ended(f"{said} (notebook cell {error.cell_index} of {kept})")
+        why = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
+        return Ended(f"{why} (notebook cell {error.cell_index} of {kept})")
     except DeadKernelError:
-        return Ended(f"the kernel died; {_last_words(kernel.log)}")
-    except Exception as error:  # whatever a kernel's start or its messages can raise fails the cell, not the run
+        words = kernel.log.read_text(errors="replace").strip().splitlines() if kernel.log.exists() else []
+        return Ended("the kernel died; " + (f"its last words: {words[-1]}" if words else "it said nothing"))
+    # Whatever a kernel's start or its messages can raise fails the cell, not the run.
+    except Exception as error:
         return Ended(advised(f"{type(error).__name__}: {error}"))
     whole = (datetime.now(UTC) - begun).total_seconds()
     marks = [cell.metadata["papermill"] for cell in done.cells]
@@ -138,16 +142,3 @@ def _papermill(
     kernel_s = (spans[0][0] - begun).total_seconds()
     longest_s = max((end - start).total_seconds() for start, end in spans)
     return Ended(None, kernel_s, longest_s, whole - kernel_s - longest_s)
-
-
-def _keep(executed: Path, kept: Path, scrub: Callable[[str], str]) -> None:
-    """Keep an executed notebook, its tracebacks without passwords."""
-    if executed.exists():
-        with suppress(OSError):  # a copy to look at: a disk that has no room for it is told by who writes the rows
-            kept.write_text(scrub(executed.read_text(encoding="utf-8")), encoding="utf-8")
-            executed.unlink()
-
-
-def _last_words(log: Path) -> str:
-    words = log.read_text(errors="replace").strip().splitlines() if log.exists() else []
-    return f"its last words: {words[-1]}" if words else "it said nothing"

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import nan, sqrt
+from math import isnan, nan, sqrt
 from statistics import median
 from typing import Final
 
@@ -13,7 +13,7 @@ from benchbook import evidence
 from benchbook.evidence.claims import Claim, Level, Tested, label
 from benchbook.evidence.contrasts import asked, places
 from benchbook.evidence.effects import paired
-from benchbook.evidence.sides import Measured, Place, Side
+from benchbook.evidence.sides import Measured, Place
 from benchbook.runner import costs
 from benchbook.runner.readings import Reading
 from benchbook.runner.rounds import Rounds
@@ -67,69 +67,72 @@ def powers(
     """
     cells = {reading.key: reading.cells for reading in readings}
     spans = costs.spans(means)
-    found: dict[tuple[str, str], list[Contrast]] = {}
+    of_study: dict[tuple[str, str], list[Contrast]] = {}
     for claim, measured, place in places(evidence.measures(means), evidence.claims() if claims is None else claims):
         for levels in claim.contrasts(place[1]):
             read = cells.get((claim.id, place[1], label(levels)), frozenset())
-            beside = sum(max(0.0, known[kind] - spans[kind]) for kind in read if kind in known and kind in spans)
-            timed = sum(spans.get(kind, 0.0) for kind in read)
-            some = _contrasts(claim, levels, measured, place)
-            every = [replace(one, block_s=beside, repetition_s=timed / one.repetitions) for one in some]
-            found.setdefault((claim.study, place[1]), []).extend(every)
-    return [_power(study, lane, some) for (study, lane), some in found.items() if some]
+            beside = timed = 0.0
+            for kind in read & spans.keys():
+                timed += spans[kind]
+                beside += max(0.0, known.get(kind, 0.0) - spans[kind])
+            contrasts = of_study.setdefault((claim.study, place[1]), [])
+            for contrast in _contrasts(claim, levels, measured, place):
+                contrasts.append(replace(contrast, block_s=beside, repetition_s=timed / contrast.repetitions))
+    return [_power(study, lane, contrasts) for (study, lane), contrasts in of_study.items() if contrasts]
 
 
 def _contrasts(claim: Tested, levels: dict[str, Level], measured: Measured, place: Place) -> Iterator[Contrast]:
     """Yield a contrast's ratios that have variances: of positive means, in two blocks or more."""
     wanted = asked(claim, levels)
     means, spreads = (measured.parts(place, wanted, of, claim.pooled) for of in ("mean", "variation"))
-    sides = {name: parts[0] for name, parts in means.items() if len(parts) == 1 and (parts[0].values > 0).all()}
+    sides = {}
+    for name, parts in means.items():
+        if len(parts) == 1 and (parts[0].values > 0).all():
+            sides[name] = parts[0]
     for terms in claim.ratios(sides) if claim.needed() <= set(sides) else ():
         both, names = paired(terms, sides), [name for _, name in terms]
         if len(both.values[0]) < 2:
             continue
-        ratio = sum(sign * np.log(one) for (sign, _), one in zip(terms, both.values, strict=True))
-        inside = sum(_mean_square(spreads.get(name, [])) for name in names)
+        ratio = sum(sign * np.log(values) for (sign, _), values in zip(terms, both.values, strict=True))
+        # The variance of a repetition's logarithm is not known of one repetition a block.
+        inside = 0.0
+        for name in names:
+            spread = spreads.get(name, [])
+            inside += float(np.mean(spread[0].values ** 2)) if spread and len(spread[0].values) else nan
         repetitions = float(sides[names[0]].settings["repetitions"])
         yield Contrast(components(ratio, [inside], repetitions), repetitions)
 
 
-def _mean_square(parts: Sequence[Side]) -> float:
-    """Return the variance of a repetition's logarithm, of one repetition a block NaN."""
-    return float(np.mean(parts[0].values ** 2)) if parts and len(parts[0].values) else nan
-
-
-def _power(study: str, lane: str, some: Sequence[Contrast]) -> Power:
-    best = [best_repetitions(one.variances, one.block_s, one.repetition_s) for one in some]
+def _power(study: str, lane: str, contrasts: Sequence[Contrast]) -> Power:
+    best = [best_repetitions(contrast.variances, contrast.block_s, contrast.repetition_s) for contrast in contrasts]
     return Power(
         study,
         lane,
-        len(some),
-        sqrt(_median(one.variances.within for one in some)),
-        sqrt(_median(one.variances.between for one in some)),
-        _median(one.repetitions for one in some),
+        len(contrasts),
+        sqrt(_median(contrast.variances.within for contrast in contrasts)),
+        sqrt(_median(contrast.variances.between for contrast in contrasts)),
+        _median(contrast.repetitions for contrast in contrasts),
         _median(best),
-        _median(one.block_s for one in some),
-        _median(one.repetition_s for one in some),
+        _median(contrast.block_s for contrast in contrasts),
+        _median(contrast.repetition_s for contrast in contrasts),
     )
 
 
 def _median(values: Iterable[float]) -> float:
-    known = [value for value in values if value == value]
+    known = [value for value in values if not isnan(value)]
     return median(known) if known else nan
 
 
 def decided_within(seconds: float, now: Sequence[Standing], rounds: Rounds) -> list[Standing]:
     """Return the open claims that would be decided in that time if their estimates stay, the cheapest first."""
-    foretold = [one for one in now if one.state == "open" and one.expected]
-    cost = {id(one): rounds.ahead([one], _expected).seconds for one in foretold}
+
+    def expected(standing: Standing) -> int:
+        return standing.expected or 0
+
+    foretold = [standing for standing in now if standing.state == "open" and standing.expected]
     chosen: list[Standing] = []
-    for one in sorted(foretold, key=lambda one: cost[id(one)]):
-        if rounds.ahead([*chosen, one], _expected).seconds > seconds:
+    for standing in sorted(foretold, key=lambda standing: rounds.ahead([standing], expected).seconds):
+        if rounds.ahead([*chosen, standing], expected).seconds > seconds:
             break
-        chosen.append(one)
+        chosen.append(standing)
     return chosen
-
-
-def _expected(one: Standing) -> int:
-    return one.expected or 0

@@ -10,14 +10,15 @@ from typing import Protocol, Self
 from rich.console import Console
 from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
+from typing_extensions import override
 
 from benchbook.grid import Cell
 from benchbook.runner.readings import Kind
 from benchbook.runner.summary import Durations, described, telling, time_left
 
 
-class Told(Protocol):
-    """What a batch tells of its cells: `Progress` shows it, a worker passes it on."""
+class Listener(Protocol):
+    """Hears from a batch how its cells fare: `Progress` shows it, a worker passes it on."""
 
     def begun(self, cell: Cell) -> None:
         """Note that a cell, and before it perhaps its deployment, is about to start."""
@@ -35,7 +36,7 @@ class Told(Protocol):
         """Note that a deployment's cells in a block have ended, or those that were measured again."""
 
 
-class Progress(AbstractContextManager["Progress"]):
+class Progress(AbstractContextManager["Progress"], Listener):
     """How far a run over a plan is.
 
     Parameters
@@ -90,11 +91,12 @@ class Progress(AbstractContextManager["Progress"]):
         self._left |= {self._name(cell): cell.kind for cell in cells if cell.state != "done"}
         self._bar.update(self._task, total=len(self.plan))
 
+    @override
     def begun(self, cell: Cell) -> None:
-        """Note that a cell, and before it perhaps its deployment, is about to start."""
         self._waits = self._advised = False
         self._draw(f"block {cell.block + 1}: {described(cell, self._apart)}")
 
+    @override
     def waiting(self, why: str, advice: str = "") -> None:
         """Note that the cell that has begun waits, for what, and once it waits long what can be done.
 
@@ -102,14 +104,14 @@ class Progress(AbstractContextManager["Progress"]):
         live line either.
         """
         if advice and not self._advised:
-            self._say(f"{why}; {advice}")
+            self.say(f"{why}; {advice}")
         elif not self._live and not self._waits:
-            self._say(why)
+            self.say(why)
         self._waits, self._advised = True, self._advised or bool(advice)
         self._draw(why)
 
+    @override
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
-        """Note that a cell has ended, in what state, how long it took, and why it failed."""
         self._states[state] += 1
         self._ended[self._name(cell)] = state
         self._left.pop(self._name(cell), None)
@@ -117,7 +119,7 @@ class Progress(AbstractContextManager["Progress"]):
             self._known[cell.kind] = seconds
         if state == "failed":
             first = reason.partition("\n")[0]
-            self._say(f"failed: {described(cell, self._apart)} (block {cell.block + 1}): {first}")
+            self.say(f"failed: {described(cell, self._apart)} (block {cell.block + 1}): {first}")
         self._draw("")
 
     def lost(self, cells: Sequence[Cell]) -> None:
@@ -126,21 +128,17 @@ class Progress(AbstractContextManager["Progress"]):
             self._states[self._ended.pop(self._name(cell))] -= 1
             self._left[self._name(cell)] = cell.kind
 
+    @override
     def kept(self, cell: Cell, reason: str) -> None:
-        """Note that a cell failed when it was measured again, so that what was measured first stands."""
         name = f"{described(cell, self._apart)} (block {cell.block + 1})"
-        self._say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
+        self.say(f"failed when measured again, its first values stand: {name}: {reason.partition(chr(10))[0]}")
 
-    def say(self, line: str) -> None:
-        """Print a line above what is live."""
-        self._say(line)
-
+    @override
     def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
-        """Note that a deployment's cells in a block have ended, or those that were measured again."""
         if not self._live:
             where = f"{cells[0].product} {cells[0].topology}" if cells[0].product != "none" else "without servers"
             what = f"{len(cells)} measured again" if again else self._counts()
-            self._say(f"block {cells[0].block + 1}, {where}: {what}")
+            self.say(f"block {cells[0].block + 1}, {where}: {what}")
 
     def _counts(self) -> str:
         """Return how many cells are done, failed and left, and for how long the rest will take."""
@@ -154,6 +152,7 @@ class Progress(AbstractContextManager["Progress"]):
             self._bar.update(self._task, completed=finished, counts=self._counts(), cell=cell)
             self._bar.refresh()
 
-    def _say(self, line: str) -> None:
+    def say(self, line: str) -> None:
+        """Print a line above what is live."""
         self._console.print(line, markup=False)
         sys.stdout.flush()

@@ -55,12 +55,12 @@ class Watch:
             When it never was while patience lasted.
         """
         start, before_s = time.monotonic(), self.waited_s
-        found = self._window(own, 0.0)
-        while self._patience_s is not None and (found is None or not found.quiet):
-            if found is not None:
+        latest = self._window(own, 0.0)
+        while self._patience_s is not None and (latest is None or not latest.quiet):
+            if latest is not None:
                 self.waited_s = before_s + time.monotonic() - start
-                self._go_on(found, self.waited_s - before_s)
-            found = self._window(own, _LONG_ENOUGH_S if found is None else _GLANCE_S)
+                self._say_or_give_up(latest, self.waited_s - before_s, self._patience_s)
+            latest = self._window(own, _LONG_ENOUGH_S if latest is None else _GLANCE_S)
 
     def end(self, own: Collection[int]) -> Load:
         """Return what others used since the cell began."""
@@ -84,15 +84,14 @@ class Watch:
         self._newest = since
         return since
 
-    def _go_on(self, found: Load, waited_s: float) -> None:
+    def _say_or_give_up(self, latest: Load, waited_s: float, patience_s: float) -> None:
         """Say for what it waits, or raise `NotQuietError`."""
-        assert self._patience_s is not None
-        if waited_s >= self._patience_s:
+        if waited_s >= patience_s:
             raise NotQuietError(
-                f"{found}, and the machine was not quiet for {duration(waited_s)} (stop them, or measure beside them"
+                f"{latest}, and the machine was not quiet for {duration(waited_s)} (stop them, or measure beside them"
                 " with --noisy, which marks the cells)"
             )
-        advice = f"for {duration(waited_s)} now, and for {duration(self._patience_s)} at most: stop them, or run again"
+        advice = f"for {duration(waited_s)} now, and for {duration(patience_s)} at most: stop them, or run again"
         advice += " with --noisy, which measures beside them and marks the cells"
-        why = f"waiting until others use less than {QUIET:g} processors: {found}"
+        why = f"waiting until others use less than {QUIET:g} processors: {latest}"
         self._say(why, advice if waited_s >= LONG_S else "")

@@ -50,43 +50,47 @@ def readings(cells: Iterable[Cell], claims: Iterable[Claim] | None = None) -> li
     claims
         None for all of `data/claims`.
     """
-    every = list({cell.kind: cell for cell in reversed([*cells]) if cell.arm == "a"}.values())
-    wanted = list(evidence.claims() if claims is None else claims)
-    means = _as_if_measured(every)
-    here = [number for number, cell in enumerate(every) if not cell.missing]
-    judged = {(claim.id, place): found for claim, found, place in places(means[means["block"].isin(here)], wanted)}
+    first_arms = list({cell.kind: cell for cell in reversed([*cells]) if cell.arm == "a"}.values())
+    read = list(evidence.claims() if claims is None else claims)
+    means = _as_if_measured(first_arms)
+    here = [number for number, cell in enumerate(first_arms) if not cell.missing]
+    runnable = {(claim.id, place): rows for claim, rows, place in places(means[means["block"].isin(here)], read)}
     return [
-        _reading(claim, levels, place, every, found, judged.get((claim.id, place)))
-        for claim, found, place in places(means, wanted)
+        _reading(claim, levels, place, first_arms, rows, runnable.get((claim.id, place)))
+        for claim, rows, place in places(means, read)
         for levels in claim.contrasts(place[1])
     ]
 
 
 def _reading(
-    claim: Tested, levels: dict[str, Level], place: Place, cells: Sequence[Cell], found: Measured, here: Measured | None
+    claim: Tested,
+    levels: dict[str, Level],
+    place: Place,
+    cells: Sequence[Cell],
+    planned: Measured,
+    runnable: Measured | None,
 ) -> Reading:
-    def sides(measured: Measured | None, statistic: Statistic = claim.statistic) -> dict[str, Side]:
-        parts = measured.parts(place, asked(claim, levels), statistic, claim.pooled) if measured else {}
-        united = {name: _united(some) for name, some in parts.items()}
-        return {name: side for name, side in united.items() if len(side.blocks)}
+    def sides(rows: Measured | None, statistic: Statistic = claim.statistic) -> dict[str, Side]:
+        """Return each side as one of all the cells whose mean it is."""
+        united = {}
+        for name, parts in (rows.parts(place, asked(claim, levels), statistic, claim.pooled) if rows else {}).items():
+            arrays: dict[str, Any] = {
+                array: np.concatenate([getattr(part, array) for part in parts])
+                for array in ("blocks", "campaigns", "values", "censored")
+            }
+            if len(arrays["blocks"]):
+                united[name] = replace(parts[0], **arrays, stand_in=any(part.stand_in for part in parts))
+        return united
 
-    present = sides(here)
-    one = eligible(claim, levels, present, blocks=1)
+    present = sides(runnable)
+    contrast = eligible(claim, levels, present, blocks=1)
     name, lane = label(levels), place[1]
-    if not one.missing:
-        read = {cells[number].kind for side in one.sides.values() for number in side.blocks}
+    if not contrast.missing:
+        read = {cells[number].kind for side in contrast.sides.values() for number in side.blocks}
         return Reading(claim, name, lane, frozenset(read), "")
-    absent = sides(found, "mean")
+    absent = sides(planned, "mean")
     reasons = [_reason(side, absent.get(side), cells) for side in claim.sides() if side not in present]
-    return Reading(claim, name, lane, frozenset(), "; ".join(dict.fromkeys(reasons)) or one.missing)
-
-
-def _united(parts: Sequence[Side]) -> Side:
-    """Return a side of all the cells whose mean it is."""
-    first = parts[0]
-    names = ("blocks", "campaigns", "values", "censored")
-    arrays: dict[str, Any] = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
-    return replace(first, **arrays, stand_in=any(part.stand_in for part in parts))
+    return Reading(claim, name, lane, frozenset(), "; ".join(dict.fromkeys(reasons)) or contrast.missing)
 
 
 def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
@@ -117,7 +121,8 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, Any]]:
     study = studies.load(cell.study)
     owed = set(study.expected(parameters))
     if cell.missing:
-        owed |= getattr(study, "EVERY", set())  # what a server owes is known where it is
+        # What a server owes is known only where it is.
+        owed |= getattr(study, "EVERY", set())
     owed |= {(operation, role, "memory_pss") for operation, role, metric in owed if metric == "memory_rss"}
     for arm in parameters.arms():
         for operation, role, metric in owed:

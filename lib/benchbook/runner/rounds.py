@@ -86,7 +86,7 @@ class Rounds:
         due = [
             kind
             for block in sorted(self._blocks)
-            for kind in set[Kind]().union(*self.contrasts([one for one in now if until(one) > block]))
+            for kind in set[Kind]().union(*self.contrasts([standing for standing in now if until(standing) > block]))
             if self._lacks(kind, block)
         ]
         return self._costs.of(due)
@@ -97,7 +97,7 @@ class Rounds:
 
     def next_look(self, now: Sequence[Standing]) -> int | None:
         """Return after how many blocks claims are judged next; None when all blocks of what is open have run."""
-        kinds = set[Kind]().union(*(one.cells for one in now))
+        kinds = set[Kind]().union(*(standing.cells for standing in now))
         lacking = [block for block in self._blocks for kind in kinds if self._lacks(kind, block)]
         return next((look for look in LOOKS if look > min(lacking)), max(lacking) + 1) if lacking else None
 
@@ -107,8 +107,11 @@ class Rounds:
         Contrasts that would not reach their next look in the time left are put off, those of claims that are decided
         without them and the dearest first; if none would, the cheapest goes on alone.
         """
-        settled = {reading.cells for one in now if one.state == "decided" for reading in one.open}
-        settled -= {reading.cells for one in now if one.state == "open" for reading in one.open}
+        of_state = {
+            state: {reading.cells for standing in now if standing.state == state for reading in standing.open}
+            for state in ("decided", "open")
+        }
+        settled = of_state["decided"] - of_state["open"]
         chosen = self._affordable(self.contrasts(now), settled, block, left_s)
         wanted = set[Kind]().union(*chosen)
         cells = [self._blocks[block][kind] for kind in sorted(wanted) if self._lacks(kind, block)]
@@ -116,10 +119,10 @@ class Rounds:
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
         """Return the cells of each contrast that is to go on: those of open claims, and their studies' controls."""
-        every = {reading.cells for one in now for reading in one.open}
-        some = {cells for cells in every if all(self._failures[kind] < GIVEN_UP for kind in cells)}
-        asked = {study for cells in some for study, _ in cells}
-        return [*some, *(pair for study, pair in self._controls() if study in asked)]
+        contrasts = {reading.cells for standing in now for reading in standing.open}
+        kept = {cells for cells in contrasts if all(self._failures[kind] < GIVEN_UP for kind in cells)}
+        asked = {study for cells in kept for study, _ in cells}
+        return [*kept, *(pair for study, pair in self._controls() if study in asked)]
 
     def _controls(self) -> Iterable[tuple[str, frozenset[Kind]]]:
         """Yield what shows whether a study can be trusted: the cells of each A/A pair, and loops without a database."""
@@ -127,7 +130,7 @@ class Rounds:
             parameters: Any = cell.parameters
             if cell.arm != "a":
                 twin = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
-                alone = any(one.get("arm") == "a" for one in parameters.identical_arms())
+                alone = any(arm.get("arm") == "a" for arm in parameters.identical_arms())
                 yield cell.study, frozenset({cell.kind} if alone else {cell.kind, twin.kind})
             elif getattr(parameters, "engine", "") == "noop":
                 yield cell.study, frozenset({cell.kind})
@@ -139,8 +142,11 @@ class Rounds:
         self, contrasts: Iterable[frozenset[Kind]], settled: Collection[frozenset[Kind]], block: int, left_s: float
     ) -> list[frozenset[Kind]]:
         """Return the contrasts, the cheapest first, as far as the time left brings them to their next look."""
-        until = next((look for look in LOOKS if look > block), block + 1)
-        due = {cells: self._due(cells, range(block, until)) for cells in contrasts}
+        blocks = range(block, next((look for look in LOOKS if look > block), block + 1))
+        due = {
+            cells: {(kind, later) for kind in cells for later in blocks if self._lacks(kind, later)}
+            for cells in contrasts
+        }
         cost = {cells: self._costs.of(kind for kind, _ in due[cells]).seconds for cells in due}
         ordered = sorted(due, key=lambda cells: (cells in settled, cost[cells], sorted(cells)))
         chosen: list[frozenset[Kind]] = []
@@ -152,9 +158,6 @@ class Rounds:
             together |= due[cells]
         return chosen
 
-    def _due(self, cells: Iterable[Kind], blocks: Iterable[int]) -> set[tuple[Kind, int]]:
-        return {(kind, block) for kind in cells for block in blocks if self._lacks(kind, block)}
-
     def _ordered(self, cells: Sequence[Cell], contrasts: Iterable[frozenset[Kind]], block: int) -> list[Cell]:
         """Return the cells deployment after deployment, these in random order; in each a contrast's cells together.
 
@@ -165,10 +168,10 @@ class Rounds:
         for cell in cells:
             visits.setdefault((cell.product, cell.topology), {})[cell.kind] = cell
         ranked = list(contrasts)
-        found: list[Cell] = []
+        ordered: list[Cell] = []
         for deployment in order.sample(sorted(visits), len(visits)):
             left = visits[deployment]
             for contrast in ranked:
                 here = sorted(contrast & left.keys())
-                found += [left.pop(kind) for kind in order.sample(here, len(here))]
-        return [replace(cell, position=position) for position, cell in enumerate(found)]
+                ordered += [left.pop(kind) for kind in order.sample(here, len(here))]
+        return [replace(cell, position=position) for position, cell in enumerate(ordered)]

@@ -71,17 +71,16 @@ def standings(
     claims
         Those of the readings; None for all of `data/claims`.
     """
-    wanted = list(evidence.claims() if claims is None else claims)
+    judged = list(evidence.claims() if claims is None else claims)
     rows = {(row["id"], row["lane"], row["contrast"]): row for row in contrasts.to_dict("records")}
-    now, best = (_by_lane(evidence.verdicts(one, wanted)) for one in (contrasts, all_at_best(contrasts, wanted)))
+    verdicts, best_verdicts = (
+        {(row["id"], row["lane"]): row for row in evidence.verdicts(judgements, judged).to_dict("records")}
+        for judgements in (contrasts, all_at_best(contrasts, judged))
+    )
     return [
-        _standing(list(some), rows, now.get(place, {}), best.get(place, {}))
-        for place, some in groupby(readings, lambda one: (one.claim.id, one.lane))
+        _standing(list(of_claim), rows, verdicts.get(place, {}), best_verdicts.get(place, {}))
+        for place, of_claim in groupby(readings, lambda reading: (reading.claim.id, reading.lane))
     ]
-
-
-def _by_lane(verdicts: pd.DataFrame) -> dict[tuple[str, str], Mapping[Any, Any]]:
-    return {(row["id"], row["lane"]): row for row in verdicts.to_dict("records")}
 
 
 def _standing(
@@ -92,30 +91,27 @@ def _standing(
 ) -> Standing:
     claim, lane = readings[0].claim, readings[0].lane
     verdict = str(now.get("verdict", NOT_TESTABLE))
-    readable = [one for one in readings if one.cells]
+    readable = [reading for reading in readings if reading.cells]
     if not readable:
-        why = "; ".join(dict.fromkeys(one.why for one in readings))
+        why = "; ".join(dict.fromkeys(reading.why for reading in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
     blocks, decided = int(now.get("blocks", 0)), verdict in DECIDED
-    open_ = [] if verdict == "contradicted" else [one for one in readable if not _decided(rows.get(one.key))]
-    foretold = [_at_best(rows.get(one.key), claim) for one in open_]
-    hopeful = [one for one, best_of in zip(open_, foretold, strict=True) if best_of is None or best_of in DECIDED]
+    undecided: list[tuple[Reading, Mapping[Any, Any] | None]] = []
+    for reading in readable if verdict != "contradicted" else ():
+        row = rows.get(reading.key)
+        if row is None or not row["decided"]:
+            undecided.append((reading, row))
+    foretold = [None if row is None else at_best(row, claim) for _, row in undecided]
+    hopeful = [
+        reading_and_row
+        for reading_and_row, verdict_at_best in zip(undecided, foretold, strict=True)
+        if verdict_at_best in (None, *DECIDED)
+    ]
     if not decided and None not in foretold and best.get("verdict") not in DECIDED:
         hopeful = []
     if not hopeful:
         return Standing(claim, lane, "decided" if decided else "parked", verdict, blocks, why="" if decided else PARKED)
-    looks = [_expected(rows.get(one.key), claim) for one in hopeful]
+    looks = [None if row is None else look_that_decides(row, claim) for _, row in hopeful]
     expected = None if None in looks else max(look for look in looks if look)
-    return Standing(claim, lane, "decided" if decided else "open", verdict, blocks, tuple(hopeful), expected)
-
-
-def _decided(row: Mapping[Any, Any] | None) -> bool:
-    return row is not None and bool(row["decided"])
-
-
-def _at_best(row: Mapping[Any, Any] | None, claim: Tested) -> str | None:
-    return None if row is None else at_best(row, claim)
-
-
-def _expected(row: Mapping[Any, Any] | None, claim: Tested) -> int | None:
-    return None if row is None else look_that_decides(row, claim)
+    open_ = tuple(reading for reading, _ in hopeful)
+    return Standing(claim, lane, "decided" if decided else "open", verdict, blocks, open_, expected)

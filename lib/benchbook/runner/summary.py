@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 from benchbook.digits import duration
 from benchbook.grid import Cell
@@ -74,7 +74,7 @@ class Summary:
         first, *others = [
             (word, took / (self.wall_s or 1.0)) for word, took in zip(words, seconds.values(), strict=True)
         ]
-        return [first, *sorted(others, key=lambda one: -one[1])]
+        return [first, *sorted(others, key=lambda share: -share[1])]
 
     def spent_as_json(self) -> str:
         """Return what the run spent its time on, in seconds, and how many cells it ran."""
@@ -107,17 +107,17 @@ class Summary:
 def telling(plan: Iterable[Cell]) -> Telling:
     """Return by study which parameters tell its cells apart."""
     values: dict[str, dict[str, set[str]]] = {}
-    for cell in {one.identity: one for one in plan}.values():
+    for cell in {cell.identity: cell for cell in plan}.values():
         for name, value in cell.parameters.model_dump().items():
             values.setdefault(cell.study, {}).setdefault(name, set()).add(repr(value))
-    return {study: [name for name, some in named.items() if len(some) > 1] for study, named in values.items()}
+    return {study: [name for name, levels in named.items() if len(levels) > 1] for study, named in values.items()}
 
 
 def again(cell: Cell, apart: Telling, profile: str, where: Sequence[str], changes: Sequence[str]) -> str:
     """Return the command that runs a cell again: the options of this run, and what tells the cell from the others."""
     words = ["benchbook", "run", cell.study]
     words += [] if profile == "quick" else ["--profile", profile]
-    for option, texts in (("--set", changes), ("--where", (*where, *_told(cell, apart)))):
+    for option, texts in (("--set", changes), ("--where", (*where, *_settings(cell, apart)))):
         for text in dict.fromkeys(texts):
             words += [option, text]
     return shlex.join(words)
@@ -125,16 +125,12 @@ def again(cell: Cell, apart: Telling, profile: str, where: Sequence[str], change
 
 def described(cell: Cell, apart: Telling) -> str:
     """Return a cell in a line: its study, and the parameters that tell it from the others."""
-    return " ".join([cell.study, *_told(cell, apart)])
+    return " ".join([cell.study, *_settings(cell, apart)])
 
 
-def _told(cell: Cell, apart: Telling) -> list[str]:
-    own = cell.parameters.model_dump()
-    return [f"{name}={_text(own[name])}" for name in apart.get(cell.study, ())]
-
-
-def _text(value: Any) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+def _settings(cell: Cell, apart: Telling) -> list[str]:
+    values = [(name, cell.parameters.model_dump()[name]) for name in apart.get(cell.study, ())]
+    return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in values]
 
 
 def time_left(cells: Sequence[tuple[str, str]], known: Durations) -> list[str]:

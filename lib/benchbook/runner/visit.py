@@ -1,24 +1,36 @@
-"""One deployment in one block: its servers, freshly started, and what they are written down as."""
+"""One deployment in one block: its servers, freshly started, what they are written down as, and room for its files."""
 
 import os
+import shutil
 import sys
+import time
 from collections.abc import Callable
-from contextlib import AbstractContextManager, ExitStack, nullcontext
+from contextlib import AbstractContextManager, ExitStack
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Final
 
 from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
-from benchbook.folders import Folder
+from benchbook.folders import Folder, FolderError
 from benchbook.measure.environment import environment
-from benchbook.runner import kernels, room
+from benchbook.runner import kernels
 from benchbook.runner.kernels import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
 Up = Callable[[str, Topology], Running]
 """Brings up the servers of a product in a topology."""
+
+ROOM: Final = 64 * 2**20
+"""Bytes that are to be free before a cell is measured again, of a small disk an eighth."""
+
+PATIENCE_S: Final = 300.0
+"""How long a run waits for that."""
+
+_GLANCE_S: Final = 1.0
+_FULL: Final = "the disk is full"
+"""What `benchbook.servers.errors.advised` says of an error for want of room."""
 
 
 class Visit(AbstractContextManager["Visit"]):
@@ -52,9 +64,6 @@ class Visit(AbstractContextManager["Visit"]):
         """Stop all that was started; the next `ready` starts it anew."""
         self._up.close()
 
-    def _forget(self) -> None:
-        self._running = None
-
     def ready(self) -> None:
         """See that everything runs; raises `servers.ServerError` when it cannot, or the folder takes nothing."""
         if self._running is not None and not self.broken():
@@ -63,10 +72,22 @@ class Visit(AbstractContextManager["Visit"]):
         try:
             self.forks.ready()
             with ExitStack() as up:
-                up.callback(self._forget)
-                self._running = up.enter_context(self._servers())
-                self._reserve(up)
-                self._announce()
+                up.callback(setattr, self, "_running", None)
+                product, topology = self._place
+                if product == "none":
+                    self._running = Running(NONE, lambda: None, lambda: None)
+                else:
+                    self._running = up.enter_context(self._bring_up(product, topology))
+                # Given servers are asked whether they take our data, and lose them at the end.
+                try:
+                    databases.reserve(self.deployment)
+                except databases.EngineError as error:
+                    raise ServerError(str(error)) from error
+                up.callback(_release, self.deployment)
+                self._announcement.unlink(missing_ok=True)
+                descriptor = os.open(self._announcement, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+                with os.fdopen(descriptor, "w") as file:
+                    file.write(self.deployment.to_json())
                 self._up = up.pop_all()
         except OSError as error:
             raise ServerError(f"nothing can be started here: {advised(str(error))}") from error
@@ -80,8 +101,12 @@ class Visit(AbstractContextManager["Visit"]):
             del self._folder
 
     def without_room(self, reason: str) -> str | None:
-        """Return what of the temporary folder failed a cell, as `benchbook.runner.room.failed` does."""
-        return room.failed(reason, self.folder if "_folder" in vars(self) else None)
+        """Return what of the temporary folder failed a cell: that it has gone, or was full; None if it did not."""
+        if why := _lacking(0):
+            return why
+        if "_folder" in vars(self) and not self.folder.is_dir():
+            return f"{self.folder} was removed"
+        return _full() if _FULL in reason else None
 
     def broken(self) -> str | None:
         """Return what has died and why; None while all runs."""
@@ -106,36 +131,21 @@ class Visit(AbstractContextManager["Visit"]):
     @property
     def env(self) -> dict[str, str]:
         """What tells a kernel of the deployment."""
-        return {VARIABLE: str(self.folder / "deployment.json")}
+        return {VARIABLE: str(self._announcement)}
+
+    @property
+    def _announcement(self) -> Path:
+        return self.folder / "deployment.json"
 
     @cached_property
-    def environment(self) -> dict[str, Any]:
+    def environment(self) -> dict[str, object]:
         """What the cells are measured on: the machine, and the servers without their addresses and their folder."""
-        found: dict[str, Any] = environment(folders.temporary())
-        found["inherited"] = processes.inherited()
         nodes = [{"role": node.role, "version": node.version} for node in self.deployment.nodes]
-        settings = {name: told for name, told in self.deployment.settings.items() if name != "folder"}
-        found["servers"] = {"product": self.deployment.product, "settings": settings, "nodes": nodes}
-        return found
-
-    def _servers(self) -> AbstractContextManager[Running]:
-        product, topology = self._place
-        none = Running(NONE, lambda: None, lambda: None)
-        return nullcontext(none) if product == "none" else self._bring_up(product, topology)
-
-    def _reserve(self, up: ExitStack) -> None:
-        """See to it that given servers take our data, and lose them at the end."""
-        try:
-            databases.reserve(self.deployment)
-        except databases.EngineError as error:
-            raise ServerError(str(error)) from error
-        up.callback(_release, self.deployment)
-
-    def _announce(self) -> None:
-        path = self.folder / "deployment.json"
-        path.unlink(missing_ok=True)
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(self.deployment.to_json())
+        settings = {name: value for name, value in self.deployment.settings.items() if name != "folder"}
+        return environment(folders.temporary()) | {
+            "inherited": processes.inherited(),
+            "servers": {"product": self.deployment.product, "settings": settings, "nodes": nodes},
+        }
 
 
 def _release(deployment: Deployment) -> None:
@@ -144,3 +154,32 @@ def _release(deployment: Deployment) -> None:
         databases.release(deployment)
     except databases.EngineError as error:
         print(f"benchbook: not removed, and left to the next run: {error}", file=sys.stderr)
+
+
+def wait_for_room(say: Callable[[str, str], None], why: str, over: Callable[[], bool]) -> None:
+    """Say why a cell is measured again, and wait until temporary files can be written.
+
+    Raises
+    ------
+    benchbook.folders.FolderError
+        When that does not come while patience lasts, or time is `over`.
+    """
+    until = time.monotonic() + PATIENCE_S
+    say(why, "the cell is measured again once there is room for temporary files")
+    while lacking := _lacking(ROOM):
+        if over() or time.monotonic() >= until:
+            raise FolderError(lacking)
+        time.sleep(_GLANCE_S)
+
+
+def _lacking(room: int) -> str | None:
+    """Return why the folder takes nothing now: it has gone, is closed, or has less room; None when it does."""
+    try:
+        disk = shutil.disk_usage(folders.temporary())
+    except OSError as error:
+        return str(error)
+    return _full() if disk.free < min(room, disk.total // 8) else None
+
+
+def _full() -> str:
+    return f"the disk of {folders.temporary()} is full: free some of it"
