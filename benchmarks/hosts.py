@@ -24,7 +24,7 @@ from typing import Any, Final
 
 import merge
 from benchbook import cli, grid, results
-from benchbook.hosts.lab import Host
+from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.results import store

@@ -18,9 +18,8 @@ import pytest
 
 from benchbook import cli, grid, paths, results
 from benchbook.grid import planning
-from benchbook.hosts import lab as runner
-from benchbook.hosts import scheduler, worker
-from benchbook.hosts.lab import Host
+from benchbook.hosts import dispatch, scheduler, worker
+from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Order, Plan, Relay
 from benchbook.hosts.sameness import differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
@@ -126,7 +125,7 @@ def test_a_killed_run_leaves_workers_that_measure_for_the_next_and_a_killed_work
 
 
 def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(runner, "ANSWER_S", 0.5)
+    monkeypatch.setattr(dispatch, "ANSWER_S", 0.5)
     assert cli.main(["run", "bookstore", "--profile", "smoke", "--hosts", "127.0.0.1:9", "--unprotected"]) == cli.USAGE
     assert "--hosts: no scheduler answers at tcp://127.0.0.1:9" in capsys.readouterr().err
 
@@ -176,7 +175,7 @@ def test_a_run_with_another_labs_credentials_is_not_heard(
     lab: Lab, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     scheduler.make(tmp_path / "other.pem")
-    monkeypatch.setattr(runner, "ANSWER_S", 1.0)
+    monkeypatch.setattr(dispatch, "ANSWER_S", 1.0)
     assert cli.main(["run", *ONE, "--hosts", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE
     assert f"--hosts: no scheduler answers at {lab.address}" in capsys.readouterr().err
     assert cli.main(["scheduler", lab.address, "--credentials", str(tmp_path / "other.pem")]) == cli.USAGE

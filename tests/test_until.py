@@ -15,7 +15,7 @@ from benchbook import cli, evidence, grid, results
 from benchbook.cli.run import budget
 from benchbook.evidence.claims import Claim
 from benchbook.grid import Cell
-from benchbook.hosts.lab import Host
+from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 def run(asked: argparse.Namespace) -> int:
     """Run on the hosts what is not done."""
     with extra():
-        from benchbook.hosts.lab import Lab
+        from benchbook.hosts.dispatch import Lab
         from benchbook.hosts.works import Shared, UntilDecided, as_anywhere
     start = time.monotonic()
     grid.plan(asked.study, asked.profile, asked.where, asked.set)  # what was asked wrongly is said here

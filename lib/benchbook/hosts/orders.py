@@ -5,8 +5,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any, Final, TypeAlias
 
 import numpy as np
+from typing_extensions import override
 
 from benchbook.grid import Cell
+from benchbook.runner.progress import Listener
 from benchbook.runner.summary import Summary
 
 STOPPED: Final = "stopped"
@@ -20,7 +22,7 @@ News: TypeAlias = tuple[str, str, tuple[Any, ...]]
 as its number in the order."""
 
 
-Part: TypeAlias = tuple[int, str]
+StudyBlock: TypeAlias = tuple[int, str]
 """A block of a study."""
 
 
@@ -47,20 +49,20 @@ class Plan:
         numbers = {identity: number for number, identity in enumerate(once)}
         rows = [(numbers[cell.identity], cell.block, cell.position) for cell in cells]
         self._rows = np.array(rows, np.int32).reshape(-1, 3)
-        studies = {study: number for number, study in enumerate(dict.fromkeys(one.study for one in self.kinds))}
-        of_kind = np.array([studies[one.study] for one in self.kinds], np.int32)
+        studies = {study: number for number, study in enumerate(dict.fromkeys(cell.study for cell in self.kinds))}
+        of_kind = np.array([studies[cell.study] for cell in self.kinds], np.int32)
         parts = self._rows[:, 1] * len(studies) + of_kind[self._rows[:, 0]]
         begins, self._of_part = np.unique(parts, return_index=True, return_inverse=True)[1:]
         firsts = [self._rows[row] for row in begins]
         named = [(int(block), self.kinds[kind].study) for kind, block, _ in firsts]
-        self._numbers: dict[Part, int] = {named[number]: number for number in map(int, np.argsort(begins))}
+        self._numbers: dict[StudyBlock, int] = {named[number]: number for number in map(int, np.argsort(begins))}
 
     @property
-    def parts(self) -> Collection[Part]:
+    def parts(self) -> Collection[StudyBlock]:
         """Its parts, in the order in which they are run."""
         return self._numbers.keys()
 
-    def cells(self, part: Part | None = None) -> list[Cell]:
+    def cells(self, part: StudyBlock | None = None) -> list[Cell]:
         """Return the cells of a part, or all, as if nothing were done of them yet."""
         rows = self._rows if part is None else self._rows[self._of_part == self._numbers[part]]
         return [replace(self.kinds[kind], block=block, position=position) for kind, block, position in rows.tolist()]
@@ -86,30 +88,31 @@ class Delivery:
     ended: str | None = None  # why before its end; None: all of it was run
 
 
-class Relay:
-    """Tells of an order's progress what `benchbook.runner.progress.Progress` is told on one machine."""
+class Relay(Listener):
+    """Tells the run what `benchbook.runner.progress.Progress` hears on one machine, of an order's cells."""
 
     def __init__(self, order: Order, tell: Callable[[News], None]) -> None:
         self._name = order.name
         self._numbers: Mapping[str, int] = {cell.key: number for number, cell in enumerate(order.cells)}
         self._tell = tell
 
+    @override
     def begun(self, cell: Cell) -> None:
-        """Tell that a cell is about to start."""
         self._say("begun", self._numbers[cell.key])
 
+    @override
     def waiting(self, why: str, advice: str = "") -> None:
-        """Tell for what a cell waits, and what can be done."""
         self._say("waiting", why, advice)
 
+    @override
     def ended(self, cell: Cell, state: str, seconds: float | None = None, reason: str = "") -> None:
-        """Tell that a cell has ended."""
         self._say("ended", self._numbers[cell.key], state, seconds, reason)
 
+    @override
     def kept(self, cell: Cell, reason: str) -> None:
-        """Tell that a cell failed when it was measured again."""
         self._say("kept", self._numbers[cell.key], reason)
 
+    @override
     def visited(self, cells: Sequence[Cell], *, again: bool = False) -> None:
         """Say nothing: how far the whole run is, only the runner knows."""
 

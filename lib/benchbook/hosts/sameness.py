@@ -17,22 +17,22 @@ _NOT_OURS: Final = frozenset({"node_modules", "target", "__pycache__"})
 
 def sameness() -> dict[str, str]:
     """Return by name what must be alike: digests of the suite's files, versions of Python and of each package."""
-    found = {"Python": f"{platform.python_version()} on {platform.system()} {platform.machine()}"}
-    found |= {f"package {one.name}": one.version for one in metadata.distributions() if one.name != "benchbook"}
-    return found | {f"file {name}": hashlib.sha256(content).hexdigest() for name, content in _contents(paths.root())}
+    versions = {f"package {package.name}": package.version for package in metadata.distributions()}
+    versions.pop("package benchbook", None)
+    versions["Python"] = f"{platform.python_version()} on {platform.system()} {platform.machine()}"
+    return versions | {f"file {name}": hashlib.sha256(content).hexdigest() for name, content in _contents(paths.root())}
 
 
-def differences(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
-    """Return in words what differs from us there; nothing when all is alike."""
-    unlike = [name for name in sorted(mine.keys() | theirs.keys()) if mine.get(name) != theirs.get(name)]
+def differences(here: Mapping[str, str], there: Mapping[str, str]) -> str:
+    """Return in words what differs there from here; nothing when all is alike."""
+    unlike = [name for name in sorted(here.keys() | there.keys()) if here.get(name) != there.get(name)]
     words = []
     for kind in ("Python", "package", "file"):
-        if some := [name for name in unlike if name.startswith(kind)]:
-            first = some[0].removeprefix(f"{kind} ")
-            there, here = (one.get(some[0], "missing") for one in (theirs, mine))
-            versions = "" if kind == "file" else f" {there}, here {here}"
-            more = f" and {len(some) - 1} more" if len(some) > 1 else ""
-            words.append(f"{first}{versions or ' is another file'}{more}")
+        if names := [name for name in unlike if name.startswith(kind)]:
+            first = names[0].removeprefix(f"{kind} ")
+            versions = f" {there.get(names[0], 'missing')}, here {here.get(names[0], 'missing')}"
+            more = f" and {len(names) - 1} more" if len(names) > 1 else ""
+            words.append(f"{first}{' is another file' if kind == 'file' else versions}{more}")
     return "; ".join(words)
 
 
@@ -47,10 +47,6 @@ def _contents(root: Path) -> Iterator[tuple[str, bytes]]:
         notebooks |= {f"{package}/{path.name}": path for path in sorted(folder.glob("*.ipynb"))}
         for path in sorted((*folder.rglob("*.py"), *folder.glob("*.yaml"))):
             yield f"{package}/{path.relative_to(folder)}", path.read_bytes()
-    for name, path in notebooks.items():  # what was run in one, and what came out, is no matter
-        yield name, json.dumps([one["source"] for one in _cells(path)]).encode()
-
-
-def _cells(path: Path) -> list[dict[str, object]]:
-    cells: list[dict[str, object]] = json.loads(path.read_text())["cells"]
-    return cells
+    # What was run in one, and what came out, is no matter.
+    for name, path in notebooks.items():
+        yield name, json.dumps([cell["source"] for cell in json.loads(path.read_text())["cells"]]).encode()

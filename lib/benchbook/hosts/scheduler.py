@@ -63,7 +63,8 @@ def serve(address: str, credentials: Path) -> None:
         make(credentials)
         print(f"made {credentials}: copy it to each machine of the lab, readable by you alone, and to no other")
     at, security = secured(address, credentials)
-    logging.getLogger("distributed").setLevel(logging.ERROR)  # what a person needs to know is said here
+    # What a person needs to know is printed by `_serving`.
+    logging.getLogger("distributed").setLevel(logging.ERROR)
     with dask.config.set(RESTING), suppress(asyncio.CancelledError):
         asyncio.run(_serving(at, security))
 
@@ -141,5 +142,6 @@ async def _serving(at: str, security: Security) -> None:
             print(f"  benchbook worker {address}\nand a run is shared among what has joined by")
             print(f"  benchbook run --hosts {address}", flush=True)
             await scheduler.finished()
-    except RuntimeError as error:  # Dask's, of a port that is taken, or an address that is not this machine's
+    # Dask's, of a port that is taken, or an address that is not this machine's.
+    except RuntimeError as error:
         raise NoLabError(f"no scheduler can listen at {at}: {error.__cause__ or error}") from error

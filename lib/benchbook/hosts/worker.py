@@ -17,7 +17,6 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ import psutil
 from distributed import Security, Worker, get_worker
 from distributed.comm.addressing import get_address_host_port
 
-from benchbook import grid, paths, results
+from benchbook import grid, paths
 from benchbook.folders import FolderError
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay
 from benchbook.hosts.sameness import sameness
@@ -98,7 +97,8 @@ class Job:
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the thread that talks to the scheduler call a function."""
-        with suppress(RuntimeError):  # its loop has ended: the scheduler is gone
+        # Its loop has ended when the scheduler is gone.
+        with suppress(RuntimeError):
             self._loop.call_soon_threadsafe(function, *arguments)
 
 
@@ -139,7 +139,8 @@ class Slot:
             delivery.ended = STOPPED
         except (UnwritableError, NotQuietError, FolderError) as error:
             delivery.ended = str(error)
-        except Exception as error:  # a defect of ours: the worker lives on, and the run says it
+        # A defect of ours: the worker lives on, and the run says it.
+        except Exception as error:
             delivery.ended = f"{type(error).__name__}: {error}"
         self._measuring = False
         _end_children()
@@ -172,7 +173,8 @@ def serve(scheduler: str, security: Security, listen: str | None = None) -> None
     with _own_folder() as folder:
         os.environ["BENCHBOOK_RESULTS"] = str(folder)
         os.environ.pop("BENCHBOOK_FIGURES", None)
-        logging.getLogger("distributed").setLevel(logging.WARNING)  # what a person needs to know is said here
+        # What a person needs to know is said by `_connected`.
+        logging.getLogger("distributed").setLevel(logging.WARNING)
         threading.Thread(
             target=lambda: asyncio.run(_connected(scheduler, security, listen, folder)), daemon=True
         ).start()
@@ -205,10 +207,11 @@ async def planned(asked: Asked) -> tuple[str, str, Plan]:
     def plan() -> tuple[str, str, Plan]:
         return *campaign.machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
 
-    job = Job(plan)  # in the main thread: to see which servers are here it starts them
+    # It is for the main thread: to see which servers are here it starts them.
+    job = Job(plan)
     this_slot().put(job)
-    found: tuple[str, str, Plan] = await job.answer
-    return found
+    answer: tuple[str, str, Plan] = await job.answer
+    return answer
 
 
 def this_slot() -> Slot:
@@ -244,10 +247,10 @@ def _measure(order: Order, relay: Relay, summary: Summary) -> None:
     start = time.monotonic()
     _forget_others(order)
     with run_lock():
-        known = results.states(order.cells[0].study)
-        cells = [replace(cell, state=known.get(cell.key, "todo")) for cell in order.cells]
+        cells = grid.in_their_states(order.cells)
         for cell in cells:
-            if cell.state == "done":  # for a run that was lost before it was delivered
+            # For a run that was lost before it was delivered.
+            if cell.state == "done":
                 relay.ended(cell, "done")
                 summary.done += 1
 
@@ -269,13 +272,13 @@ def _end_children() -> None:
 def _written(order: Order) -> Iterator[Path]:
     """Yield what lies here of an order's cells: whole results, and notebooks of what failed."""
     for cell in order.cells:
-        folder = paths.results() / cell.study
+        folder = cell.path.parent
         yield from (path for path in folder.glob(f"{cell.key}.*") if path.suffix != ".parquet")
         for path in sorted(folder.glob(f"{cell.key}*.parquet")):
             with suppress(files.DamagedError):
                 files.whole(path)
                 yield path
-        yield from sorted((folder / "notebooks").glob(f"{cell.key}.*"))
+        yield from sorted(cell.notebook.parent.glob(f"{cell.key}.*"))
 
 
 def _forget_others(order: Order) -> None:
@@ -292,7 +295,8 @@ def _own_folder() -> Iterator[Path]:
     for number in itertools.count(1):
         folder = paths.root() / ".cache" / "worker" / f"{host()}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
-        folder.chmod(0o700)  # whoever can open the file could hold it
+        # Whoever can open the file in it could hold it.
+        folder.chmod(0o700)
         with (folder / ".worker").open("w") as file:
             try:
                 fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -306,7 +310,7 @@ def _own_folder() -> Iterator[Path]:
 
 async def _connected(scheduler: str, security: Security, listen: str | None, folder: Path) -> None:
     """Be connected to the scheduler, again and again."""
-    said, name = "", f"{host()}-{os.getpid()}"
+    latest, name = "", f"{host()}-{os.getpid()}"
     with dask.config.set(_RESTING):
         while True:
             try:
@@ -320,14 +324,15 @@ async def _connected(scheduler: str, security: Security, listen: str | None, fol
                     death_timeout=10,
                     local_directory=str(folder),
                 ) as worker:
-                    said = _say(f"{host()} waits for blocks from {scheduler}", "")
+                    latest = _say(f"{host()} waits for blocks from {scheduler}", "")
                     await worker.finished()
-                said = _say(f"{scheduler} has gone: this worker waits for it", said)
+                latest = _say(f"{scheduler} has gone: this worker waits for it", latest)
             except (OSError, TimeoutError) as error:
                 why = f"no scheduler answers at {scheduler}, or one with other credentials"
-                said = _say(f"{why}: {error or 'no answer'}: asked again", said)
-            except RuntimeError as error:  # Dask's, of an address that is not this machine's
-                said = _say(f"nothing can listen here: {error.__cause__ or error}: tried again", said)
+                latest = _say(f"{why}: {error or 'no answer'}: asked again", latest)
+            # Dask's, of an address that is not this machine's.
+            except RuntimeError as error:
+                latest = _say(f"nothing can listen here: {error.__cause__ or error}: tried again", latest)
             if slot is not None:
                 slot.stop()
             await asyncio.sleep(RETRY_S)
@@ -343,7 +348,8 @@ def _facing(scheduler: str) -> str:
     return f"[{address}]" if family == socket.AF_INET6 else address
 
 
-def _say(line: str, said: str) -> str:
-    if line != said:
+def _say(line: str, latest: str) -> str:
+    """Print a line, unless it is the latest; return it."""
+    if line != latest:
         print(f"{time.strftime('%H:%M:%S')} {line}", flush=True)
     return line

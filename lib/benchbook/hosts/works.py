@@ -6,11 +6,14 @@ Every block of a study is measured on one host, so that no contrast crosses host
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
+from operator import attrgetter
+
+from typing_extensions import override
 
 from benchbook import results
-from benchbook.grid import Cell, elsewhere
-from benchbook.hosts.lab import Host
-from benchbook.hosts.orders import Delivery, Part
+from benchbook.grid import Cell, elsewhere, in_their_states
+from benchbook.hosts.dispatch import Host, Work
+from benchbook.hosts.orders import Delivery, StudyBlock
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
 from benchbook.runner.readings import Kind
@@ -23,23 +26,23 @@ def as_anywhere(cell: Cell) -> tuple[Kind, int]:
     return cell.kind, cell.block
 
 
-class Shared:
+class Shared(Work):
     """The blocks of a plan, each on the host that is free for it; one that a host has begun, it goes on with."""
 
     def __init__(self, progress: Progress) -> None:
         self._progress = progress
         self._hosts: set[Host] = set()
-        self._taken: set[Part] = set()
+        self._taken: set[StudyBlock] = set()
         """What is on its way, or done."""
-        self._begun: dict[Part, str] = {}
+        self._begun: dict[StudyBlock, str] = {}
         """Which host has measured some of a block, and goes on with it."""
         self._done: dict[str, set[int]] = {}
         """In which blocks a cell is done, by its identity."""
         self.plan: list[Cell] = []
         """The cells of the first host's plan, of which those that any host has measured are done."""
 
+    @override
     def joined(self, host: Host) -> None:
-        """Note that a host has come, with its plan."""
         if not self.plan:
             self._begin(host)
         self._hosts.add(host)
@@ -47,33 +50,36 @@ class Shared:
             for block in self._done.get(cell.identity, ()):
                 self._begun.setdefault((block, cell.study), host.name)
 
+    @override
     def left(self, host: Host) -> None:
         """Note that a host has gone: what it has begun is anybody's."""
         self._hosts.discard(host)
-        there = {one.name for one in self._hosts}
-        self._begun = {part: name for part, name in self._begun.items() if name in there}
+        names = {remaining.name for remaining in self._hosts}
+        self._begun = {part: name for part, name in self._begun.items() if name in names}
 
+    @override
     def next(self, host: Host) -> Sequence[Cell]:
         """Return what is left of a block: of one that this host has begun, else of the first that nobody has."""
         free = [part for part in host.plan.parts if part not in self._taken]
         free = [part for part in free if self._begun.get(part, host.name) == host.name]
-        for part in sorted(free, key=lambda one: (one not in self._begun, one[0])):
+        for part in sorted(free, key=lambda part: (part not in self._begun, part[0])):
             self._taken.add(part)
             if left := [cell for cell in host.plan.cells(part) if cell.block not in self._done.get(cell.identity, ())]:
                 return left
         return []
 
+    @override
     def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
         """Note what became of a block: what was not run to its end is another's."""
         if delivery is None or delivery.ended:
             part = cells[0].block, cells[0].study
             self._taken.discard(part)
-            known = _states(cells)
-            for cell in cells:
-                if known.get(cell.key) == "done":
+            for cell in in_their_states(cells):
+                if cell.state == "done":
                     self._done.setdefault(cell.identity, set()).add(cell.block)
                     self._begun[part] = host.name
 
+    @override
     def finished(self, hosts: Iterable[Host]) -> bool:
         """Return whether every block that these hosts could measure is taken or done."""
         return all(part in self._taken for host in hosts for part in host.plan.parts)
@@ -81,26 +87,27 @@ class Shared:
     def _begin(self, host: Host) -> None:
         """Note what has been done of the plan, by whomever."""
         cells = host.plan.cells()
-        for key, state in _states(cells).items():
-            identity, _, block = key.partition(".")
-            if state == "done":
-                self._done.setdefault(identity, set()).add(int(block))
-        whole: dict[str, set[tuple[Kind, int]]] = {}
-        for one in elsewhere(cells, host.name):
-            whole.setdefault(one.host, set()).add(as_anywhere(one.cell))
-        for part in host.plan.parts if whole else ():
+        for study in {cell.study for cell in cells}:
+            for key, state in results.states(study).items():
+                identity, _, block = key.partition(".")
+                if state == "done":
+                    self._done.setdefault(identity, set()).add(int(block))
+        on_host: dict[str, set[tuple[Kind, int]]] = {}
+        for result in elsewhere(cells, host.name):
+            on_host.setdefault(result.host, set()).add(as_anywhere(result.cell))
+        for part in host.plan.parts if on_host else ():
             wanted = {as_anywhere(cell) for cell in host.plan.cells(part) if not cell.missing}
-            if any(wanted <= done for done in whole.values()):
+            if any(wanted <= done for done in on_host.values()):
                 self._taken.add(part)
-        self.plan = [replace(cell, state="done") if self._is_done(cell) else cell for cell in cells]
+        for cell in cells:
+            done = cell.block in self._done.get(cell.identity, ())
+            if done or ((cell.block, cell.study) in self._taken and not cell.missing):
+                cell = replace(cell, state="done")
+            self.plan.append(cell)
         self._progress.expect(self.plan)
 
-    def _is_done(self, cell: Cell) -> bool:
-        there = cell.block in self._done.get(cell.identity, ())
-        return there or ((cell.block, cell.study) in self._taken and not cell.missing)
 
-
-class UntilDecided:
+class UntilDecided(Work):
     """Round after round on each host, until what it can decide is decided there.
 
     Parameters
@@ -126,37 +133,39 @@ class UntilDecided:
         self._known = dict(known)
         self._machines: dict[str, _Machine] = {}
 
+    @override
     def joined(self, host: Host) -> None:
         """Note that a host has come; a second worker on it shares its rounds."""
         if host.name not in self._machines:
-            cells = host.plan.cells()
-            known = _states(cells)
-            plan = [replace(cell, state=known.get(cell.key, "todo")) for cell in cells]
+            plan = in_their_states(host.plan.cells())
             rounds = Rounds(plan, Costs(self._known))
             self._machines[host.name] = machine = _Machine(rounds, rounds.rounds(self._look(plan), self._left_s))
             self._draw(machine)
 
+    @override
     def left(self, host: Host) -> None:
         """Note that a host has gone: when it comes again, it goes on."""
 
+    @override
     def next(self, host: Host) -> Sequence[Cell]:
         """Return a study's cells of the host's round."""
         waiting = self._machines[host.name].waiting
         return waiting.pop(0) if waiting else []
 
+    @override
     def returned(self, host: Host, cells: Sequence[Cell], delivery: Delivery | None) -> None:
         """Note what became of a part of the round; the last one begins the next round."""
         machine = self._machines[host.name]
-        if delivery is None or delivery.ended:
-            known = _states(cells)
-            if left := [cell for cell in cells if known.get(cell.key) != "done"]:
-                machine.waiting.append(left)
-                return
+        broken_off = delivery is None or delivery.ended
+        if broken_off and (left := [cell for cell in in_their_states(cells) if cell.state != "done"]):
+            machine.waiting.append(left)
+            return
         machine.running -= 1
         machine.failed += [failure.cell for failure in delivery.summary.failed] if delivery else []
         if not machine.running:
             self._draw(machine)
 
+    @override
     def finished(self, hosts: Iterable[Host]) -> bool:
         """Return whether all of these have decided what they can."""
         return all(self._machines[host.name].standings is not None for host in hosts)
@@ -176,7 +185,8 @@ class UntilDecided:
             machine.standings = end.value
             return
         machine.begun, machine.failed = True, []
-        machine.waiting = [list(some) for _, some in groupby(sorted(cells, key=_study), _study)]
+        study = attrgetter("study")
+        machine.waiting = [list(of_study) for _, of_study in groupby(sorted(cells, key=study), study)]
         machine.running = len(machine.waiting)
         self._progress.expect(cells)
 
@@ -191,14 +201,3 @@ class _Machine:
         self.running = 0  # parts of the round that have not come back
         self.failed: list[Cell] = []
         self.standings: Sequence[Standing] | None = None
-
-
-def _states(cells: Iterable[Cell]) -> dict[str, results.State]:
-    known: dict[str, results.State] = {}
-    for study in {cell.study for cell in cells}:
-        known |= results.states(study)
-    return known
-
-
-def _study(cell: Cell) -> str:
-    return cell.study

@@ -1,4 +1,4 @@
-"""The runner's side of a lab: it knows the hosts, sends each one block at a time, and keeps what comes back."""
+"""A run on a lab's hosts: it knows them, sends each one block at a time, and keeps what comes back."""
 
 import logging
 import queue
@@ -46,11 +46,11 @@ class Host:
 
 @dataclass(eq=False)
 class Sent:
-    """Cells on their way through a host, and which of them it has told of."""
+    """Cells on their way through a host, and which of them it says have ended."""
 
     cells: tuple[Cell, ...]
     future: Future[Any]
-    told: list[Cell] = field(default_factory=list)
+    ended: list[Cell] = field(default_factory=list)
 
 
 class Work(Protocol):
@@ -72,18 +72,32 @@ class Work(Protocol):
         """Return whether nothing is left that these could measure."""
 
 
-def connected(scheduler: str, security: Security) -> Client:
-    """Return a client of the scheduler at that address; raises `NoLabError` when none answers."""
-    for name in ("distributed", "distributed.client"):
-        logging.getLogger(name).setLevel(logging.CRITICAL)  # what a person needs to know is said here
-    try:
-        return Client(scheduler, security=security, timeout=ANSWER_S, set_as_default=False, name="benchbook")
-    except Exception as error:  # whatever a wrong address, a firewall or a certificate makes of it
-        why = "the one there has other credentials" if "certificate" in str(error) else str(error)
-        raise NoLabError(f"no scheduler answers at {scheduler}: {why}") from error
+class Connected(AbstractContextManager["Connected"]):
+    """A connection to the scheduler at that address, which its end closes; raises `NoLabError` when none answers."""
+
+    def __init__(self, scheduler: str, security: Security) -> None:
+        # What a person needs to know is said by `NoLabError`.
+        for name in ("distributed", "distributed.client"):
+            logging.getLogger(name).setLevel(logging.CRITICAL)
+        try:
+            self._client = Client(
+                scheduler, security=security, timeout=ANSWER_S, set_as_default=False, name="benchbook"
+            )
+        # It is whatever a wrong address, a firewall or a certificate makes of it.
+        except Exception as error:
+            why = "the one there has other credentials" if "certificate" in str(error) else str(error)
+            raise NoLabError(f"no scheduler answers at {scheduler}: {why}") from error
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        # The scheduler may have gone.
+        with suppress(Exception):
+            self._client.close(timeout=2)
 
 
-class Lab(AbstractContextManager["Lab"]):
+class Lab(Connected):
     """The hosts behind a Dask scheduler.
 
     Parameters
@@ -103,22 +117,15 @@ class Lab(AbstractContextManager["Lab"]):
 
     def __init__(self, scheduler: str, security: Security, asked: Asked) -> None:
         self._asked = asked
-        self._say: Callable[[str], None] = print
         self._refused: set[str] = set()
         self._planning: dict[str, Future[Any]] = {}
         self._hosts: dict[str, Host] = {}
         self._events: queue.SimpleQueue[News | Future[Any]] = queue.SimpleQueue()
         self._sent: dict[str, tuple[Host, Sent]] = {}
-        self._mine = sameness()
-        self._client = connected(scheduler, security)
+        self._sameness = sameness()
+        self._send: Callable[[Host], None]
+        super().__init__(scheduler, security)
         self._client.subscribe_topic(NEWS, lambda event: self._events.put(event[1]))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(Exception):  # of a scheduler that has gone
-            self._client.close(timeout=2)
 
     def run(
         self,
@@ -133,16 +140,23 @@ class Lab(AbstractContextManager["Lab"]):
 
         Raises `NoLabError` when no host is there for `PATIENCE_S`, or the scheduler goes.
         """
-        self._say = progress.say
+        self._work, self._progress, self._summary = work, progress, summary
 
         def send(host: Host) -> None:
             if host.busy is None and (left := left_s()) > 0 and (cells := tuple(work.next(host))):
-                self._submit(host, Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left))
+                order = Order(f"benchbook-{uuid.uuid4().hex}", cells, timeout_s, patience_s, left)
+                future = self._client.submit(
+                    worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
+                )
+                host.busy = Sent(cells, future)
+                self._sent[order.name] = host, host.busy
+                future.add_done_callback(self._events.put)
 
+        self._send = send
         alone_since = time.monotonic()
         try:
             while True:
-                self._meet(work, progress)
+                self._meet()
                 for host in self._hosts.values():
                     send(host)
                 if not self._sent and (left_s() <= 0 or (self._hosts and work.finished(self._hosts.values()))):
@@ -151,35 +165,36 @@ class Lab(AbstractContextManager["Lab"]):
                     alone_since = time.monotonic()
                 elif time.monotonic() - alone_since > PATIENCE_S:
                     raise NoLabError(f"no host was there for {duration(PATIENCE_S)} (benchbook worker starts one)")
-                self._hear(work, progress, summary, send)
+                self._hear()
         finally:
-            self._stop(work, progress, summary)
+            self._stop()
 
-    def _meet(self, work: Work, progress: Progress) -> None:
+    def _meet(self) -> None:
         """Take in the hosts that have come, and let go of those that have gone."""
         if self._client.status != "running":
             raise NoLabError("the scheduler has gone")
+        # Asked now: what Dask knows of the workers by itself may be of none.
         try:
-            there = {*self._client.nthreads()}  # asked now: what Dask knows of the workers by itself may be of none
+            addresses = {*self._client.nthreads()}
         except (OSError, TimeoutError) as error:
             raise NoLabError("the scheduler has gone") from error
-        for address in self._hosts.keys() - there:
-            self._lose(self._hosts.pop(address), work, progress)
-        self._refused &= there
-        for address in self._planning.keys() - there:
+        for address in self._hosts.keys() - addresses:
+            self._lose(self._hosts.pop(address))
+        self._refused &= addresses
+        for address in self._planning.keys() - addresses:
             self._planning.pop(address).cancel()
-        new = sorted(there - self._hosts.keys() - self._planning.keys() - self._refused)
-        for address, theirs in self._ask(new, worker.sameness_here).items():
-            if why := self._unlike(theirs):
+        new = sorted(addresses - self._hosts.keys() - self._planning.keys() - self._refused)
+        for address, answer in self._ask(new, worker.sameness_here).items():
+            if why := self._unlike(answer):
                 self._refuse(address, why)
             else:
                 self._planning[address] = self._client.submit(
                     worker.planned, self._asked, key=f"benchbook-plan-{uuid.uuid4().hex}", workers=[address], retries=0
                 )
-        for address in [one for one, plan in self._planning.items() if plan.done()]:
-            self._join(address, self._planning.pop(address), work)
+        for address in [address for address, plan in self._planning.items() if plan.done()]:
+            self._join(address, self._planning.pop(address))
 
-    def _join(self, address: str, plan: Future[Any], work: Work) -> None:
+    def _join(self, address: str, plan: Future[Any]) -> None:
         """Take in a host that has planned."""
         try:
             host = Host(address, *plan.result(timeout=ANSWER_S))
@@ -188,72 +203,59 @@ class Lab(AbstractContextManager["Lab"]):
         except Exception as error:
             self._refuse(address, str(error))
             return
-        if any(one.name == host.name and one.boot != host.boot for one in self._hosts.values()):
+        if any(other.name == host.name and other.boot != host.boot for other in self._hosts.values()):
             self._refuse(address, f"another machine here is called {host.name}, too")
         else:
             self._hosts[address] = host
-            work.joined(host)
-            self._say(f"host {host.name} takes part")
+            self._work.joined(host)
+            self._progress.say(f"host {host.name} takes part")
 
     def _ask(self, addresses: list[str], question: Callable[..., Any], *arguments: object) -> dict[str, Any]:
         """Return what workers answer, or the exception that they raise; of those that cannot be reached, nothing."""
         if not addresses:
             return {}
         try:
-            found = self._client.run(question, *arguments, workers=addresses, on_error="return")
-        except (OSError, TimeoutError, ValueError):  # one has just gone: the others are asked again in a moment
+            answers = self._client.run(question, *arguments, workers=addresses, on_error="return")
+        # One has just gone: the others are asked again in a moment.
+        except (OSError, TimeoutError, ValueError):
             return {}
-        return {address: answer for address, answer in found.items() if not isinstance(answer, OSError | TimeoutError)}
+        unreached = (OSError, TimeoutError)
+        return {address: answer for address, answer in answers.items() if not isinstance(answer, unreached)}
 
     def _refuse(self, address: str, why: str) -> None:
         self._refused.add(address)
-        self._say(f"refused: the worker at {address}: {why}")
+        self._progress.say(f"refused: the worker at {address}: {why}")
 
-    def _unlike(self, theirs: Any) -> str:
+    def _unlike(self, answer: Any) -> str:
         """Return why a worker cannot take part; nothing if it can."""
-        if theirs is None:
+        if answer is None:
             return "it was not started by benchbook worker"
-        if isinstance(theirs, BaseException):
-            return f"it runs no benchbook, or another: {theirs}"
-        return differences(self._mine, theirs)
+        if isinstance(answer, BaseException):
+            return f"it runs no benchbook, or another: {answer}"
+        return differences(self._sameness, answer)
 
-    def _submit(self, host: Host, order: Order) -> None:
-        future = self._client.submit(
-            worker.measured, order, key=order.name, workers=[host.address], pure=False, retries=0
-        )
-        host.busy = Sent(order.cells, future)
-        self._sent[order.name] = host, host.busy
-        future.add_done_callback(self._events.put)
-
-    def _hear(self, work: Work, progress: Progress, summary: Summary, send: Callable[[Host], object]) -> None:
-        """Wait a moment for what hosts tell and deliver, and pass it on; `send` gives one more to do."""
+    def _hear(self) -> None:
+        """Wait a moment for what hosts tell and deliver, and pass it on."""
         with suppress(queue.Empty):
             event = self._events.get(timeout=_GLANCE_S)
             while True:
                 if isinstance(event, Future):
-                    self._receive(event, work, progress, summary, send)
+                    self._receive(event)
                 elif event[0] in self._sent:
-                    self._tell(event, progress)
+                    self._tell(event)
                 event = self._events.get_nowait()
 
-    def _tell(self, news: News, progress: Progress) -> None:
+    def _tell(self, news: News) -> None:
         name, method, arguments = news
         _, sent = self._sent[name]
         if isinstance(arguments[0], int):
             cell = sent.cells[arguments[0]]
             if method == "ended":
-                sent.told.append(cell)
+                sent.ended.append(cell)
             arguments = (cell, *arguments[1:])
-        getattr(progress, method)(*arguments)
+        getattr(self._progress, method)(*arguments)
 
-    def _receive(
-        self,
-        future: Future[Any],
-        work: Work,
-        progress: Progress,
-        summary: Summary,
-        send: Callable[[Host], object],
-    ) -> None:
+    def _receive(self, future: Future[Any]) -> None:
         """Keep what a host delivered, which has more to do meanwhile."""
         if future.key not in self._sent or not future.done():
             return
@@ -261,54 +263,49 @@ class Lab(AbstractContextManager["Lab"]):
         host.busy = None
         try:
             delivery: Delivery = future.result(timeout=ANSWER_S)
-        except Exception:  # cancelled, or lost with its worker
-            self._return(host, sent, work, progress)
+        # It was cancelled, or lost with its worker.
+        except Exception:
+            self._return(host, sent)
             return
         future.release()
         if delivery.ended is None:
-            send(host)
-        self._keep(delivery)
-        summary.add(delivery.summary)
-        done = {*delivery.files}
-        progress.lost([cell for cell in sent.told if not any(name.startswith(_stem(cell)) for name in done)])
-        if delivery.ended not in (None, STOPPED):
-            self._say(f"host {host.name} measures no more: {delivery.ended}")
-            self._refused.add(host.address)
-            self._hosts.pop(host.address, None)
-        work.returned(host, sent.cells, delivery)
-        if host.address in self._refused:
-            work.left(host)
-        progress.visited(sent.cells)
-
-    def _keep(self, delivery: Delivery) -> None:
+            self._send(host)
         for name, content in delivery.files.items():
             with writing():
                 store.keep(name, content)
+        self._summary.add(delivery.summary)
+        delivered = {".".join(name.split(".")[:2]) for name in delivery.files}
+        self._progress.lost([cell for cell in sent.ended if f"{cell.study}/{cell.key}" not in delivered])
+        if delivery.ended not in (None, STOPPED):
+            self._progress.say(f"host {host.name} measures no more: {delivery.ended}")
+            self._refused.add(host.address)
+            self._hosts.pop(host.address, None)
+        self._work.returned(host, sent.cells, delivery)
+        if host.address in self._refused:
+            self._work.left(host)
+        self._progress.visited(sent.cells)
 
-    def _lose(self, host: Host, work: Work, progress: Progress) -> None:
-        self._say(f"host {host.name} was lost")
+    def _lose(self, host: Host) -> None:
+        self._progress.say(f"host {host.name} was lost")
         if host.busy:
             self._sent.pop(str(host.busy.future.key), None)
             with suppress(Exception):
                 host.busy.future.cancel()
-            self._return(host, host.busy, work, progress)
-        work.left(host)
+            self._return(host, host.busy)
+        self._work.left(host)
 
-    def _return(self, host: Host, sent: Sent, work: Work, progress: Progress) -> None:
-        progress.lost(sent.told)
-        work.returned(host, sent.cells, None)
+    def _return(self, host: Host, sent: Sent) -> None:
+        self._progress.lost(sent.ended)
+        self._work.returned(host, sent.cells, None)
 
-    def _stop(self, work: Work, progress: Progress, summary: Summary) -> None:
+    def _stop(self) -> None:
         """Have the hosts stop, and keep what they have finished."""
         if not self._sent or self._client.status != "running":
             return
+        self._send = lambda host: None
         self._ask([host.address for host, _ in self._sent.values()], worker.stop_here, {*self._sent})
         until = time.monotonic() + _STOPPING_S
         while self._sent and time.monotonic() < until and self._client.status == "running":
-            self._hear(work, progress, summary, lambda _: None)
+            self._hear()
         for _, sent in self._sent.values():
             sent.future.cancel()
-
-
-def _stem(cell: Cell) -> str:
-    return f"{cell.study}/{cell.key}."
