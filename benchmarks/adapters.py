@@ -25,7 +25,7 @@ from bare import BARE, Bare, opened
 from benchbook import databases, servers
 from benchbook.datasets import blog
 from benchbook.deployment import Deployment
-from benchbook.studies.store import each
+from benchbook.studies.cell_store import each
 
 GOAL: Final = 1.03
 """Largest ratio, adapter's over bare."""

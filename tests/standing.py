@@ -17,7 +17,7 @@ from benchbook import databases, lanes, registry, servers
 from benchbook.databases import Engine
 from benchbook.deployment import Deployment, Topology
 from benchbook.servers.address import single_variable, variable
-from benchbook.studies import store
+from benchbook.studies import cell_store
 
 WHEELS = ("mongodb", "postgresql")
 """Products whose servers are installed with the suite; what else there is is used where it is found."""
@@ -186,7 +186,7 @@ def own(product: str, topology: Topology) -> Deployment:
 
 def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:
     """Let a study open an engine that `change` has laid its hand on."""
-    real = store.databases.open
+    real = cell_store.databases.open
 
     @contextmanager
     def opened(*arguments: Any, **options: Any) -> Iterator[Engine]:
@@ -194,7 +194,7 @@ def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) ->
             change(engine)
             yield engine
 
-    monkeypatch.setattr(store.databases, "open", opened)
+    monkeypatch.setattr(cell_store.databases, "open", opened)
 
 
 def outputs(frame: pd.DataFrame, repetition: int) -> Outputs:

@@ -14,8 +14,8 @@ from benchbook.databases.couchdb.namespace import Databases
 from benchbook.datasets import blog, phones
 from benchbook.deployment import Deployment, Role
 from benchbook.servers.address import variable
-from benchbook.studies import store
-from benchbook.studies.store import until_replicated
+from benchbook.studies import cell_store
+from benchbook.studies.cell_store import until_replicated
 from cases import Deployed
 from waiting import PATIENCE_S, comes_true
 
@@ -270,7 +270,7 @@ def test_a_deployment_by_given_addresses_leaves_neither_a_pull_nor_anything_else
     topology: Any, given: Deployment
 ) -> None:
     before = everything(given)
-    with store.deployed("couchdb", topology) as deployment:
+    with cell_store.deployed("couchdb", topology) as deployment:
         with databases.open("couchdb", deployment) as engine:
             for _ in range(2):
                 engine.create(COMMENTS.schema, parents=COMMENTS.parents)
@@ -284,7 +284,7 @@ def test_what_a_killed_replicated_run_left_pulls_nothing_from_a_single_one(given
     left = databases.open("couchdb", replace(given, settings={"source": "address"}))  # never closed, as if killed
     left.create(COMMENTS.schema, parents=COMMENTS.parents)
     assert len(pulls(given)) == 4
-    with store.deployed("couchdb", "single") as deployment:
+    with cell_store.deployed("couchdb", "single") as deployment:
         assert pulls(given) == []
         with databases.open("couchdb", deployment) as engine:
             engine.create(COMMENTS.schema, parents=COMMENTS.parents)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from benchbook import formats
 from benchbook.datasets import blog, books, persons, phones, players
-from benchbook.formats.markup import markup_size
+from benchbook.formats.sizes import markup_size
 from benchbook.formats.tree import field_name, fragment, tag
 from benchbook.schemas import Author, Book1, Book2, Bookstore, Field, Schema
 

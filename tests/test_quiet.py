@@ -14,7 +14,7 @@ import pytest
 
 from benchbook import cli, grid, results
 from benchbook.grid import Cell
-from benchbook.measure.load import QUIET, Load, load, reading
+from benchbook.measure.load import QUIET, Load, load, snapshot
 from benchbook.runner import batch, quiet
 from benchbook.runner.notebook import Ended
 from benchbook.runner.progress import Progress
@@ -93,9 +93,9 @@ def written() -> pd.DataFrame:
 
 def test_what_a_process_uses_is_foreign_unless_it_is_the_runs_own():
     with busy() as pid:
-        before = reading()
+        before = snapshot()
         time.sleep(1)
-        after = reading()
+        after = snapshot()
     foreign, own = load(before, after, []), load(before, after, [os.getpid()])
     share = foreign.others[pid]
     assert share > 0 and foreign.foreign > share - 0.1, "what /proc/stat samples holds what the process' clock says"

@@ -291,9 +291,9 @@ def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite
 DIES_IN_THE_MIDDLE = """\
 import json, signal
 from contextlib import contextmanager
-from benchbook.studies import store
+from benchbook.studies import cell_store
 
-node, real = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0], store.databases.open
+node, real = json.load(open(os.environ["BENCHBOOK_DEPLOYMENT"]))["nodes"][0], cell_store.databases.open
 
 @contextmanager
 def opened(*arguments, **options):
@@ -309,7 +309,7 @@ def opened(*arguments, **options):
         engine.insert = inserting
         yield engine
 
-store.databases.open = opened
+cell_store.databases.open = opened
 """
 
 

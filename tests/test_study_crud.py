@@ -13,7 +13,7 @@ from benchbook.databases import Engine
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
-from benchbook.studies.store import WrongContentsError
+from benchbook.studies.cell_store import WrongContentsError
 from cases import PAIRED
 from standing import Announce, needed, outputs, tamper
 from stopping import go_on, stop

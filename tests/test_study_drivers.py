@@ -13,7 +13,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import own_records
 from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
-from benchbook.studies.store import WrongContentsError
+from benchbook.studies.cell_store import WrongContentsError
 from cases import NAMES
 from standing import Announce, outputs, tamper
 

@@ -13,7 +13,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import phones
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
-from benchbook.studies.store import WrongContentsError
+from benchbook.studies.cell_store import WrongContentsError
 from standing import Announce, needed, outputs, tamper
 from stopping import stop
 

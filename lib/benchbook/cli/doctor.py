@@ -13,7 +13,7 @@ from benchbook import cli, databases, folders, lanes, servers
 from benchbook.cli import output
 from benchbook.compliance import untested
 from benchbook.measure.environment import environment
-from benchbook.measure.load import QUIET, load, reading
+from benchbook.measure.load import QUIET, load, snapshot
 
 _WINDOW_S: Final = 1.0
 
@@ -89,9 +89,9 @@ def _limits() -> list[str]:
         )
     if machine["governor"] not in (None, "performance"):
         lines.append(f"the processors' governor is {machine['governor']}: times vary; set it to performance")
-    before = reading()
+    before = snapshot()
     time.sleep(_WINDOW_S)
-    beside = load(before, reading(), [os.getpid()])
+    beside = load(before, snapshot(), [os.getpid()])
     if not beside.quiet:
         lines.append(f"{beside}: a run waits until it is less than {QUIET:g}; stop them, or run with --noisy")
     if machine["cores_usable"] < 2:

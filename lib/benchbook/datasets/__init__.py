@@ -1,8 +1,8 @@
 """Seeded data for every study: the same records on every machine and with every library version.
 
-Generators draw from `numpy.random.PCG64`'s raw words alone; shape and size follow the papers. Each has a module of its
-own, which is imported where it is used: another set changes no study's code but its own. A person's records take their
-place by `own_records`.
+In come a number of records and a seed; out goes a `Dataset`. Begin with a study's set, such as `blog`: it is drawn from
+`streams` (raw words of `numpy.random.PCG64` alone) and the `vocabulary`. A person's own records take its place by
+`own_records`. Each set has a module of its own, so that another one changes no study's code but its own.
 """
 
 import hashlib

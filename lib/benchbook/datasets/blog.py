@@ -4,7 +4,7 @@ from typing import Literal
 
 from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import ids, integers, moments
-from benchbook.datasets.words import texts
+from benchbook.datasets.vocabulary import texts
 from benchbook.schemas import Field, Parent, Schema
 
 

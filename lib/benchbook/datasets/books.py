@@ -18,7 +18,7 @@ import numpy as np
 
 from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Integers, integers, moments
-from benchbook.datasets.words import texts
+from benchbook.datasets.vocabulary import texts
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Field, Schema, Writer
 
 KEYS = {

@@ -82,7 +82,8 @@ def checked(path: str | Path) -> str:
     try:
         state = Path(path).stat()
     except (OSError, ValueError):
-        return digest(path)  # which says what is wrong
+        # This says what is wrong.
+        return digest(path)
     return _checked(str(path), state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns, state.st_ctime_ns)
 
 
@@ -104,7 +105,8 @@ def _rows(file: Path, data: bytes) -> Iterator[tuple[int, Record]]:
         for number, record in _like(file, _csv(file, lines) if is_csv else _json_lines(file, lines)):
             yield number, record
     except UnicodeDecodeError:
-        text(data, str(file))  # which says where
+        # This says where.
+        text(data, str(file))
         raise
     if not number:
         raise InputError(str(file), "holds no record")
@@ -115,7 +117,7 @@ def _csv(file: Path, lines: Iterable[str]) -> Rows:
     reader = csv.reader(lines, strict=True)
     try:
         header = next(reader, [])
-        if len(header) == 1 and (other := next((one for one in ";\t|" if one in header[0]), None)):
+        if len(header) == 1 and (other := next((mark for mark in ";\t|" if mark in header[0]), None)):
             raise InputError(f"{file}:1", f"is separated by {other!r}: CSV here is separated by commas")
         if len(set(header)) < len(header) or "" in header:
             raise InputError(f"{file}:1", f"the header's names must be distinct and not empty: {header}")
@@ -135,7 +137,8 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
         try:
             record = json.loads(line, object_pairs_hook=_distinct)
             if "\\u" in line:
-                json.dumps(record, ensure_ascii=False).encode()  # half of a surrogate pair is no character
+                # Half of a surrogate pair is no character.
+                json.dumps(record, ensure_ascii=False).encode()
         except (ValueError, RecursionError) as error:
             raise InputError(f"{file}:{number}", f"not a JSON object on one line: {error}") from error
         if not isinstance(record, dict):
@@ -146,15 +149,15 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
 
 def _flat(where: str, record: Record, prefix: str = "") -> Record:
     """Return a record whose objects inside are fields of its own: ``address_city`` for the city of ``address``."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in record.items():
         parts = _flat(where, value, f"{prefix}{name}_") if isinstance(value, dict) else {f"{prefix}{name}": value}
         if isinstance(value, list):
             raise InputError(where, f"{prefix}{name}: a list is no value of a table's column, and every study has one")
-        if twice := found.keys() & parts.keys():
+        if twice := flat.keys() & parts.keys():
             raise InputError(where, f"{min(twice)!r} comes twice once objects inside are fields of their own")
-        found |= parts
-    return found
+        flat |= parts
+    return flat
 
 
 def _distinct(pairs: list[tuple[str, Any]]) -> Record:

@@ -7,7 +7,7 @@ import numpy as np
 
 from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
-from benchbook.datasets.words import CITIES, FAMILY, GIVEN, NATIONS, WORDS
+from benchbook.datasets.vocabulary import CITIES, FAMILY, GIVEN, NATIONS, WORDS
 from benchbook.schemas import Field, Schema
 
 _FIELDS = (
@@ -29,17 +29,14 @@ def people(n: int, seed: int, fields: int = 12) -> Dataset:
     if fields not in (2, 12, 50):
         raise ValueError(f"people have 2, 12 or 50 fields, not {fields}")
     schema = Schema("people", (*_FIELDS, *_ANSWERS)[:fields])
-    columns: list[list[Any]] = [ids(seed, "people", n), _names(n, seed)]
+    given, family = choices(seed, "people.given", n, GIVEN), choices(seed, "people.family", n, FAMILY)
+    names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
+    columns: list[list[Any]] = [ids(seed, "people", n), names]
     if fields > 2:
         columns += _details(n, seed)
     if fields > 12:
         columns += [choices(seed, f"people.{field.name}", n, WORDS) for field in _ANSWERS]
     return assemble(f"people-{fields}", schema, columns)
-
-
-def _names(n: int, seed: int) -> list[str]:
-    given, family = choices(seed, "people.given", n, GIVEN), choices(seed, "people.family", n, FAMILY)
-    return [f"{first} {last}" for first, last in zip(given, family, strict=True)]
 
 
 def _details(n: int, seed: int) -> list[list[Any]]:

@@ -2,7 +2,7 @@
 
 from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import choices, ids, integers
-from benchbook.datasets.words import names
+from benchbook.datasets.vocabulary import names
 from benchbook.schemas import Field, Schema
 
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
@@ -31,23 +31,23 @@ def smartphones(n: int, seed: int) -> Dataset:
         drawn: list[int] = integers(seed, f"smartphones.{label}", n, low, high).tolist()
         return drawn
 
-    def one(label: str, table: tuple[str, ...]) -> list[str]:
+    def chosen(label: str, table: tuple[str, ...]) -> list[str]:
         return choices(seed, f"smartphones.{label}", n, table)
 
-    name = zip(one("maker", _MAKERS), one("line", _LINES), draw("model", 1, 9999), strict=True)
-    display = zip(one("panel", _PANELS), draw("inches", 35, 72), draw("width", 48, 144), strict=True)
-    cpu = zip(one("cores", _CORES), draw("clock", 100, 299), one("design", _DESIGNS), strict=True)
+    name = zip(chosen("maker", _MAKERS), chosen("line", _LINES), draw("model", 1, 9999), strict=True)
+    display = zip(chosen("panel", _PANELS), draw("inches", 35, 72), draw("width", 48, 144), strict=True)
+    cpu = zip(chosen("cores", _CORES), draw("clock", 100, 299), chosen("design", _DESIGNS), strict=True)
     camera = zip(draw("megapixels", 5, 108), draw("aperture", 15, 28), draw("focal", 22, 31), strict=True)
     columns = (
         ids(seed, "smartphones", n),
         [f"{maker} {line} {model}" for maker, line, model in name],
-        one("network", _NETWORKS),
+        chosen("network", _NETWORKS),
         [
             f"{panel}, 16M colors, {inch / 10} inches, {10 * width} x {20 * width} pixels"
             for panel, inch, width in display
         ],
         [f"{cores} {clock / 100} GHz {design}" for cores, clock, design in cpu],
-        one("memory_card", _CARDS),
+        chosen("memory_card", _CARDS),
         [f"{pixels} MP, f/{stop / 10}, {focal}mm (wide), PDAF" for pixels, stop, focal in camera],
         [f"Non-removable Li-Ion {10 * charge} mAh battery" for charge in draw("battery", 150, 600)],
         [f"About {price} EUR" for price in draw("price", 60, 1400)],

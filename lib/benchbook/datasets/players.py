@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from benchbook.datasets import Dataset, assemble
 from benchbook.datasets.streams import Integers, bell, choices, ids, integers, pick
-from benchbook.datasets.words import CITIES, FAMILY, NATIONS, names
+from benchbook.datasets.vocabulary import CITIES, FAMILY, NATIONS, names
 from benchbook.schemas import Field, FieldType, Schema
 
 TABLE: Final = 18_000
@@ -54,18 +54,11 @@ def wide(n: int, seed: int, attributes: int = 89) -> Dataset:
         raise ValueError(f"players have 89 or 6 attributes, not {attributes}")
     chosen = _WIDE if attributes == 89 else _REDUCED
     table = _columns(min(n, TABLE), seed, attributes == 89)
-    columns = [ids(seed, "players", n), *(_repeat(table[name], n) for name in chosen)]
-    schema = Schema("players", tuple(Field(name, _type(name)) for name in ("_id", *chosen)))
+    rounds = -(-n // TABLE)
+    columns = [ids(seed, "players", n), *((table[name] * rounds)[:n] for name in chosen)]
+    kinds: list[FieldType] = ["integer" if name in _INTEGERS else "string" for name in ("_id", *chosen)]
+    schema = Schema("players", tuple(map(Field, ("_id", *chosen), kinds)))
     return assemble(f"wide-{attributes}", schema, columns)
-
-
-def _type(name: str) -> FieldType:
-    return "integer" if name in _INTEGERS else "string"
-
-
-def _repeat(column: list[Any], n: int) -> list[Any]:
-    """Return the column over and over, `n` values long."""
-    return (column * -(-n // len(column)))[:n] if column else []
 
 
 def _columns(n: int, seed: int, everything: bool) -> dict[str, list[Any]]:
@@ -111,7 +104,7 @@ def _pictures(numbers: list[int], seed: int) -> dict[str, list[Any]]:
 def _profile(n: int, seed: int, overall: Integers) -> dict[str, list[Any]]:
     """Return what describes the player."""
 
-    def one(name: str, table: tuple[str, ...]) -> list[str]:
+    def chosen(name: str, table: tuple[str, ...]) -> list[str]:
         return choices(seed, f"players.{name}", n, table)
 
     heights, weights = bell(seed, "players.Height", n, 62, 81), bell(seed, "players.Weight", n, 120, 220)
@@ -120,10 +113,10 @@ def _profile(n: int, seed: int, overall: Integers) -> dict[str, list[Any]]:
         "Potential": np.minimum(overall + integers(seed, "players.Potential", n, 0, 12), 95).tolist(),
         "Special": (overall * 22 + integers(seed, "players.Special", n, 0, 300)).tolist(),
         "International Reputation": np.maximum((overall - 60) // 7, 1).tolist(),
-        "Preferred Foot": one("Preferred Foot", ("Right", "Right", "Right", "Left")),
-        "Work Rate": one("Work Rate", _WORK),
-        "Body Type": one("Body Type", ("Lean", "Normal", "Normal", "Stocky")),
-        "Real Face": one("Real Face", ("No", "No", "No", "Yes")),
+        "Preferred Foot": chosen("Preferred Foot", ("Right", "Right", "Right", "Left")),
+        "Work Rate": chosen("Work Rate", _WORK),
+        "Body Type": chosen("Body Type", ("Lean", "Normal", "Normal", "Stocky")),
+        "Real Face": chosen("Real Face", ("No", "No", "No", "Yes")),
         "Jersey Number": integers(seed, "players.Jersey Number", n, 1, 99).tolist(),
         "Height": [f"{inches // 12}'{inches % 12}" for inches in heights.tolist()],
         "Weight": [f"{pounds}lbs" for pounds in weights.tolist()],

@@ -31,7 +31,7 @@ from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.sides import Measured, Place, Side, by_study, shared
 from benchbook.registry import title
-from benchbook.stats.hosts import FEWEST
+from benchbook.stats.between_hosts import FEWEST
 from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"

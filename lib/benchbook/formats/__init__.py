@@ -1,4 +1,9 @@
-"""Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for."""
+"""Codecs: records and bookstores to bytes and back; a library is imported only when its codec is asked for.
+
+In come an object and a codec's name; out go bytes, and from them an equal object, else `FormatError`. Begin with the
+protocol `Codec`, then `orjson_codec` and `lxml_codec`: a few lines each on what `json_codecs` and `tree` hold for all.
+`bound_xml` is for libraries that bind documents to classes.
+"""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass

@@ -68,7 +68,8 @@ class PydanticXmlCodec(BoundXmlCodec):
     @override
     def bind(self, root: Any, form: Any) -> Any:
         if issubclass(form, _Record):
-            texts(root)  # which refuses a field that holds more than text
+            # This refuses a field that holds more than text.
+            texts(root)
         return form.from_xml_tree(root, empty_as_string=True)
 
     @override

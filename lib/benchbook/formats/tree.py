@@ -55,8 +55,8 @@ def field_name(element: str) -> str:
 
 def encoded(text: str) -> bytes:
     """Return a document as UTF-8, after the check and the escape (of CR) that some libraries leave to their user."""
-    if found := _ILLEGAL.search(text):
-        raise ValueError(f"XML cannot hold the character U+{ord(found[0]):04X}")
+    if illegal := _ILLEGAL.search(text):
+        raise ValueError(f"XML cannot hold the character U+{ord(illegal[0]):04X}")
     return text.replace("\r", "&#13;").encode()
 
 
@@ -224,12 +224,12 @@ def textual(decode: Decoder, schema: Schema) -> Decoder:
 
 def texts(node: Any) -> dict[str, str]:
     """Return each child's text by its tag; raises ValueError when a child has children of its own."""
-    found: dict[str, str] = {}
+    by_tag: dict[str, str] = {}
     for child in node:
         if len(child):
             raise ValueError(f"<{child.tag}> holds more than text")
-        found[child.tag] = child.text or ""
-    return found
+        by_tag[child.tag] = child.text or ""
+    return by_tag
 
 
 def _read_book1(node: Any) -> Book1:

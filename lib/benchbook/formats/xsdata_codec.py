@@ -77,8 +77,8 @@ class XsdataCodec(BoundXmlCodec):
 
     @override
     def made(self, names: tuple[str, ...]) -> Any:
-        metadata = [{**_ELEMENT, "name": tag(name)} for name in bindable(names)]
-        return make_dataclass("record", [(f"field_{i}", str, field(metadata=one)) for i, one in enumerate(metadata)])
+        elements = [field(metadata={**_ELEMENT, "name": tag(name)}) for name in bindable(names)]
+        return make_dataclass("record", [(f"field_{i}", str, element) for i, element in enumerate(elements)])
 
     @override
     def bind(self, root: Any, form: Any) -> Any:

@@ -22,7 +22,7 @@ from benchbook.schemas import UnfitError
 
 if TYPE_CHECKING:
     # It imports what not all commands need.
-    from benchbook.studies.store import Check
+    from benchbook.studies.cell_store import Check
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""

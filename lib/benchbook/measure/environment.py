@@ -35,7 +35,7 @@ def environment(data_folder: Path) -> dict[str, Any]:
     kind = _file_system(data_folder)
     return {
         "host": host(),
-        "cpu": _cpu_model(),
+        "cpu": _of_cpu("model name", "Model") or platform.processor() or platform.machine(),
         "cores": psutil.cpu_count(),
         "cores_usable": _usable_cores(),
         "affinity": sorted(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else None,
@@ -81,10 +81,6 @@ def _version(name: str) -> str | None:
         return metadata.version(name)
     except metadata.PackageNotFoundError:
         return None
-
-
-def _cpu_model() -> str:
-    return _of_cpu("model name", "Model") or platform.processor() or platform.machine()
 
 
 def _usable_cores() -> float:

@@ -9,6 +9,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
+from operator import itemgetter
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -38,7 +39,7 @@ class _Process(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Reading:
+class Snapshot:
     """What the processors and all visible processes have done so far, in nanoseconds."""
 
     at: int
@@ -51,7 +52,7 @@ class Reading:
 
 @dataclass(frozen=True)
 class Load:
-    """What others used between two readings."""
+    """What others used between two snapshots."""
 
     seconds: float
     foreign: float
@@ -71,7 +72,7 @@ class Load:
         used = defaultdict[str, float](float)
         for pid, processors in self.others.items():
             used[_name(pid)] += processors
-        most = sorted(used.items(), key=lambda one: one[1], reverse=True)[:_LISTED]
+        most = sorted(used.items(), key=itemgetter(1), reverse=True)[:_LISTED]
         shares = [(name, share) for name, share in most if share >= QUIET / 2]
         if self.steal >= QUIET / 2:
             shares.append(("the host of this virtual machine", self.steal))
@@ -79,15 +80,15 @@ class Load:
         return f"other processes use {self.foreign:.2f} processors ({named})"
 
 
-def reading() -> Reading:
+def snapshot() -> Snapshot:
     """Return what has been done until now; it takes some milliseconds."""
     times = psutil.cpu_times()
     busy = times.user + getattr(times, "nice", 0.0) + times.system
-    return Reading(clock(), busy * 1e9, getattr(times, "steal", 0.0) * 1e9, _processes(), _slowed())
+    return Snapshot(clock(), busy * 1e9, getattr(times, "steal", 0.0) * 1e9, _processes(), _slowed())
 
 
-def load(before: Reading, after: Reading, own: Collection[int]) -> Load:
-    """Return what others used between two readings.
+def load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Load:
+    """Return what others used between two snapshots.
 
     Parameters
     ----------
@@ -96,26 +97,26 @@ def load(before: Reading, after: Reading, own: Collection[int]) -> Load:
     """
     window = after.at - before.at
     roots = {*own, *_kernel_threads()}
-    mine = _tree(before.processes, roots) | _tree(after.processes, roots)
-    used = sum(one.used for pid, one in after.processes.items() if pid in mine)
-    used -= sum(one.used for pid, one in before.processes.items() if pid in mine)
+    run = _tree(before.processes, roots) | _tree(after.processes, roots)
+    used = sum(process.used for pid, process in after.processes.items() if pid in run)
+    used -= sum(process.used for pid, process in before.processes.items() if pid in run)
     steal = max(0.0, after.steal - before.steal)
     foreign = max(0.0, after.busy - before.busy - max(0.0, used)) + steal
     others = {
-        pid: (one.alone - (before.processes[pid].alone if pid in before.processes else 0.0)) / window
-        for pid, one in after.processes.items()
-        if pid not in mine
+        pid: (process.alone - (before.processes[pid].alone if pid in before.processes else 0.0)) / window
+        for pid, process in after.processes.items()
+        if pid not in run
     }
     return Load(window / 1e9, foreign / window, steal / window, after.slowed - before.slowed, others)
 
 
 def _processes() -> dict[int, _Process]:
-    found = {}
+    processes = {}
     for process in psutil.process_iter():
         with suppress(psutil.Error, OSError), process.oneshot():
             alone = sum(process_cpu(process))
-            found[process.pid] = _Process(process.ppid(), alone, alone + sum(reaped_cpu(process)))
-    return found
+            processes[process.pid] = _Process(process.ppid(), alone, alone + sum(reaped_cpu(process)))
+    return processes
 
 
 @cache
@@ -128,11 +129,11 @@ def _kernel_threads() -> set[int]:
 
 def _tree(processes: Mapping[int, _Process], roots: Collection[int]) -> set[int]:
     """Return those processes with all their descendants."""
-    found, left = set[int](), set(roots)
-    while left:
-        found |= left
-        left = {pid for pid, one in processes.items() if one.parent in left} - found
-    return found
+    tree, newest = set[int](), set(roots)
+    while newest:
+        tree |= newest
+        newest = {pid for pid, process in processes.items() if process.parent in newest} - tree
+    return tree
 
 
 def _slowed() -> int:

@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -65,19 +65,24 @@ def process_meters(pid: int, role: str) -> list[Meter]:
     return meters
 
 
-def client_meters() -> list[Meter]:
-    """Return the meters of this process: ``cpu_user`` and ``cpu_system`` (ns), ``memory_change`` of its RSS (B).
+CLIENT: Final = ("memory_change", "cpu_user", "cpu_system")
+"""What is read of this process."""
+
+
+def client_meters(metrics: Collection[str] = CLIENT) -> list[Meter]:
+    """Return those meters of this process: ``cpu_user`` and ``cpu_system`` (ns), ``memory_change`` of its RSS (B).
 
     The two times add up to the process' clock, each cut to a microsecond.
     """
     own, usage = psutil.Process(), partial(resource.getrusage, resource.RUSAGE_SELF)
-    return [
+    meters = [
         Meter(
             "memory_change", "client", "B", "psutil.memory_info", resource.getpagesize(), lambda: own.memory_info().rss
         ),
         Meter("cpu_user", "client", "ns", "getrusage", 1e3, lambda: usage().ru_utime * 1e9),
         Meter("cpu_system", "client", "ns", "getrusage", 1e3, lambda: usage().ru_stime * 1e9),
     ]
+    return [meter for meter in meters if meter.metric in metrics]
 
 
 def tree_cpu(pid: int) -> Cpu:

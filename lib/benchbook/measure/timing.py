@@ -83,8 +83,11 @@ def timed(action: Callable[[], T], meters: Sequence[Meter] = ()) -> tuple[T, lis
     duration = clock() - start
     outward = [*reversed(deltas), *(index for index in inward if index not in before)]
     after = {index: _read(meters[index]) for index in outward}
-    readings = [_reading(meter, after[index] - before.get(index, 0)) for index, meter in enumerate(meters)]
-    return result, [Reading("wall_time", "client", duration, "ns", CLOCK_SOURCE, CLOCK_RESOLUTION), *readings]
+    readings = [Reading("wall_time", "client", duration, "ns", CLOCK_SOURCE, CLOCK_RESOLUTION)]
+    for index, meter in enumerate(meters):
+        value = after[index] - before.get(index, 0)
+        readings.append(Reading(meter.metric, meter.role, value, meter.unit, meter.source, meter.resolution))
+    return result, readings
 
 
 def _read(meter: Meter) -> float:
@@ -92,7 +95,3 @@ def _read(meter: Meter) -> float:
         return meter.read()
     except Exception as error:
         raise MeterError(f"{meter.metric} of the {meter.role} from {meter.source}: {error}") from error
-
-
-def _reading(meter: Meter, value: float) -> Reading:
-    return Reading(meter.metric, meter.role, value, meter.unit, meter.source, meter.resolution)

@@ -19,7 +19,7 @@ from benchbook.runner.readings import Reading
 from benchbook.runner.rounds import Rounds
 from benchbook.runner.standing import Standing
 from benchbook.runner.summary import Durations
-from benchbook.stats.repetitions import Components, best_repetitions, components
+from benchbook.stats.variances import Components, best_repetitions, components
 
 HOUR_S: Final = 3600.0
 
@@ -44,7 +44,7 @@ class Power:
     within: float  # standard deviation of a repetition's logarithm of the ratio, NaN of one repetition a block
     between: float  # standard deviation of the blocks' means of it, beside what repetitions give
     repetitions: float  # a block, now
-    best: float  # as `benchbook.stats.repetitions.best_repetitions`
+    best: float  # as `benchbook.stats.variances.best_repetitions`
     block_s: float  # seconds that a contrast's cells take in a block, beside their repetitions
     repetition_s: float  # and a repetition
 

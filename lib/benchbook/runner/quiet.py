@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from benchbook.digits import duration
-from benchbook.measure.load import QUIET, Load, Reading, load, reading
+from benchbook.measure.load import QUIET, Load, Snapshot, load, snapshot
 
 PATIENCE_S: Final = 300.0
 """How long a run waits for a quiet machine: an update that the system makes by itself is over by then."""
@@ -37,7 +37,7 @@ class Watch:
     def __init__(self, say: Callable[[str, str], None], patience_s: float | None = PATIENCE_S) -> None:
         self._say = say
         self._patience_s = patience_s
-        self._last: Reading | None = None
+        self._last: Snapshot | None = None
         self._newest: Load | None = None
         self.waited_s = 0.0
 
@@ -65,7 +65,7 @@ class Watch:
     def end(self, own: Collection[int]) -> Load:
         """Return what others used since the cell began."""
         assert self._last is not None, "a cell has begun"
-        now = reading()
+        now = snapshot()
         self._newest, self._last = load(self._last, now, own), now
         return self._newest
 
@@ -75,7 +75,7 @@ class Watch:
         Where that is too short to tell, as between two cells, what was found before stands if it was quiet; else None.
         """
         time.sleep(seconds)
-        last, self._last = self._last, reading()
+        last, self._last = self._last, snapshot()
         if last is None:
             return None
         since = load(last, self._last, own)

@@ -1,7 +1,12 @@
-"""Tests, sizes of effects, intervals, corrections and changepoints: arrays in, numbers out."""
+"""Tests, sizes of effects, intervals, corrections and changepoints: arrays in, numbers out, nothing read or written.
+
+In come blocks' means, as arrays of one unit; out go an `Interval`, a `Test` or a number, NaN with the reason where one
+cannot be had. Begin with `ratio_interval` in `inference`; `sequential` has the looks at a growing number of blocks,
+`campaigns` and `between_hosts` the levels above them.
+"""
 
 from benchbook.stats import campaigns
-from benchbook.stats.hosts import over_hosts, spread
+from benchbook.stats.between_hosts import over_hosts, spread
 from benchbook.stats.inference import (
     Interval,
     Scale,

@@ -102,9 +102,9 @@ def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
     The samples, of shapes (n_1,), (n_2,), …, are of one unit and independent of each other; negated where a difference
     is wanted. There are no ends when one has fewer than two values or none varies.
     """
-    arrays = [sample(one) for one in samples]
-    estimate = float(sum(one.mean() for one in arrays))
-    counts = [one.size for one in arrays]
+    arrays = [sample(values) for values in samples]
+    estimate = float(sum(array.mean() for array in arrays))
+    counts = [array.size for array in arrays]
     too_few = min(counts) < 2
     reason = f"cannot test: {' and '.join(map(str, counts))} values, at least 2 a side are needed" if too_few else ""
     if reason := reason or no_spread(*arrays):
@@ -114,8 +114,8 @@ def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
 
 def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
     """Return the standard error of a mean, or of the difference of two, and its (Welch-Satterthwaite) df."""
-    parts = [float(one.var(ddof=1)) / one.size for one in samples]
-    df = sum(parts) ** 2 / sum(part**2 / (one.size - 1) for part, one in zip(parts, samples, strict=True))
+    parts = [float(values.var(ddof=1)) / values.size for values in samples]
+    df = sum(parts) ** 2 / sum(part**2 / (values.size - 1) for part, values in zip(parts, samples, strict=True))
     return float(np.sqrt(sum(parts))), df
 
 
@@ -315,13 +315,13 @@ def no_spread(*samples: NDArray[np.float64]) -> str:
 
     Values that differ by rounding alone (1e-12 of their size) count as equal.
     """
-    if all(np.ptp(one) <= 1e-12 * np.abs(one).max() for one in samples):
+    if all(np.ptp(values) <= 1e-12 * np.abs(values).max() for values in samples):
         return "cannot test: the values do not vary"
     return ""
 
 
 def no_ratio(*samples: NDArray[np.float64]) -> str:
     """Return why the samples have no ratio; empty when they have."""
-    if any((one <= 0).any() for one in samples):
+    if any((values <= 0).any() for values in samples):
         return "no ratio: a value is zero or negative"
     return ""

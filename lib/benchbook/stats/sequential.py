@@ -25,7 +25,7 @@ ALPHA: Final = 0.05
 
 def look(blocks: int) -> int:
     """Return the last look that so many blocks allow, as a number of blocks; 0 before the first."""
-    return max((one for one in LOOKS if one <= blocks), default=0)
+    return max((look for look in LOOKS if look <= blocks), default=0)
 
 
 @cache

@@ -90,7 +90,7 @@ def _levels(logs: NDArray[np.float64]) -> list[int]:
     while True:
         starts = _partition(logs[kept])
         lengths = np.diff([*starts, kept.size])
-        alone = [start for start, length in zip(starts, lengths, strict=True) if length == 1 and start]
+        alone = [start for start, length in zip(starts[1:], lengths[1:], strict=True) if length == 1]
         if not alone:
             return [int(kept[start]) for start in starts]
         kept = np.delete(kept, alone)
@@ -101,7 +101,7 @@ def _partition(logs: NDArray[np.float64]) -> list[int]:
     noise = float(np.median(np.abs(np.diff(logs)))) / (GAUSS * np.sqrt(2))
     penalty = PENALTY * np.log(logs.size) * max(noise, 1e-9) ** 2
     count = np.arange(logs.size + 1)
-    total, squares = (np.concatenate([[0.0], np.cumsum(one)]) for one in (logs, logs**2))
+    total, squares = (np.concatenate([[0.0], np.cumsum(terms)]) for terms in (logs, logs**2))
     best, before = np.zeros(logs.size + 1), np.zeros(logs.size + 1, dtype=int)
     for end in range(1, logs.size + 1):
         inside = total[end] - total[:end]

@@ -1,7 +1,8 @@
-"""The studies, found by name and imported only when used: those of the five papers, and those of installed packages.
+"""The studies, found by name and imported only when used: a module for each of the five papers, and installed ones.
 
-A package that announces a study (`benchbook.plugins`, group ``benchbook.studies``) holds its grid and its notebook too:
-``<name>.yaml`` and ``<name>.ipynb`` in its folder.
+In come a cell's ``Parameters``; out goes a row for each value that its ``run`` measured. Begin with a paper's module,
+such as `crud`; `cell` has what all studies share, `store` what those of databases do. A package that announces a study
+(`benchbook.plugins`, group ``benchbook.studies``) holds ``<name>.yaml`` and ``<name>.ipynb`` in its folder, too.
 """
 
 import importlib
@@ -38,8 +39,8 @@ def load(slug: str) -> ModuleType:
     `InputError` when another package's cannot be loaded.
     """
     name = module(slug)
-    found: ModuleType = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(name)
-    return found
+    study: ModuleType = _ADDED[slug].load() if slug in _ADDED else importlib.import_module(name)
+    return study
 
 
 def grid(slug: str) -> Path:
@@ -52,11 +53,9 @@ def grid(slug: str) -> Path:
 def notebook(slug: str) -> Path:
     """Return a study's notebook; raises `FileNotFoundError` when it has none."""
     if slug in _ADDED:
-        there = plugins.folder(_ADDED[slug].package)
-        found = list(there.glob(f"{slug}.ipynb"))
+        folder, pattern = plugins.folder(_ADDED[slug].package), f"{slug}.ipynb"
     else:
-        there = paths.notebooks()
-        found = sorted(there.glob(f"[0-9][0-9]_{slug}.ipynb"))
-    if not found:
-        raise FileNotFoundError(f"{there.name} has no notebook of the study {slug}")
-    return found[0]
+        folder, pattern = paths.notebooks(), f"[0-9][0-9]_{slug}.ipynb"
+    for path in sorted(folder.glob(pattern)):
+        return path
+    raise FileNotFoundError(f"{folder.name} has no notebook of the study {slug}")

@@ -25,7 +25,7 @@ from benchbook.datasets.books import KEYS, bookstore_builder, flat
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
-from benchbook.formats.markup import markup_size
+from benchbook.formats.sizes import markup_size
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
 from benchbook.studies.cell import Count, FormatParameters, Repetitions, Rows, in_turn, on_lane, passes
@@ -175,8 +175,8 @@ def _on_lane(parameters: Parameters, about: dict[str, Any], data: bytes) -> pd.D
 def _with_markup(rows: pd.DataFrame, documents: Mapping[str, bytes]) -> pd.DataFrame:
     """Return the rows and, beside each size of a format's document, how much of that is markup: always the same."""
     sizes = rows[rows["metric"].eq("size") & rows["format"].isin(documents)]
-    found = {kind: float(markup_size(document, kind)) for kind, document in documents.items()}
-    markup = sizes.assign(metric="markup_size", value=sizes["format"].map(found), source="parsed")
+    markup_sizes = {kind: float(markup_size(document, kind)) for kind, document in documents.items()}
+    markup = sizes.assign(metric="markup_size", value=sizes["format"].map(markup_sizes), source="parsed")
     return pd.concat([rows, markup], ignore_index=True)
 
 
@@ -236,15 +236,17 @@ class _RoundTrip:
 
     def measure(self, thing: object) -> dict[str, list[Reading]]:
         """Return the readings of each operation, the document's size among those of marshalling."""
-        cpu = [meter for meter in client_meters() if meter.metric in METRICS]
+        cpu = client_meters(METRICS)
         data, marshal = timed(self._marshalling(thing), cpu)
-        size = self._size(data)
+        size, source = (self.file.stat().st_size, "stat") if self.file else (len(data), "len")
         back, unmarshal = timed(self._unmarshalling(data), cpu)
         if back != thing:
             raise RoundTripError(f"{self.codec.name}: the object that was read back is not the one that was written")
+        # The next repetition writes a new file, as this one did.
         if self.file:
-            self.file.unlink()  # the next repetition writes a new file, as this one did
-        return {"marshal": [*marshal, size], "unmarshal": unmarshal, "round_trip": _sum(marshal, unmarshal)}
+            self.file.unlink()
+        sized = Reading("size", "client", size, "B", source, 1.0)
+        return {"marshal": [*marshal, sized], "unmarshal": unmarshal, "round_trip": _sum(marshal, unmarshal)}
 
     def _marshalling(self, thing: object) -> Callable[[], bytes]:
         encode, file = self.document.encoder(self.codec), self.file
@@ -269,13 +271,9 @@ class _RoundTrip:
 
         return from_file
 
-    def _size(self, data: bytes) -> Reading:
-        size, source = (self.file.stat().st_size, "stat") if self.file else (len(data), "len")
-        return Reading("size", "client", size, "B", source, 1.0)
-
 
 def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
     return [
-        replace(one, value=one.value + other.value, resolution=one.resolution + other.resolution)
-        for one, other in zip(first, second, strict=True)
+        replace(reading, value=reading.value + other.value, resolution=reading.resolution + other.resolution)
+        for reading, other in zip(first, second, strict=True)
     ]

@@ -146,21 +146,22 @@ def passes(count: int) -> Iterable[int]:
     """
     ipython = sys.modules.get("IPython")
     watched = ipython and ipython.get_ipython() and RESULT not in os.environ
-    return _told(count) if watched else range(count)
+    return _announced(count) if watched else range(count)
 
 
-def _told(count: int) -> Iterator[int]:
-    from IPython.display import display  # here, for only notebooks need it
+def _announced(count: int) -> Iterator[int]:
+    # Only notebooks need it.
+    from IPython.display import display
 
     shown: Any = None
     latest = 0.0
     for repetition in range(count):
         if (now := time.monotonic()) - latest > 0.5:
-            latest, said = now, {"text/plain": f"repetition {repetition + 1} of {count}"}
+            latest, line = now, {"text/plain": f"repetition {repetition + 1} of {count}"}
             if shown is None:
-                shown = display(said, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+                shown = display(line, raw=True, display_id=True)  # type: ignore[no-untyped-call]
             else:
-                shown.update(said, raw=True)
+                shown.update(line, raw=True)
         yield repetition
     if shown is not None:
         shown.update({"text/plain": f"{count} repetition{'' if count == 1 else 's'} measured"}, raw=True)
@@ -221,12 +222,13 @@ class Rows:
         Counted are the rows of the arm that `columns` name.
         """
         arm = {name: columns[name] for name in OF_AN_ARM if name in columns}
-        mine = (row for row in self._rows if arm.items() <= row.items())
-        owed = {(repetition, *one) for repetition in repetitions for one in expected}
-        owed -= {(row["repetition"], row["operation"], row["role"], row["metric"]) for row in mine}
-        for one in sorted(owed):
+        owed = {(repetition, *output) for repetition in repetitions for output in expected}
+        for row in self._rows:
+            if arm.items() <= row.items():
+                owed.discard((row["repetition"], row["operation"], row["role"], row["metric"]))
+        for value in sorted(owed):
             self.add_value(
-                *one, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
+                *value, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
             )
 
     def frame(self) -> pd.DataFrame:

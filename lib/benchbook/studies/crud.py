@@ -29,7 +29,7 @@ from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, passes
-from benchbook.studies.store import (
+from benchbook.studies.cell_store import (
     Check,
     OnNode,
     ReplicaLostError,
@@ -38,6 +38,7 @@ from benchbook.studies.store import (
     each,
     on_mongodb_lane,
     opened,
+    same_change,
     text_field,
     until_replicated,
 )
@@ -156,7 +157,7 @@ def _on_node(parameters: Parameters, data: Dataset) -> pd.DataFrame:
     head = {
         **_described(data.schema),
         **{"group": _group(data.schema), "text": text_field(data.schema)},
-        "parents": [{**_described(one.schema), "records": one.records} for one in data.parents],
+        "parents": [{**_described(parent.schema), "records": parent.records} for parent in data.parents],
     }
     rows, closing, columns = on_mongodb_lane(parameters, "crud", parameters.topology, data, head)
     if closing.lost:
@@ -185,7 +186,7 @@ class _Batch:
         insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
         self._write("insert", insert, wanted)
         changes = self._changes(wanted)
-        changed = {one: {**wanted[one], **change} for one, change in changes.items()}
+        changed = {key: {**wanted[key], **change} for key, change in changes.items()}
         self._write("update", _updating(engine, changes, self.parameters.calls), changed)
         if self.parameters.topology == "single" and "find" not in engine.gaps:
             self._select(changed)
@@ -193,12 +194,11 @@ class _Batch:
 
     def _changes(self, wanted: Mapping[str, Record]) -> dict[str, Record]:
         """Return each record's new data by its id, in the order in which the store gave the ids."""
-        field = text_field(self.data.schema)
         if self.parameters.calls == "bulk":
-            same = {field: f"new {field}"}
-            return dict.fromkeys(wanted, same)
-        ids = self.store.engine.ids() if self.store.roles else wanted
-        return {one: {field: f"*{wanted[one][field][::-1]}"} for one in ids}
+            return dict.fromkeys(wanted, same_change(self.data.schema))
+        field = text_field(self.data.schema)
+        keys = self.store.engine.ids() if self.store.roles else wanted
+        return {key: {field: f"*{wanted[key][field][::-1]}"} for key in keys}
 
     def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
@@ -215,10 +215,10 @@ class _Batch:
         field, find = _group(self.data.schema), self.store.engine.find
         groups = list(dict.fromkeys(record[field] for record in self.data.records))
         started_at = datetime.now(UTC)
-        found, readings = timed(lambda: [record for group in groups for record in find(field, group)])
-        self.add("select", readings, len(found), started_at=started_at)
+        selected, readings = timed(lambda: [record for group in groups for record in find(field, group)])
+        self.add("select", readings, len(selected), started_at=started_at)
         if self.store.roles:
-            self.store.compare(found, wanted, "select")
+            self.store.compare(selected, wanted, "select")
 
 
 def _updating(engine: Engine, changes: Mapping[str, Record], calls: str) -> Callable[[], object]:
@@ -227,8 +227,8 @@ def _updating(engine: Engine, changes: Mapping[str, Record], calls: str) -> Call
 
     def one_by_one() -> None:
         update = engine.update
-        for one, change in changes.items():
-            update(one, change)
+        for key, change in changes.items():
+            update(key, change)
 
     return one_by_one
 

@@ -33,7 +33,16 @@ from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, passes
-from benchbook.studies.store import Check, OnNode, Store, Updated, each, on_mongodb_lane, opened_together, text_field
+from benchbook.studies.cell_store import (
+    Check,
+    OnNode,
+    Store,
+    Updated,
+    each,
+    on_mongodb_lane,
+    opened_together,
+    same_change,
+)
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -144,7 +153,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
     """
     data = _data(parameters)
     if parameters.lane != "python":
-        named = replace(data, schema=replace(data.schema, name="wide"))  # what the harness calls it
+        # The harness calls its collection so.
+        named = replace(data, schema=replace(data.schema, name="wide"))
         fields = [(field.name, field.type) for field in data.schema.fields]
         return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
     rows, drivers = Rows(), parameters.drivers()
@@ -168,14 +178,13 @@ def _data(parameters: Parameters) -> Dataset:
 
 
 def _turn(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
-    wanted = data.by_key()
-    field = text_field(data.schema)
-    change = {field: f"new {field}"}
+    wanted, change = data.by_key(), same_change(data.schema)
     calls = partial(_bulk, batch=parameters.batch) if parameters.calls == "bulk" else _single
-    meters = [meter for meter in client_meters() if meter.metric in METRICS]
+    meters = client_meters(METRICS)
     store.empty(data.schema)
     for operation, action in calls(store.engine, data.records, change).items():
-        gc.collect()  # what checking left behind is not the next operation's to clear
+        # What checking left behind is not the next operation's to clear.
+        gc.collect()
         started_at = datetime.now(UTC)
         result, readings = timed(action, meters)
         add(operation, readings, len(wanted), started_at=started_at)
@@ -191,11 +200,10 @@ def _turn(parameters: Parameters, store: Store, data: Dataset, add: Callable[...
 def _alone(parameters: Parameters, store: Store, data: Dataset, add: Callable[..., None]) -> None:
     """Measure the four operations, each in a process of its own, and check what they left."""
     wanted = data.by_key()
-    field = text_field(data.schema)
     left: dict[str, tuple[Mapping[str, Record], Record]]
-    left = {"insert": (wanted, {}), "update": (wanted, {field: f"new {field}"}), "delete": ({}, {})}
-    each = _Process(parameters, store.engine.name, store.deployment)
-    with workers.waiting(each, len(OPERATIONS)) as processes:
+    left = {"insert": (wanted, {}), "update": (wanted, same_change(data.schema)), "delete": ({}, {})}
+    work = _Process(parameters, store.engine.name, store.deployment)
+    with workers.waiting(work, len(OPERATIONS)) as processes:
         store.empty(data.schema)
         for operation, process in zip(OPERATIONS, processes, strict=True):
             started_at, readings = process(operation)
@@ -216,20 +224,20 @@ class _Process:
     def __call__(self, operation: str) -> tuple[datetime, list[Reading]]:
         """Return when the operation began, and by how much the process grew."""
         data = _data(self.parameters if operation == "insert" else self.parameters.model_copy(update={"n": 1}))
-        field = text_field(data.schema)
         opened: Any = databases.open(self.engine, self.deployment, durability=self.parameters.durability)
         with opened as engine:
             engine.attach(data.schema)
-            action = _bulk(engine, data.records, {field: f"new {field}"}, self.parameters.batch)[operation]
+            action = _bulk(engine, data.records, same_change(data.schema), self.parameters.batch)[operation]
             gc.collect()
             started_at = datetime.now(UTC)
-            found, readings = timed(action, [meter for meter in client_meters() if meter.metric in MEMORY])
+            result, readings = timed(action, client_meters(MEMORY))
             if operation == "find":
-                Store(engine, self.deployment).compare(found, _data(self.parameters).by_key(), operation)
-        return started_at, readings[1:]  # the first is the time, of a process that is new to all that it does
+                Store(engine, self.deployment).compare(result, _data(self.parameters).by_key(), operation)
+        # The first is the time, of a process that is new to all that it does.
+        return started_at, readings[1:]
 
 
-def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any], batch: int | str) -> Operations:
+def _bulk(engine: Engine, records: Sequence[Record], change: Record, batch: int | str) -> Operations:
     def insert() -> object:
         return engine.insert_many(records)
 
@@ -244,12 +252,12 @@ def _bulk(engine: Engine, records: Sequence[Record], change: dict[str, Any], bat
     }
 
 
-def _single(engine: Engine, records: Sequence[Record], change: dict[str, Any]) -> Operations:
-    ids = [record["_id"] for record in records]
+def _single(engine: Engine, records: Sequence[Record], change: Record) -> Operations:
+    keys = [record["_id"] for record in records]
     update, find = engine.update, engine.find
     return {
         "insert": lambda: each(engine.insert, records),
-        "find": lambda: [record for one in ids for record in find("_id", one)],
-        "update": lambda: each(lambda one: update(one, change), ids),
-        "delete": lambda: each(engine.delete, ids),
+        "find": lambda: [record for key in keys for record in find("_id", key)],
+        "update": lambda: each(lambda key: update(key, change), keys),
+        "delete": lambda: each(engine.delete, keys),
     }

@@ -42,25 +42,25 @@ from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
 from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn, passes
-from benchbook.studies.store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
+from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
 """Metrics of each node's processes; ``memory_pss`` comes with them where the kernel tells it."""
 
 PROCESSES: Final = {(role, metric) for role in ("primary", "replica") for metric in OF_A_PROCESS}
-MEMORY: Final = {one for one in PROCESSES if one[1] == "memory_rss"}
+MEMORY: Final = {(role, metric) for role, metric in PROCESSES if metric == "memory_rss"}
 """What is read of memory, where a cell has one model: servers keep what another one's turn took."""
 
 BYTES: Final = ("replica", "bytes_received")
 KINDS: Final = ("document", "json_text", "xml_text", "xml_fields")
-MODELS: Final = tuple("+".join(some) for count in range(1, len(KINDS) + 1) for some in combinations(KINDS, count))
+MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for kinds in combinations(KINDS, count))
 """Each, and those that can take turns."""
 
 CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """What writes the text that a model stores."""
 
-EVERY: Final = {("insert", *one) for one in {*TIMES, *PROCESSES, BYTES}}
+EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES, BYTES}}
 """The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
 
 
@@ -152,15 +152,17 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     """
     owed = set(TIMES)
     place = deployment(parameters)
-    found = servers.find(*place)
-    given = isinstance(found, servers.Found) and found.source == "address"
-    if not given and not (isinstance(found, servers.Found) and found.places):
+    server = servers.find(*place)
+    if isinstance(server, servers.Missing):
+        given = elsewhere = stand_in = False
+    else:
+        given, elsewhere, stand_in = server.source == "address", bool(server.places), server.stand_in
+    if not given and not elsewhere:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
     urls = (address.given(*place) if given else None) or {}
-    stand_in = isinstance(found, servers.Found) and found.stand_in
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
         owed.add(BYTES)
-    return {("insert", *one) for one in owed}
+    return {("insert", role, metric) for role, metric in owed}
 
 
 def run(parameters: Parameters) -> pd.DataFrame:
@@ -219,7 +221,9 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
-    meters = [one for one in _meters(store) if parameters.process == "apart" or not one.metric.startswith("memory")]
+    meters = _meters(store)
+    if parameters.process != "apart":
+        meters = [meter for meter in meters if not meter.metric.startswith("memory")]
     inserting = partial(each, store.engine.insert, data.records)
     try:
         write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), meters)
@@ -228,7 +232,8 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
         store.resume(parameters.timeout_s)
         raise
     write.add_to(add)
-    add(readings=readings[1:])  # the first is the window itself: the elapsed time, and what proving its end took
+    # The first is the window itself: the elapsed time, and what proving its end took.
+    add(readings=readings[1:])
     store.check(data.by_key(), "insert")
 
 

@@ -51,7 +51,7 @@ _IDLE: Final = ("server", "idle_time")
 _CPU: Final = ("server", "cpu_total")
 """Lane ``java`` alone: Python's user and system times are exact by themselves."""
 
-EVERY: Final = frozenset(("receive", *one) for one in (*_TIMES, *MEMORY, _IDLE, _CPU))
+EVERY: Final = frozenset(("receive", role, metric) for role, metric in (*_TIMES, *MEMORY, _IDLE, _CPU))
 """What some cell of the study delivers: operation, role and metric."""
 
 
@@ -120,7 +120,7 @@ def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
     memory = MEMORY if parameters.process == "apart" else ()
     alone = parameters.connections == 1 and parameters.transport != "connection"
     more = [_IDLE] * alone + [_CPU] * (parameters.lane == "java")
-    return {("receive", *one) for one in (*_TIMES, *memory, *more)}
+    return {("receive", role, metric) for role, metric in (*_TIMES, *memory, *more)}
 
 
 def run(parameters: Parameters) -> pd.DataFrame:

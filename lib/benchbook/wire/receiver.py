@@ -45,7 +45,7 @@ _CAP: Final = 128
 _SECRET_PATIENCE_S: Final = 5
 """How long one may take to say it."""
 
-_CPU: Final = [meter for meter in client_meters() if meter.metric in ("cpu_user", "cpu_system")]
+_CPU: Final = client_meters(("cpu_user", "cpu_system"))
 
 
 class Trial:

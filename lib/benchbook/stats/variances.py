@@ -1,7 +1,7 @@
 """How many repetitions a block is worth: the variance between blocks and within them, and what each costs."""
 
 from dataclasses import dataclass
-from math import ceil, inf, nan, sqrt
+from math import ceil, isnan, nan, sqrt
 from typing import Final
 
 import numpy as np
@@ -31,21 +31,22 @@ def components(means: ArrayLike, within: ArrayLike, repetitions: float) -> Compo
     repetitions
         Of which a block's mean is one.
     """
-    every = np.asarray(within, float)
-    inside = float(np.mean(every[np.isfinite(every)])) if np.isfinite(every).any() else nan
+    variances = np.asarray(within, float)
+    known = variances[np.isfinite(variances)]
+    inside = float(np.mean(known)) if len(known) else nan
     values = np.asarray(means, float)
-    if len(values) < 2 or inside != inside:
+    if len(values) < 2 or isnan(inside):
         return Components(inside, nan)
     return Components(inside, max(0.0, float(np.var(values, ddof=1)) - inside / repetitions))
 
 
-def best_repetitions(found: Components, block_s: float, repetition_s: float) -> float:
+def best_repetitions(variances: Components, block_s: float, repetition_s: float) -> float:
     """Return with how many repetitions a block tells most for its time; NaN when the variances are not known.
 
     Parameters
     ----------
-    found
-        The variances.
+    variances
+        Within and between blocks.
     block_s
         Seconds that a block takes beside its repetitions.
     repetition_s
@@ -55,7 +56,9 @@ def best_repetitions(found: Components, block_s: float, repetition_s: float) -> 
     ----------
     Kalibera & Jones, Rigorous Benchmarking in Reasonable Time, ISMM 2013, section 6.
     """
-    if not (found.within >= 0 and found.between >= 0) or repetition_s <= 0:
+    if isnan(variances.within) or isnan(variances.between) or repetition_s <= 0:
         return nan
-    share = found.within / found.between if found.between else inf if found.within else 0.0
-    return min(MOST, max(1, ceil(sqrt(block_s / repetition_s * share)))) if share < inf else MOST
+    if not variances.between:
+        return MOST if variances.within else 1
+    share = variances.within / variances.between
+    return ceil(min(MOST, max(1.0, sqrt(block_s / repetition_s * share))))

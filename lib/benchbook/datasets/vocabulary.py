@@ -137,7 +137,7 @@ def _cells() -> npt.NDArray[np.uint64]:
     words = {size: [word for word in WORDS if len(word) == size] for size in range(2, 8)}
 
     def pairs(first: int) -> list[str]:
-        return [f"{one} {two} " for one, two in product(words[first], words[6 - first])]
+        return [f"{word} {other} " for word, other in product(words[first], words[6 - first])]
 
     shares = (
         ([f"{word} " for word in words[7]], 16384),

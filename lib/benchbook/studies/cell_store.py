@@ -14,6 +14,7 @@ from benchbook.databases.mongodb import MONGOOSE
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.measure import Reading, clock
+from benchbook.measure.timing import CLOCK_SOURCE
 from benchbook.schemas import Record, Schema, UnfitError
 from benchbook.studies.cell import CellParameters, Rows, on_lane
 
@@ -22,7 +23,6 @@ T = TypeVar("T")
 PATIENCE_S: Final = 60.0
 """How long servers may take to come to rest before a repetition."""
 
-CLOCK: Final = "perf_counter_ns"
 UNCHANGED: Final[Record] = {}
 
 
@@ -65,7 +65,7 @@ class Store:
             self.compare(self.engine.read_all(role), wanted, f"{role} after {after}", change)
 
     def compare(
-        self, found: Iterable[Record], wanted: Mapping[str, Record], where: str, change: Record = UNCHANGED
+        self, records: Iterable[Record], wanted: Mapping[str, Record], where: str, change: Record = UNCHANGED
     ) -> None:
         """Compare records that were read with those wanted, by key: their number and every value; their order is free.
 
@@ -73,7 +73,7 @@ class Store:
         says `where` and names the first record that differs, is missing, or is there too often.
         """
         missing, where = dict(wanted), f"{self.engine.name}, {where}"
-        for record in found:
+        for record in records:
             due = missing.pop(record["_id"], None)
             if due is None:
                 raise WrongContentsError(
@@ -142,7 +142,8 @@ def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
         try:
             yield deployment
         except BaseException:
-            with suppress(databases.EngineError):  # what the cell died of is what is to be told
+            # What the cell died of is what is to be said.
+            with suppress(databases.EngineError):
                 databases.release(deployment)
             raise
         databases.release(deployment)
@@ -223,6 +224,12 @@ def text_field(schema: Schema) -> str:
     return "content" if "content" in texts else texts[0]
 
 
+def same_change(schema: Schema) -> Record:
+    """Return what an update of all records gives each of them: the same new text. Raises as `text_field` does."""
+    field = text_field(schema)
+    return {field: f"new {field}"}
+
+
 def _difference(record: Record, due: Record) -> str:
     name = next(name for name in {**due, **record} if record.get(name, ...) != due.get(name, ...))
     return f"{name} is {_short(record, name)}, should be {_short(due, name)}"
@@ -248,8 +255,8 @@ class Write:
 
     def add_to(self, add: Callable[..., None]) -> None:
         """Add the three times: the client's is always exact, a wait that ran out makes the others censored."""
-        end = ("ns", f"{CLOCK}, until the replica is at the primary's position", self.resolution)
-        add(readings=[Reading("wall_time", "client", self.wall, "ns", CLOCK, 1.0)])
+        end = ("ns", f"{CLOCK_SOURCE}, until the replica is at the primary's position", self.resolution)
+        add(readings=[Reading("wall_time", "client", self.wall, "ns", CLOCK_SOURCE, 1.0)])
         waits = (("catch_up_time", "replica", self.catch_up), ("elapsed_time", "client", self.elapsed))
         add(readings=[Reading(*wait, *end) for wait in waits], censored=not self.caught_up)
 
