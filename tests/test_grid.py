@@ -3,6 +3,7 @@
 import itertools
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from benchbook import databases, grid, results, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError
 
+ROOT = Path(__file__).parents[1]
 GRID = """\
 study: crud
 parameters: {seed: 1, blocks: 2, repetitions: 3}
@@ -566,3 +568,17 @@ def test_the_static_closure_covers_what_smoke_cells_really_load(slug: str):
     folders = {f"benchbook.databases.{folder.name}" for folder in Path(databases.__path__[0]).iterdir()}
     known = [grid.code(slug, cell.parameters).modules for cell in cells.values()]
     assert loaded - listed - folders <= set().union(*known)
+
+
+def test_the_way_of_a_number_leads_through_files_that_hold_what_they_are_said_to_hold():
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Follow a number\n")[2].partition("\n## ")[0]
+    steps = re.findall(r"^\d+\. (.*)$", section, re.MULTILINE)
+    assert len(steps) > 10
+    for step in steps:
+        words = set(re.findall(r"`([^`]+)`", step)) - {"n"}
+        names = {word for word in words if word.isidentifier()}
+        files = [(ROOT / "lib" / "benchbook" / word, ROOT / word) for word in words - names if not word.endswith("/")]
+        there = [file for either in files for file in either if file.is_file()]
+        assert files and len(there) == len(files), step
+        code = "".join(file.read_text() for file in there)
+        assert all(re.search(rf"\b{name}\b", code) for name in names), step
