@@ -3,14 +3,14 @@
 import json
 from collections.abc import Mapping
 from math import exp, log, nan
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pandas as pd
 
 from benchbook import stats, studies
 from benchbook.evidence import Evidence
-from benchbook.evidence.means import of_ratios
+from benchbook.evidence.sides import Configuration, Measured, Side
 from benchbook.stats.inference import quantile
 
 COLUMNS: Final = (
@@ -31,9 +31,6 @@ METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", 
 """Whose own values are compared: the others are made of them, or are shares."""
 
 _UNTOLD: Final = ("seed", "repetitions", "format in turn", "topology", "arm")
-_SIDE: Final = ["study", "lane", "arm", "stand_in", "engine", "model", "driver", "codec", "format", "transport",
-                "durability", "topology"]  # fmt: skip
-_QUANTITY: Final = ["operation", "role", "metric"]
 
 
 def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
@@ -124,35 +121,29 @@ def key(row: Mapping[Any, Any]) -> tuple[str, ...]:
     return (*(str(row[name]) for name in names), json.dumps(settings, sort_keys=True, default=str))
 
 
-class _Values(NamedTuple):
-    values: "np.ndarray[Any, Any]"
-    unit: str
+def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
+    """Return the blocks' values by study, cell (its settings as JSON), operation, role and metric.
 
-
-def _values(means: pd.DataFrame) -> dict[tuple[str, ...], _Values]:
-    """Return the blocks' values of each quantity of each cell; of a cell that several versions ran, the latest."""
+    Of a cell that several versions of the code ran those of the latest.
+    """
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
-    about = {text: _parameters(study, text)
-             for study, text in means[["study", "parameters"]].drop_duplicates().itertuples(index=False)}  # fmt: skip
-    columns = means[_SIDE].astype(object).where(means[_SIDE].notna(), None).to_dict("records")
-    cells = [json.dumps({**about[text], **{name: level for name, level in one.items() if level is not None}},
-                        sort_keys=True, default=str)
-             for text, one in zip(means["parameters"], columns, strict=True)]  # fmt: skip
-    means = means.assign(cell=cells)
-    latest = means.sort_values("started_at").groupby("cell")["cell_id"].last()
-    means = means[means["cell_id"] == means["cell"].map(latest)]
-    groups = means.groupby(["study", "cell", *_QUANTITY], sort=False)
-    return {tuple(map(str, key)): _Values(of_ratios(rows["value"].to_numpy(dtype=float),
-            rows["geometric"].to_numpy(dtype=float)), str(rows["unit"].iloc[0])) for key, rows in groups}  # fmt: skip
+    values: dict[tuple[str, str, str, str, str], Side] = {}
+    for study, rows in means.groupby("study", sort=False):
+        measured = Measured(str(study), rows)
+        cells = measured.configured.map({number: _cell(about) for number, about in measured.configurations.items()})
+        latest = rows.assign(cell=cells).sort_values("started_at").groupby("cell")["cell_id"].last()
+        measured = Measured(str(study), rows[rows["cell_id"] == cells.map(latest)])
+        values |= {(str(study), _cell(about), *quantity): side for about, quantity, side in measured.each()}
+    return values
 
 
-def _parameters(study: str, text: str) -> dict[str, Any]:
-    """Return a cell's parameters with those at their defaults that were not there when it ran."""
-    given = json.loads(text)
-    model = studies.load(study).Parameters.model_fields
-    defaults = {name: one.default for name, one in model.items() if not one.is_required()}
-    every = {**defaults, **given}
-    return {name: level for name, level in every.items() if name not in ("seed", "repetitions") and level is not None}
+def _cell(about: Configuration) -> str:
+    """Return how a cell ran, as JSON, with those parameters at their defaults that were not there when it ran."""
+    model = studies.load(about.study).Parameters.model_fields
+    defaults = {name: field.default for name, field in model.items() if not field.is_required()}
+    settings = {**defaults, **about.settings}
+    kept = {name: level for name, level in settings.items() if name not in ("seed", "repetitions")}
+    return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
 
 
 def _said(study: str, settings: dict[str, Any]) -> str:

@@ -1,6 +1,5 @@
 """Every comparison of the papers tested soundly, and what came out in a sentence."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -14,9 +13,9 @@ from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
 from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.means import ended, measures
+from benchbook.evidence.means import measures
 from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
-from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study
+from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study, first_arms
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -63,17 +62,9 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     return compared(every, measures(first_arms(observations)))
 
 
-def first_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows without the second cells of A/A pairs, whose rows may be of either arm."""
-    if "arm" not in rows:
-        return rows
-    second = [text for text in rows["parameters"].dropna().unique() if json.loads(text).get("arm") == "b"]
-    return rows[rows["arm"].fillna("a").eq("a") & ~rows["parameters"].isin(second)]
-
-
 def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
-    measured = by_study(ended(means))
+    measured = by_study(means)
     ran = ((one, measured[one.study]) for one in every if one.study in measured)
     rows = [tested(pair) for one, found in ran for pair in pairs(one, found)]
     table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])

@@ -22,14 +22,12 @@ from benchbook.evidence.claims import (
     label,
     published_ratio,
 )
-from benchbook.evidence.comparisons import first_arms
 from benchbook.evidence.controls import controls as identical_arms
 from benchbook.evidence.controls import untrusted
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
-from benchbook.evidence.means import ended
 from benchbook.evidence.published import PublishedRatio, text
-from benchbook.evidence.sides import Measured, Place, Side, by_study, shared
+from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
 from benchbook.registry import title
 from benchbook.stats.between_hosts import FEWEST
 from benchbook.stats.sequential import LOOKS, confidence
@@ -112,7 +110,7 @@ def judged(
 
 def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
     """Yield every claim that can be tested with the rows of its study, at every place that ran it."""
-    measured = by_study(ended(first_arms(means)))
+    measured = by_study(first_arms(means))
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
             found, own = measured[claim.study], LANES.get(claim.study, "python")

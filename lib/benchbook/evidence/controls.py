@@ -1,6 +1,5 @@
 """Identical arms (A/A): what a machine and its harness make differ where nothing does, and how much they could hide."""
 
-import json
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
@@ -16,8 +15,8 @@ from benchbook.evidence.claims import Comparison, Untestable
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, pairs
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.means import ended, measures
-from benchbook.evidence.sides import Side, by_study, shared
+from benchbook.evidence.means import measures
+from benchbook.evidence.sides import Side, both_arms, by_study, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
@@ -90,7 +89,7 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
     O'Brien, Biometrics 40 (1984) 1079-1087; Ibragimov & Müller, Journal of Business & Economic Statistics 28 (2010)
     453-468.
     """
-    every = [_put_together(*key, some) for key, some in _by_kind(measures(_with_both_arms(observations))).items()]
+    every = [_put_together(*key, some) for key, some in _by_kind(measures(both_arms(observations))).items()]
     able = Counter((one.host, one.kind == PRIMARY) for one in every if one.look)
     rows = [
         _row(one, _SHARES[one.kind == PRIMARY] * ALPHA / max(able[one.host, one.kind == PRIMARY], 1)) for one in every
@@ -109,7 +108,7 @@ def arms(observations: pd.DataFrame) -> pd.DataFrame:
 
     These say where arms differ, not whether: see `controls`.
     """
-    return compared(map(_arms, SLUGS), measures(_with_both_arms(observations)))
+    return compared(map(_arms, SLUGS), measures(both_arms(observations)))
 
 
 def _arms(study: str) -> Comparison:
@@ -123,32 +122,13 @@ def _arms(study: str) -> Comparison:
     )  # fmt: skip
 
 
-def _with_both_arms(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return the rows of the papers' cells that have a second arm: a few of all.
-
-    Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
-    """
-    rows = rows[rows["study"].isin(SLUGS)]
-    if "arm" not in rows or not (second := rows["arm"].eq("b")).any():
-        return rows[:0]
-    cells = {text: _but_arm(text) for text in rows["parameters"].dropna().unique()}
-    seconds = set(rows.loc[second, "parameters"].dropna().unique())
-    whole = seconds & set(rows.loc[~second, "parameters"].dropna().unique())
-    halves = {cells[text] for text in seconds - whole}
-    return rows[rows["parameters"].isin([text for text, cell in cells.items() if text in whole or cell in halves])]
-
-
-def _but_arm(parameters: str) -> str:
-    """Return a cell's parameters without its arm."""
-    return json.dumps({name: value for name, value in json.loads(parameters).items() if name != "arm"})
-
-
 def _by_kind(means: pd.DataFrame) -> dict[tuple[str, str, str], list[Pair]]:
     """Return the pairs of arms by study, host and kind."""
     kinds = {metric: kind for kind, metrics in AMOUNTS.items() for metric in metrics}
     found: dict[tuple[str, str, str], list[Pair]] = {}
-    for study, measured in by_study(ended(means)).items():
-        for pair in pairs(_arms(study), measured):
+    measured = by_study(means)
+    for study in [study for study in measured if study in SLUGS]:
+        for pair in pairs(_arms(study), measured[study]):
             if kind := kinds.get(pair.quantity[2]):
                 found.setdefault((study, pair.host, kind), []).append(pair)
     return found

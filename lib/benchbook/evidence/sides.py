@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from benchbook import studies
 from benchbook.evidence.claims import Factor, Settings, Statistic
-from benchbook.evidence.means import of_ratios
+from benchbook.evidence.means import ended, of_ratios
 from benchbook.results import OF_AN_ARM
 
 K = TypeVar("K")
@@ -35,18 +35,21 @@ TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
 _READ: Final = (
-    "block",
-    "campaign",
-    "cell_id",
-    "at_least",
-    "geometric",
-    "deviation",
-    "censored",
-    "stand_in",
-    "resolution",
-    "unit",
+    *(
+        "block",
+        "campaign",
+        "cell_id",
+        "at_least",
+        "geometric",
+        "deviation",
+        "censored",
+        "stand_in",
+        "resolution",
+        "unit",
+    ),
 )
 _MEANS: Final = ["at_least", "geometric"]
+_MARK: Final = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
 
@@ -76,17 +79,11 @@ class Side:
         return self.campaigns[np.searchsorted(self.blocks, blocks)]
 
 
-_NONE: Final = np.array([], float)
+_NO_TEXTS: Final = np.array([], object)
 ABSENT: Final = Side(
-    {},
-    _NONE.astype(int),
-    *(_NONE.astype(object),) * 2,
-    _NONE,
-    _NONE.astype(bool),
-    stand_in=False,
-    resolution=0.0,
-    unit="",
-)
+    {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.bool_),
+    stand_in=False, resolution=0.0, unit="",
+)  # fmt: skip
 """A side that did not run."""
 
 
@@ -99,21 +96,21 @@ class Configuration:
     settings: Mapping[str, Any]
     in_turn: Mapping[str, Any]  # the parameters of which the cell takes several levels in turn, and the row states one
 
-    def common(self, apart: Iterable[str], columns: Iterable[str] = ()) -> str:
-        """Return the parameters, and some columns, that the sides must share, as JSON: all but what is apart.
+    def common(self, apart: Iterable[str], columns: Iterable[str] = ()) -> dict[str, Any]:
+        """Return the parameters, and some columns, that the sides must share, by name: all but what is apart.
 
         What a cell took in turn is compared within that cell: such sides also share the parameter that names all.
         """
         apart = {*apart}
         names = {*self.parameters, *(name for name in columns if name in self.settings)} - apart
-        shared = {name: self.settings[name] for name in names}
-        shared |= {f"{name} in turn": level for name, level in self.in_turn.items() if name in apart}
-        return json.dumps(shared, sort_keys=True)
+        common = {name: self.settings[name] for name in names}
+        common |= {f"{name} in turn": level for name, level in self.in_turn.items() if name in apart}
+        return dict(sorted(common.items()))
 
     def strangeness(self, named: frozenset[str]) -> tuple[int, int]:
         """Return how many parameters that are not named differ from their defaults, and how far down their lists."""
-        far = [far for name, far in self._distances.items() if name not in named]
-        return sum(one > 0 for one in far), sum(far)
+        distances = [distance for name, distance in self._distances.items() if name not in named]
+        return sum(distance > 0 for distance in distances), sum(distances)
 
     @cached_property
     def _distances(self) -> dict[str, int]:
@@ -121,13 +118,21 @@ class Configuration:
 
 
 @cache
-def configuration(study: str, parameters: str, columns: tuple[tuple[str, str], ...]) -> Configuration:
-    """Return how a cell ran from its parameters (JSON) and the columns that a row states."""
-    given: dict[str, Any] = json.loads(parameters)
+def parameters(text: str) -> Mapping[str, Any]:
+    """Return a cell's parameters by name, from the JSON in which its rows state them; each text is read once."""
+    given: dict[str, Any] = json.loads(text or "{}")
+    return given
+
+
+@cache
+def configuration(study: str, text: str, columns: tuple[tuple[str, str], ...]) -> Configuration:
+    """Return how a cell ran, from its parameters (JSON) and the columns that a row states."""
+    given = parameters(text)
     stated: dict[str, Any] = dict(columns)
-    measured = {name: stated[name] for name in stated if name in MEASURED}  # a cell with both formats: the row's own
-    one_of = {name: measured[name] for name in OF_AN_ARM if name != "arm" and name in measured and name in given}
-    in_turn: dict[str, Any] = {name: given[name] for name, level in one_of.items() if given[name] != level}
+    # of a cell with both formats the row's own
+    measured = {name: stated[name] for name in stated if name in MEASURED}
+    of_an_arm = {*OF_AN_ARM} & measured.keys() & given.keys() - {"arm"}
+    in_turn = {name: given[name] for name in of_an_arm if given[name] != measured[name]}
     return Configuration(study, tuple(given), {**stated, **given, **measured}, in_turn)
 
 
@@ -141,7 +146,9 @@ def _distance(study: str, name: str, value: Any) -> int:
 
 
 class Measured:
-    """The block means of one study, found by what was measured.
+    """The block means of one study: the one place where rows are chosen by what was measured, and how.
+
+    Claims ask it for `sides`, comparisons for `every` pair of sides, changes for `each` side, figures for a `table`.
 
     Parameters
     ----------
@@ -153,7 +160,7 @@ class Measured:
 
     def __init__(self, study: str, means: pd.DataFrame) -> None:
         self.study = study
-        self._rows = _by_block(means[[name for name in _COLUMNS if name in means]])
+        self.means = means
         self._having: dict[tuple[Any, ...], dict[int, int]] = {}
 
     @property
@@ -164,7 +171,7 @@ class Measured:
     @property
     def settings(self) -> list[Mapping[str, Any]]:
         """What each configuration ran with: parameters and columns."""
-        return list(self._settings.values())
+        return [about.settings for about in self.configurations.values()]
 
     @property
     def quantities(self) -> list[tuple[str, str, str]]:
@@ -198,23 +205,23 @@ class Measured:
         if over is None:
             return {name: [side] for name, side in self._alike(place, wanted, statistic).items()}
         ((factor, levels),) = over.items()
-        every = {(name, level): {**one, factor: level} for name, one in wanted.items() for level in levels}
-        found = self._alike(place, every, statistic)
-        sides = {name: [found[name, level] for level in levels if (name, level) in found] for name in wanted}
-        return {name: some for name, some in sides.items() if len(some) == len(levels)}
+        every = {(name, level): {**settings, factor: level} for name, settings in wanted.items() for level in levels}
+        sides = self._alike(place, every, statistic)
+        parts = {name: [sides[name, level] for level in levels if (name, level) in sides] for name in wanted}
+        return {name: of_levels for name, of_levels in parts.items() if len(of_levels) == len(levels)}
 
     def _alike(self, place: Place, wanted: Mapping[K, Settings], statistic: Statistic) -> dict[K, Side]:
         """Return the sides that ran, of those configurations that differ in nothing else."""
         apart = _apart(wanted.values())
-        found: dict[str, dict[K, tuple[tuple[int, ...], Side]]] = {}
+        ranked: dict[str, dict[K, tuple[tuple[int, ...], Side]]] = {}
         for name, settings in wanted.items():
             for common, rank, side in self._candidates(place, settings, apart, statistic):
-                of_common = found.setdefault(common, {})
+                of_common = ranked.setdefault(common, {})
                 if name not in of_common or rank < of_common[name][0]:
                     of_common[name] = rank, side
-        if not found:
+        if not ranked:
             return {}
-        best = min(found.values(), key=lambda one: (-len(one), sorted(rank for rank, _ in one.values())))
+        best = min(ranked.values(), key=lambda sides: (-len(sides), sorted(rank for rank, _ in sides.values())))
         return {name: best[name][1] for name in wanted if name in best}
 
     def every(
@@ -232,18 +239,48 @@ class Measured:
             Operation, role and metric.
         """
         alike: dict[tuple[Place, str], dict[str, list[int]]] = {}
-        ran = {number: (place, about) for place, some in self._ran.items() for number, about in some.items()}
-        for number, (place, about) in sorted(ran.items()):
+        settings: dict[str, dict[str, Any]] = {}
+        for number, (place, about) in enumerate(zip(self._where, self.configurations.values(), strict=True)):
             common = about.common({by, *apart, "repetitions"}, MEASURED)
-            alike.setdefault((place, common), {}).setdefault(str(about.settings.get(by)), []).append(number)
-        parsed = {common: json.loads(common) for _, common in alike}
+            settings[key := json.dumps(common)] = common
+            alike.setdefault((place, key), {}).setdefault(str(about.settings.get(by)), []).append(number)
         for quantity in quantities:
-            for (place, common), levels in alike.items():
-                of_level = {
-                    level: [one for one in ran if (one, *quantity) in self._slices] for level, ran in levels.items()
-                }
-                if sides := {level: self._side(ran, quantity) for level, ran in of_level.items() if ran}:
-                    yield quantity, place[0], parsed[common], sides
+            for (place, key), levels in alike.items():
+                sides = {}
+                for level, numbers in levels.items():
+                    if ran := [number for number in numbers if (number, *quantity) in self._slices]:
+                        sides[level] = self._side(ran, quantity)
+                if sides:
+                    yield quantity, place[0], settings[key], sides
+
+    def each(self) -> Iterator[tuple[Configuration, tuple[str, str, str], Side]]:
+        """Yield every quantity (operation, role and metric) of every way to run, as a side of its own."""
+        for number, *quantity in self._slices:
+            operation, role, metric = quantity
+            side = self._side([number], (operation, role, metric))
+            yield self.configurations[number], (operation, role, metric), side
+
+    def table(self) -> pd.DataFrame:
+        """Return one row a cell, block, operation and role, with a column for each metric and for each setting.
+
+        The cells' own columns stand beside them. A censored wait stands at the time waited, and is marked.
+        """
+        means = self.means.fillna(dict.fromkeys(OF_AN_ARM, "")).assign(configuration=self.configured)
+        rows = means.groupby(_MARK)
+        known = rows.first().drop(columns=["metric", "value", "unit", "source"])
+        metrics = means.pivot(index=_MARK, columns="metric", values="at_least")
+        table = known.assign(censored=rows["censored"].any()).join(metrics).reset_index()
+        by_number = pd.DataFrame(self.settings)
+        settings = by_number.loc[table.pop("configuration")].set_axis(table.index)
+        for name in settings.columns.intersection(table.columns):
+            # the row says what the parameters do not
+            settings[name] = settings[name].where(settings[name].notna(), table[name])
+        return table.drop(columns=settings.columns, errors="ignore").join(settings)
+
+    @cached_property
+    def configured(self) -> "pd.Series[int]":
+        """The number of the configuration in which each row was measured."""
+        return self._numbered["configuration"]
 
     def _candidates(
         self, place: Place, wanted: Settings, apart: frozenset[str], statistic: Statistic
@@ -253,18 +290,14 @@ class Measured:
         having = [self._with(place, name, levels) for name, levels in named.items()]
         ran = self._ran.get(place, {})
         for number in min(having, key=len, default=ran):
-            if not all(number in one for one in having):
+            if not all(number in those for those in having):
                 continue
-            about, order = ran[number], [one[number] for one in having]
+            # the first named that ran, then the nearest to the defaults
+            about, order = ran[number], [those[number] for those in having]
+            common, strange = json.dumps(about.common(apart | {*FREE})), about.strangeness(frozenset(named))
             for rank, quantity in enumerate(quantities):
                 if (number, *quantity) in self._slices:
-                    # the first named that ran, then the nearest to the defaults
-                    strange = about.strangeness(frozenset(named))
-                    yield (
-                        about.common(apart | {*FREE}),
-                        (*order, rank, *strange),
-                        self._side([number], quantity, statistic),
-                    )
+                    yield common, (*order, rank, *strange), self._side([number], quantity, statistic)
 
     def _with(self, place: Place, name: str, levels: tuple[Any, ...]) -> dict[int, int]:
         """Return the configurations of which a setting is one of those levels, and which; contrasts ask alike."""
@@ -301,23 +334,54 @@ class Measured:
             block, campaign, cell, value, censored = block[has], campaign[has], cell[has], value[has], censored[has]
             resolution = np.zeros(1)
         about = bool(stand_in.any()), float(resolution.max()), str(unit[0])
-        return Side(self._settings[numbers[0]], block, campaign, cell, value, censored, *about)
+        return Side(self.configurations[numbers[0]].settings, block, campaign, cell, value, censored, *about)
+
+    @cached_property
+    def _firsts(self) -> pd.DataFrame:
+        """The first row of each configuration, in the order of their numbers."""
+        return self._numbered[~self._numbered["configuration"].duplicated()].set_index("configuration")
+
+    @cached_property
+    def configurations(self) -> dict[int, Configuration]:
+        """Every way to run, by its number, from 0."""
+        marks = [name for name in (*OF_ROWS, "arm") if name in self.means]
+        configurations = {}
+        for number, row in enumerate(self._firsts[["parameters", *marks]].to_dict("records")):
+            columns = tuple((name, row[name]) for name in marks if isinstance(row[name], str))
+            configurations[number] = configuration(self.study, row["parameters"], columns)
+        return configurations
 
     @cached_property
     def _ran(self) -> dict[Place, dict[int, Configuration]]:
         """The configurations of each place, by their number."""
-        marks = [name for name in (*OF_ROWS, "arm") if name in self._rows]
-        first = self._rows[~self._rows["configuration"].duplicated()]
-        found: dict[Place, dict[int, Configuration]] = {}
-        for record in first[["configuration", "host", "lane", "parameters", *marks]].to_dict("records"):
-            columns = tuple((name, record[name]) for name in marks if isinstance(record[name], str))
-            about = configuration(self.study, str(record["parameters"] or "{}"), columns)
-            found.setdefault((str(record["host"]), str(record["lane"])), {})[record["configuration"]] = about
-        return found
+        ran: dict[Place, dict[int, Configuration]] = {}
+        for place, (number, about) in zip(self._where, self.configurations.items(), strict=True):
+            ran.setdefault(place, {})[number] = about
+        return ran
 
     @cached_property
-    def _settings(self) -> dict[int, Mapping[str, Any]]:
-        return {number: about.settings for ran in self._ran.values() for number, about in ran.items()}
+    def _where(self) -> list[Place]:
+        """The place of each configuration, in the order of their numbers."""
+        return [*zip(self._firsts["host"], self._firsts["lane"], strict=True)]
+
+    @cached_property
+    def _numbered(self) -> pd.DataFrame:
+        """The rows with the number of their configuration, and without what no side has."""
+        rows = _without_gaps(self.means[[name for name in _COLUMNS if name in self.means]])
+        of = ["host", "lane", "parameters", *(name for name in (*OF_ROWS, "arm") if name in rows)]
+        return rows.assign(configuration=rows.groupby(of, dropna=False, sort=False).ngroup())
+
+    @cached_property
+    def _rows(self) -> pd.DataFrame:
+        """One row a configuration, quantity and block, sorted; what two cells measured in one block counts once."""
+        keys = ["configuration", *OF_QUANTITY, "block"]
+        rows = self._numbered.sort_values(keys, kind="stable")
+        if not rows.duplicated(keys).any():
+            return rows
+        grouped = rows.groupby(keys, sort=False)
+        whole = grouped[["censored", "stand_in"]].transform("any")
+        means = {name: grouped[name].transform(lambda values: values.mean(skipna=False)) for name in _MEANS}
+        return rows.assign(**whole, **means).drop_duplicates(keys)
 
     @cached_property
     def _slices(self) -> dict[tuple[Any, ...], slice]:
@@ -343,7 +407,7 @@ def pooled(parts: Sequence[Side]) -> Side:
     at = [np.isin(part.blocks, blocks) for part in parts]
     settings = parts[0].settings.items()
     return Side(
-        {name: value for name, value in settings if all(one.settings.get(name) == value for one in parts)},
+        {name: value for name, value in settings if all(part.settings.get(name) == value for part in parts)},
         blocks,
         parts[0].campaigns[at[0]],
         parts[0].cells[at[0]],
@@ -364,8 +428,38 @@ def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
-    """Return the block means of each study that ran."""
-    return {str(study): Measured(str(study), rows) for study, rows in means.groupby("study", sort=False)}
+    """Return the block means of each study that ran, an operation of a single node having ended with its client's."""
+    return {str(study): Measured(str(study), rows) for study, rows in ended(means).groupby("study", sort=False)}
+
+
+def having(rows: pd.DataFrame, **levels: Any) -> pd.DataFrame:
+    """Return the rows of the cells that were given those levels of their parameters."""
+    cells = [text for text in rows["parameters"].dropna().unique() if levels.items() <= parameters(text).items()]
+    return rows[rows["parameters"].isin(cells)]
+
+
+def first_arms(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows without the second cells of A/A pairs, whose rows may be of either arm."""
+    if "arm" not in means:
+        return means
+    return means[means["arm"].fillna("a").eq("a") & ~means["parameters"].isin(having(means, arm="b")["parameters"])]
+
+
+def both_arms(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows of the cells that have a second arm: a few of all.
+
+    Of cells whose sides share a process those of the second alone, which holds both arms in turn; else of both cells.
+    """
+    if "arm" not in means or not (second := means["arm"].eq("b")).any():
+        return means[:0]
+    of_second, of_first = (set(means.loc[arm, "parameters"].dropna()) for arm in (second, ~second))
+    alone = [_but_arm(text) for text in of_second - of_first]
+    cells = [text for text in of_first if _but_arm(text) in alone]
+    return means[means["parameters"].isin([*of_second, *cells])]
+
+
+def _but_arm(text: str) -> dict[str, Any]:
+    return {name: level for name, level in parameters(text).items() if name != "arm"}
 
 
 def _apart(wanted: Iterable[Settings]) -> frozenset[str]:
@@ -387,11 +481,11 @@ def _index(levels: tuple[Any, ...], value: Any) -> int | None:
     return None
 
 
-def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a configuration, quantity and block, sorted; what two cells measured in one block counts once."""
-    marks = [name for name in (*OF_ROWS, "arm") if name in rows]
-    rows = rows.assign(
+def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return the rows with every column that sides are made of: older ones lack some."""
+    return rows.assign(
         host=rows["host"].fillna(""),
+        parameters=rows["parameters"].fillna("{}"),
         lane=rows["lane"].fillna("python") if "lane" in rows else "python",
         censored=rows["censored"].fillna(False).astype(bool),
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
@@ -401,13 +495,3 @@ def _by_block(rows: pd.DataFrame) -> pd.DataFrame:
         geometric=rows.get("geometric", np.nan),
         resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )
-    of = ["host", "lane", "parameters", *marks]
-    rows["configuration"] = rows.groupby(of, dropna=False, sort=False).ngroup()
-    keys = ["configuration", *OF_QUANTITY, "block"]
-    rows = rows.sort_values(keys, kind="stable")
-    if not rows.duplicated(keys).any():
-        return rows
-    grouped = rows.groupby(keys, sort=False)
-    whole = grouped[["censored", "stand_in"]].transform("any")
-    means = {name: grouped[name].transform(lambda values: values.mean(skipna=False)) for name in _MEANS}
-    return rows.assign(**whole, **means).drop_duplicates(keys)

@@ -12,11 +12,11 @@ from pydantic import BaseModel
 from benchbook import grid
 from benchbook.datasets import own_records
 from benchbook.digits import estimate
-from benchbook.evidence.comparisons import A_OVER_B, first_arms
+from benchbook.evidence.comparisons import A_OVER_B
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.runs import Run
-from benchbook.evidence.sides import Measured, Side
+from benchbook.evidence.sides import Measured, Side, first_arms
 from benchbook.explorer.contrasts import called_level
 from benchbook.explorer.running import Request
 from benchbook.inputs import InputError

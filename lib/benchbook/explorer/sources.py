@@ -11,9 +11,8 @@ import pyarrow.dataset as ds
 
 from benchbook import grid, paths, results
 from benchbook.evidence import means
-from benchbook.evidence.comparisons import first_arms
 from benchbook.evidence.runs import Run
-from benchbook.evidence.sides import OF_QUANTITY, Measured, Side
+from benchbook.evidence.sides import OF_QUANTITY, Measured, Side, first_arms
 from benchbook.results import OF_AN_ARM
 
 REFERENCE = "the reference run"

@@ -1,16 +1,15 @@
 """What a figure draws, one row a mark: a printed number, or the mean of this machine's blocks with its interval."""
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
 
 import numpy as np
 import pandas as pd
 
-from benchbook import results, stats, studies
+from benchbook import stats, studies
 from benchbook.evidence import Evidence
-from benchbook.evidence.comparisons import first_arms
 from benchbook.evidence.means import CHANGES
+from benchbook.evidence.sides import Measured, first_arms
 from benchbook.plots.names import STACKS, caveats, stood_in
 
 COLUMNS: Final = (
@@ -33,7 +32,6 @@ COLUMNS: Final = (
 Way: TypeAlias = Mapping[str, Any]
 """The level of each factor that a figure does not show."""
 
-_MARK: Final = ["cell_id", "block", "operation", "role", *results.OF_AN_ARM]
 _PLACE: Final = ["panel", "level", "series"]
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
@@ -59,24 +57,14 @@ def paper(evidence: Evidence, study: str, source: str) -> pd.DataFrame:
 
 
 def wide(evidence: Evidence, study: str) -> pd.DataFrame:
-    """Return a study's block means with one row a cell, block, operation and role, and one column a metric.
+    """Return a study's block means as `benchbook.evidence.sides.Measured.table`, the ``lane`` always known.
 
-    Metrics are those stored and those derived from them. The cells' parameters become columns too, and the ``lane`` is
-    always known; the second arms of A/A pairs are left out, being controls. A censored wait stands at the time waited,
-    and is marked.
+    Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
     """
-    means = first_arms(where(evidence.means, study=study)).fillna(dict.fromkeys(results.OF_AN_ARM, ""))
-    if means.empty:
-        return pd.DataFrame(columns=[*{**dict.fromkeys(means), **studies.load(study).Parameters.model_fields}])
-    marks = means.groupby(_MARK)
-    known = marks.first().drop(columns=["metric", "value", "unit", "source"])
-    metrics = means.pivot(index=_MARK, columns="metric", values="at_least")
-    table = known.assign(censored=marks["censored"].any()).join(metrics).reset_index()
-    parsed = {text: json.loads(text or "{}") for text in table["parameters"].fillna("{}").unique()}
-    parameters = pd.DataFrame([parsed[text] for text in table["parameters"].fillna("{}")])
-    for name in parameters.columns.intersection(table.columns):  # what a row says of itself stands
-        parameters[name] = table[name].where(table[name].notna() & (table[name] != ""), parameters[name])
-    table = table.drop(columns=parameters.columns, errors="ignore").join(parameters)
+    measured = Measured(study, first_arms(where(evidence.means, study=study)))
+    if measured.means.empty:
+        return pd.DataFrame(columns=[*{**dict.fromkeys(measured.means), **studies.load(study).Parameters.model_fields}])
+    table = measured.table()
     return table.assign(lane=table["lane"].fillna("python"))
 
 

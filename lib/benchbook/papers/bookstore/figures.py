@@ -11,9 +11,9 @@ import pandas as pd
 from benchbook.digits import estimate, number
 from benchbook.evidence import Evidence
 from benchbook.evidence import number as published_number
-from benchbook.evidence.comparisons import A_OVER_B, first_arms
+from benchbook.evidence.comparisons import A_OVER_B
 from benchbook.evidence.effects import Effect, effect
-from benchbook.evidence.sides import Measured, Side
+from benchbook.evidence.sides import Measured, Side, first_arms
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker

@@ -6,10 +6,10 @@ from typing import Any, Final
 import pandas as pd
 
 from benchbook.evidence import claim_files
-from benchbook.evidence.comparisons import A_OVER_B, first_arms, pairs
+from benchbook.evidence.comparisons import A_OVER_B, pairs
 from benchbook.evidence.effects import effect
 from benchbook.evidence.means import ended
-from benchbook.evidence.sides import Measured
+from benchbook.evidence.sides import Measured, first_arms
 from benchbook.registry import STORES
 
 COLUMNS: Final = ["host", "engine", "operation", "n", "factors", "share", "blocks"]
