@@ -25,7 +25,7 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import simulated
 from benchbook import evidence, paths, stats
 from benchbook.evidence.claims import Bound, Claim, Directed, Tested
-from benchbook.evidence.contrasts import asked, eligible, places
+from benchbook.evidence.contrasts import Contrast, asked, eligible, places
 from benchbook.evidence.effects import Effect, paired
 from benchbook.evidence.forecast import at_best
 from benchbook.evidence.judge import DECIDED, judge
@@ -116,7 +116,7 @@ def saved(rows: int, machines: int) -> None:
             table = judged(means[(means["block"] < look) & means["host"].isin(going)], claim)
             ended = table[table["verdict"].isin(DECIDED)]
             rest = table.drop(ended.index)
-            hopeless = [row["host"] for row in rest.to_dict("records") if at_best(row, claim) not in DECIDED]
+            hopeless = [row.host for row in Contrast.of(rest) if at_best(row, claim) not in DECIDED]
             decided += len(ended)
             parked += len(hopeless) if look < BLOCKS else 0
             done = {*ended["host"], *hopeless} if look < BLOCKS else going

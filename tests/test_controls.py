@@ -12,7 +12,7 @@ import constructed
 from benchbook import evidence
 from benchbook.evidence import claim_files, drift
 from benchbook.evidence.claims import Untestable
-from benchbook.evidence.comparisons import sentence
+from benchbook.evidence.comparisons import Compared, sentence
 from benchbook.evidence.controls import ALIKE, AMOUNTS, DIFFER, RATES, TOO_FEW
 from benchbook.papers import exhibits
 from benchbook.papers.bookstore import cold_starts
@@ -175,12 +175,14 @@ def test_figures_and_tables_of_an_untrusted_run_are_marked_and_no_others(
     ],
 )
 def test_that_nothing_differs_is_said_only_of_what_is_equivalent(low: float, high: float, p: float, said: str) -> None:
-    row = {
-        "reason": "", "ratio": 1.02, "low": low, "high": high, "p": p, "p_holm": p, "tests": 1, "a": "XML", "b": "JSON",
-        "metric": "wall_time", "n_a": 6, "n_b": 6, "detectable_ratio": 1.1, "published_ratio": float("nan"),
-        "stand_in": False,
-    }  # fmt: skip
-    assert sentence(row).startswith(said)
+    nan = float("nan")
+    row = Compared(
+        study="tcp", comparison="XML against JSON", host="h", operation="receive", role="server", metric="wall_time",
+        unit="ns", factors="", settings={}, n=1000, a="XML", b="JSON", side_a="xml", side_b="json", n_a=6, n_b=6,
+        mean_a=nan, mean_b=nan, censored=False, stand_in=False, published_ratio=nan, published_source="",
+        ratio=1.02, low=low, high=high, p=p, detectable_ratio=1.1,
+    )  # fmt: skip
+    assert sentence(row, p, tests=1).startswith(said)
 
 
 def test_drift_tells_the_governor_and_how_far_the_blocks_moved(rows: pd.DataFrame) -> None:

@@ -1,8 +1,9 @@
 """What changed between two runs beyond noise: each ratio of sides, and each cell's own value, that both measured."""
 
 import json
-from collections.abc import Mapping
-from math import exp, log, nan
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from math import exp, inf, log, nan
 from typing import Any, Final
 
 import numpy as np
@@ -10,27 +11,41 @@ import pandas as pd
 
 from benchbook import stats, studies
 from benchbook.evidence import Evidence
+from benchbook.evidence.comparisons import Compared
+from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Configuration, Measured, Side
 from benchbook.stats.inference import quantile
 
-COLUMNS: Final = (
-    "study",
-    "what",
-    "settings",
-    "before",
-    "after",
-    "unit",
-    "change",
-    "low",
-    "high",
-    "p",
-    "p_holm",
-    "blocks",
-)
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
 
-_UNTOLD: Final = ("seed", "repetitions", "format in turn", "topology", "arm")
+_UNSAID: Final = ("seed", "repetitions", "format in turn", "topology", "arm")
+
+
+@dataclass(frozen=True)
+class Change(Row):
+    """One ratio, or one value, of two runs; numbers are NaN where a run has too few blocks."""
+
+    study: str
+    what: str
+    settings: str  # in words
+    before: float  # a ratio, or a mean of blocks in `unit`
+    after: float
+    unit: str  # empty of ratios
+    change: float  # how many times the one before the one after is, with its 95 % interval
+    low: float
+    high: float
+    p: float  # of Welch's test that nothing changed, uncorrected
+    blocks: tuple[int, int]  # of each run
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """A logarithm: its mean, the standard error of that and the degrees of freedom, 0 where there is no error."""
+
+    mean: float
+    error: float
+    df: float
 
 
 def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
@@ -39,36 +54,32 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        `COLUMNS`, a row for each of `benchbook.evidence.comparisons` that both runs have, largest changes first:
-        ``before`` and ``after`` are ratios, ``change`` how many times the one before the one after is, with its 95 %
-        interval by Welch on the logarithms; NaN where a run has too few blocks. ``p_holm`` is corrected over the study.
+        Its columns are the fields of `Change` and ``p_holm``, corrected over the study; a row for each of
+        `benchbook.evidence.comparisons` that both runs have, largest changes first.
     """
-    theirs, mine = ({key(row): row for row in run.comparisons.to_dict("records")} for run in (before, after))
-    rows = []
-    for one in [one for one in theirs if one in mine]:
-        first, second = theirs[one], mine[one]
-        what = f"{second['a']} / {second['b']}, {second['operation']}, {second['metric']} of the {second['role']}"
-        blocks = tuple(min(int(one["n_a"]), int(one["n_b"])) for one in (first, second))
-        found = _of_logs(_error(first, before), _error(second, after))
-        sides = first["ratio"], second["ratio"], ""
-        rows.append((second["study"], what, _said(second["study"], second["settings"]), *sides, *found, blocks))
-    return _ordered(rows)
+    firsts, seconds = ({row.key: row for row in Compared.of(run.comparisons)} for run in (before, after))
+    return _ordered(_ratio(firsts[key], seconds[key], before, after) for key in firsts if key in seconds)
+
+
+def _ratio(first: Compared, second: Compared, before: Evidence, after: Evidence) -> Change:
+    what = f"{second.a} / {second.b}, {second.operation}, {second.metric} of the {second.role}"
+    settings = _in_words(second.study, second.settings)
+    factor = _factor(_of_interval(first, before), _of_interval(second, after))
+    return Change(second.study, what, settings, first.ratio, second.ratio, "", *factor, (first.blocks, second.blocks))
 
 
 def values(before: Evidence, after: Evidence) -> pd.DataFrame:
     """Return how each cell's own values changed, as `ratios`: ``before`` and ``after`` are means of blocks."""
-    sides = [_values(run.means) for run in (before, after)]
-    rows = []
-    for key in [key for key in sides[0] if key in sides[1]]:
-        logs = [np.log(side[key].values) for side in sides]
-        study, about, *quantity = key
-        parts = [(float(one.mean()), float(one.std(ddof=1) / len(one) ** 0.5) if len(one) > 1 else nan, len(one) - 1)
-                 for one in logs]  # fmt: skip
-        named = json.loads(about)
-        what = "{0}, {2} of the {1}".format(*quantity)
-        means, blocks = [exp(one[0]) for one in parts], tuple(len(one) for one in logs)
-        rows.append((study, what, _said(study, named), *means, sides[1][key].unit, *_of_logs(*parts), blocks))
-    return _ordered(rows)
+    firsts, seconds = (_values(run.means) for run in (before, after))
+    return _ordered(_value(*key, firsts[key], seconds[key]) for key in firsts if key in seconds)
+
+
+def _value(study: str, cell: str, operation: str, role: str, metric: str, first: Side, second: Side) -> Change:
+    estimates = [_of_blocks(side) for side in (first, second)]
+    means = [exp(estimate.mean) for estimate in estimates]
+    what, blocks = f"{operation}, {metric} of the {role}", (len(first.blocks), len(second.blocks))
+    settings = _in_words(study, json.loads(cell))
+    return Change(study, what, settings, *means, second.unit, *_factor(*estimates), blocks)
 
 
 def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -76,25 +87,22 @@ def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
     return table[table["p_holm"] < alpha]
 
 
-def _ordered(rows: list[tuple[Any, ...]]) -> pd.DataFrame:
-    table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name != "p_holm"])
+def _ordered(changes: Iterable[Change]) -> pd.DataFrame:
+    """Return the changes as a frame, corrected over each study, the largest first."""
+    table = Change.frame(changes)
     corrected = table.groupby("study")["p"].transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
-    table = table.assign(p_holm=corrected.astype(float))[list(COLUMNS)]
-    size = table["change"].astype(float).map(lambda one: abs(log(one)) if one > 0 else -1.0)
+    table.insert(table.columns.get_loc("blocks"), "p_holm", corrected.astype(float))
+    size = table["change"].astype(float).map(lambda change: abs(log(change)) if change > 0 else -1.0)
     return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 
 
-Estimate = tuple[float, float, float]
-"""Of a logarithm: the mean, its standard error and the degrees of freedom."""
-
-
-def _of_logs(first: Estimate, second: Estimate) -> tuple[float, float, float, float]:
-    """Return the factor between two estimates with its 95 % interval and p, by Welch and Satterthwaite."""
-    difference = second[0] - first[0]
-    squares = [one[1] ** 2 for one in (first, second)]
-    if not sum(squares) > 0 or min(first[2], second[2]) < 1:
-        return (exp(difference) if difference == difference else nan), nan, nan, nan
-    df = sum(squares) ** 2 / sum(square**2 / one[2] for square, one in zip(squares, (first, second), strict=True))
+def _factor(first: Estimate, second: Estimate) -> tuple[float, float, float, float]:
+    """Return the factor between two estimates, its 95 % interval's ends and p, by Welch and Satterthwaite."""
+    difference = second.mean - first.mean
+    squares = [first.error**2, second.error**2]
+    if not sum(squares) > 0 or min(first.df, second.df) < 1:
+        return exp(difference), nan, nan, nan
+    df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
     error = sum(squares) ** 0.5
     from scipy.special import stdtr
 
@@ -103,22 +111,23 @@ def _of_logs(first: Estimate, second: Estimate) -> tuple[float, float, float, fl
     return exp(difference), exp(difference - reach), exp(difference + reach), p
 
 
-def _error(row: Mapping[Any, Any], run: Evidence) -> Estimate:
+def _of_interval(row: Compared, run: Evidence) -> Estimate:
     """Return a ratio's logarithm with the standard error that its 95 % interval states."""
-    if not (row["ratio"] > 0 and 0 < row["low"] < row["high"] < float("inf")):
-        return (log(row["ratio"]) if row["ratio"] > 0 else nan), nan, 0
-    counts = [int(row["n_a"]), int(row["n_b"])]
-    df = float(min(counts) - 1 if row["test"].startswith("paired") else sum(counts) - 2)
-    if "campaign" in row["test"]:
-        df = float(run.means.loc[run.means["study"] == row["study"], "campaign"].nunique() - 1)
-    return log(row["ratio"]), (log(row["high"]) - log(row["low"])) / 2 / quantile(df, 0.975), df
+    if not row.ratio > 0:
+        return Estimate(nan, nan, 0)
+    if not 0 < row.low < row.high < inf:
+        return Estimate(log(row.ratio), nan, 0)
+    df = float(row.blocks - 1 if row.test.startswith("paired") else row.n_a + row.n_b - 2)
+    if "campaign" in row.test:
+        df = float(run.means.loc[run.means["study"] == row.study, "campaign"].nunique() - 1)
+    return Estimate(log(row.ratio), (log(row.high) - log(row.low)) / 2 / quantile(df, 0.975), df)
 
 
-def key(row: Mapping[Any, Any]) -> tuple[str, ...]:
-    """Return what a row of `benchbook.evidence.comparisons` has in common with the same comparison of another run."""
-    names = ("study", "comparison", "operation", "role", "metric", "side_a", "side_b")
-    settings = {name: level for name, level in row["settings"].items() if name not in _UNTOLD and level is not None}
-    return (*(str(row[name]) for name in names), json.dumps(settings, sort_keys=True, default=str))
+def _of_blocks(side: Side) -> Estimate:
+    """Return the logarithm of a cell's mean with the standard error that its blocks' spread states."""
+    logs, blocks = np.log(side.values), len(side.values)
+    error = float(logs.std(ddof=1) / blocks**0.5) if blocks > 1 else nan
+    return Estimate(float(logs.mean()), error, blocks - 1)
 
 
 def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
@@ -146,10 +155,13 @@ def _cell(about: Configuration) -> str:
     return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
 
 
-def _said(study: str, settings: dict[str, Any]) -> str:
+def _in_words(study: str, settings: Mapping[str, Any]) -> str:
     """Return settings in words, without what every cell has by default or is said already."""
     model = studies.load(study).Parameters.model_fields
-    shown = {name: level for name, level in settings.items()
-             if name not in (*_UNTOLD, "study", "stand_in") and level not in (None, "none", "default")
-             and (name in ("n", "lane", "engine") or name not in model or level != model[name].default)}  # fmt: skip
-    return ", ".join(f"{'implementation' if name == 'lane' else name} {level}" for name, level in shown.items())
+    shown = []
+    for name, level in settings.items():
+        if name in _UNSAID or level in (None, "none", "default"):
+            continue
+        if name in ("n", "lane", "engine") or name not in model or level != model[name].default:
+            shown.append(f"{'implementation' if name == 'lane' else name} {level}")
+    return ", ".join(shown)

@@ -1,7 +1,9 @@
 """Every comparison of the papers tested soundly, and what came out in a sentence."""
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import Any, Final
 
 import numpy as np
@@ -15,6 +17,7 @@ from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paire
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import measures
 from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
+from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study, first_arms
 from benchbook.studies import SLUGS
 
@@ -22,14 +25,11 @@ NAN: Final = float("nan")
 MARGIN: Final = 1.1
 """The ratio up to which two sides are called equivalent, where no claim fixes another."""
 
+_OF_A_RUN: Final = ("seed", "repetitions", "format in turn", "topology", "arm")
+"""Settings in which runs may differ that are compared with each other."""
+
 CONSTANT: Final = "cannot test: the values do not vary"
 A_OVER_B: Final[Terms] = ((1, "a"), (-1, "b"))
-COLUMNS: Final = [
-    *("study", "comparison", "host", "operation", "role", "metric", "unit", "factors", "settings", "n", "a", "b"),
-    *("side_a", "side_b", "n_a", "n_b", "mean_a", "mean_b", "ratio", "low", "high"),
-    *("difference", "difference_low", "difference_high", "test", "p", "p_holm", "hedges_g", "detectable_ratio"),
-    *("reason", "censored", "stand_in", "published_ratio", "published_source", "words"),
-]
 
 
 def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None = None) -> pd.DataFrame:
@@ -50,29 +50,77 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     Returns
     -------
     pandas.DataFrame
-        Columns `COLUMNS`. ``a`` and ``b`` are the sides in words, ``side_a`` and ``side_b`` the values that tell them
-        apart; ``n_a``, ``n_b`` count blocks, ``mean_a``, ``mean_b`` are in ``unit``. ``ratio`` is a over b, with its
-        95 % interval; ``difference`` (in ``unit``) is given when there is no ratio. ``p_holm`` is corrected over the
-        study. ``hedges_g`` is that of the values tested (logarithms or differences), of unpaired samples.
-        ``detectable_ratio`` is what these blocks would have shown with 80 % power, uncorrected. Where something is NaN
-        ``reason`` says why. ``words`` says what came out.
+        Its columns are the fields of `Compared`; ``p_holm``, p corrected over the study; and ``words``, which say what
+        came out.
     """
     if every is None:
-        every = (one for study in SLUGS for one in claim_files.comparisons(study))
+        every = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
     return compared(every, measures(first_arms(observations)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Compared(Row):
+    """What one comparison came to; numbers are NaN where there are none, and `reason` says why."""
+
+    study: str
+    comparison: str
+    host: str
+    operation: str
+    role: str
+    metric: str
+    unit: str  # of means and differences
+    factors: str  # the settings that are shown, in words
+    settings: Mapping[str, Any]  # all that both sides have in common
+    n: int | None  # records, objects or books; None where the sides differ in it
+    a: str  # the sides in words
+    b: str
+    side_a: str  # and the levels that tell them apart
+    side_b: str
+    n_a: int  # blocks
+    n_b: int
+    mean_a: float  # in `unit`
+    mean_b: float
+    ratio: float = NAN  # a over b, with its 95 % interval
+    low: float = NAN
+    high: float = NAN
+    difference: float = NAN  # a minus b in `unit`, where there is no ratio
+    difference_low: float = NAN
+    difference_high: float = NAN
+    test: str = "none"
+    p: float = NAN  # uncorrected
+    hedges_g: float = NAN  # of the values tested (logarithms or differences), of unpaired samples
+    detectable_ratio: float = NAN  # what these blocks would have shown with 80 % power, uncorrected
+    reason: str = ""
+    censored: bool  # whether a wait ran out on either side
+    stand_in: bool  # whether a stand-in ran on either side
+    published_ratio: float  # the paper's own
+    published_source: str
+
+    @property
+    def blocks(self) -> int:
+        """Those of the side that has fewer."""
+        return min(self.n_a, self.n_b)
+
+    @property
+    def key(self) -> tuple[str, ...]:
+        """What it has in common with the same comparison of another run."""
+        settings = {name: self.settings[name] for name in self.settings if name not in _OF_A_RUN}
+        settings = {name: level for name, level in settings.items() if level is not None}
+        about = (self.study, self.comparison, self.operation, self.role, self.metric, self.side_a, self.side_b)
+        return (*about, json.dumps(settings, sort_keys=True, default=str))
 
 
 def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(means)
-    ran = ((one, measured[one.study]) for one in every if one.study in measured)
-    rows = [tested(pair) for one, found in ran for pair in pairs(one, found)]
-    table = pd.DataFrame(rows, columns=[name for name in COLUMNS if name not in ("p_holm", "words")])
+    ran = ((comparison, measured[comparison.study]) for comparison in every if comparison.study in measured)
+    rows = [tested(pair) for comparison, of_study in ran for pair in pairs(comparison, of_study)]
+    table = Compared.frame(rows)
     families = table.groupby("study")["p"]
-    table["p_holm"] = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
-    corrected = zip(rows, table["p_holm"], families.transform("count"), strict=True)
-    table["words"] = [sentence({**row, "p_holm": p_holm, "tests": tests}) for row, p_holm, tests in corrected]
-    return table[COLUMNS]
+    p_holm = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
+    table.insert(table.columns.get_loc("p") + 1, "p_holm", p_holm)
+    corrected = zip(rows, p_holm, families.transform("count"), strict=True)
+    return table.assign(words=[sentence(row, p, tests) for row, p, tests in corrected])
 
 
 @dataclass(frozen=True)
@@ -109,32 +157,48 @@ def pairs(comparison: Comparison, measured: Measured) -> Iterator[Pair]:
                 yield Pair(comparison, quantity, host, common, {"a": a, "b": b}, both)
 
 
-def tested(pair: Pair) -> dict[str, Any]:
-    """Return one comparison as a row of `comparisons`, not yet corrected nor in words."""
-    one, sides = pair.comparison, pair.sides
-    paper = _published(pair)
-    return {
-        **dict(zip(OF_QUANTITY, pair.quantity, strict=True)),
-        "study": one.study, "comparison": one.name, "host": pair.host,
-        "unit": sides["a"].unit or sides["b"].unit, "factors": pair.factors, "settings": pair.common,
-        "n": pair.common.get("n"), "a": pair.words("a"), "b": pair.words("b"),
-        "side_a": pair.levels["a"], "side_b": pair.levels["b"],
-        "stand_in": any(side.stand_in for side in sides.values()),
-        "censored": any(side.censored.any() for side in sides.values()),
-        "published_ratio": paper.ratio, "published_source": paper.source, **_found(pair),
-    }  # fmt: skip
+def tested(pair: Pair) -> Compared:
+    """Return what one comparison came to: on logarithms where all values are positive, else only as a difference."""
+    a, b, paper = pair.sides["a"], pair.sides["b"], _published(pair)
+    operation, role, metric = pair.quantity
+    row = Compared(
+        study=pair.comparison.study, comparison=pair.comparison.name, host=pair.host,
+        operation=operation, role=role, metric=metric, unit=a.unit or b.unit,
+        factors=pair.factors, settings=pair.common, n=pair.common.get("n"),
+        a=pair.words("a"), b=pair.words("b"), side_a=pair.levels["a"], side_b=pair.levels["b"],
+        n_a=len(a.blocks), n_b=len(b.blocks), mean_a=_mean(a), mean_b=_mean(b),
+        censored=bool(a.censored.any() or b.censored.any()), stand_in=a.stand_in or b.stand_in,
+        published_ratio=paper.ratio, published_source=paper.source,
+    )  # fmt: skip
+    both = paired(A_OVER_B, pair.sides)
+    if reason := _missing(pair) or ("" if both.blocks else APART):
+        return replace(row, reason=reason)
+    values = tuple(map(np.log, both.values)) if both.positive else both.values
+    test, ratio = stats.paired(*values), effect(A_OVER_B, pair.sides)
+    kind = (BY_CAMPAIGN if both.by_campaign else PAIRED) + (", logarithms" if both.positive else ", differences")
+    row = replace(
+        row, test="none" if test.reason else kind, p=test.p, hedges_g=stats.hedges_g(*values), reason=test.reason
+    )
+    # values that do not vary have no interval
+    if both.positive:
+        low, high = (NAN, NAN) if test.reason else (ratio.low, ratio.high)
+        seen = stats.detectable_ratio(*both.values, pairs=True)
+        return replace(row, ratio=ratio.ratio, low=low, high=high, detectable_ratio=seen)
+    difference, *ends = ratio.difference
+    low, high = (NAN, NAN) if test.reason else ends
+    return replace(row, difference=difference, difference_low=low, difference_high=high)
 
 
 def _published(pair: Pair) -> PublishedRatio:
     """Return the paper's own ratio, where it prints both sides' numbers."""
-    one, keys, notes = pair.comparison, {}, []
+    comparison, keys, notes = pair.comparison, {}, []
     of_quantity = dict(zip(OF_QUANTITY, pair.quantity, strict=True))
     for name, side in pair.sides.items():
-        settings = {**side.settings, **pair.common, **of_quantity, one.by: pair.levels[name]}
-        if place := next((place for place in one.places if place.holds(pair.quantity, settings)), None):
-            keys[name] = filled(place.key, one.called, settings)
+        settings = {**side.settings, **pair.common, **of_quantity, comparison.by: pair.levels[name]}
+        if place := next((place for place in comparison.places if place.holds(pair.quantity, settings)), None):
+            keys[name] = filled(place.key, comparison.called, settings)
             notes += [place.note] if place.note else []
-    paper = ratio_of(one.study, A_OVER_B, keys)
+    paper = ratio_of(comparison.study, A_OVER_B, keys)
     where = ", ".join(dict.fromkeys([paper.source, *notes])) if paper.source else ""
     return replace(paper, source=where)
 
@@ -148,34 +212,6 @@ def _missing(pair: Pair) -> str:
             blocks = f"{ran_out} of {len(side.blocks)} blocks of {pair.words(name)}"
             return f"a wait for the replica ran out in {blocks}"
     return ""
-
-
-def _found(pair: Pair) -> dict[str, Any]:
-    """Return ratio, interval and test, on logarithms where all values are positive; or why there are only the means."""
-    sides, reason = pair.sides, _missing(pair)
-    means: dict[str, float] = {f"n_{name}": len(side.blocks) for name, side in sides.items()}
-    means |= {f"mean_{name}": _mean(side) for name, side in sides.items()}
-    nothing = dict.fromkeys(("ratio", "low", "high", "difference", "difference_low", "difference_high"), NAN)
-    nothing |= dict.fromkeys(("p", "hedges_g", "detectable_ratio"), NAN)
-    both = paired(A_OVER_B, sides)
-    if reason := reason or ("" if both.blocks else APART):
-        return {**means, **nothing, "test": "none", "reason": reason}
-    a, b = both.values
-    tested = (np.log(a), np.log(b)) if both.positive else (a, b)
-    test = stats.paired(*tested)
-    found = effect(A_OVER_B, sides)
-    low, high = (NAN, NAN) if test.reason else (found.low, found.high)  # values that do not vary have no interval
-    if both.positive:
-        numbers = {"ratio": found.ratio, "low": low, "high": high}
-        numbers["detectable_ratio"] = stats.detectable_ratio(a, b, pairs=True)
-    else:
-        ends = (NAN, NAN) if test.reason else found.difference[1:]
-        numbers = dict(
-            zip(("difference", "difference_low", "difference_high"), (found.difference[0], *ends), strict=True)
-        )
-    kind = (BY_CAMPAIGN if both.by_campaign else PAIRED) + (", logarithms" if both.positive else ", differences")
-    numbers |= {"p": test.p, "hedges_g": stats.hedges_g(*tested)}
-    return {**means, **nothing, **numbers, "test": "none" if test.reason else kind, "reason": test.reason}
 
 
 def _mean(side: Side) -> float:
@@ -208,30 +244,30 @@ _NUMBERS: Final = (
 )
 
 
-def sentence(row: Mapping[str, Any]) -> str:
-    """Return what a comparison found: a row of `comparisons`, with ``tests``, how many were corrected for."""
-    said = _said(row)
-    if row["published_ratio"] == row["published_ratio"]:
-        said += f"; the paper's ratio is {number(row['published_ratio'])} ({row['published_source']})"
-    if row["stand_in"]:
-        said += "; a stand-in ran, not the product itself"
-    return said + "."
+def sentence(row: Compared, p_holm: float, tests: int) -> str:
+    """Return what a comparison came to, by its p corrected for so many tests."""
+    words = _in_words(row, p_holm, tests)
+    if not isnan(row.published_ratio):
+        words += f"; the paper's ratio is {number(row.published_ratio)} ({row.published_source})"
+    if row.stand_in:
+        words += "; a stand-in ran, not the product itself"
+    return words + "."
 
 
-def _said(row: Mapping[str, Any]) -> str:
-    if row["reason"] == CONSTANT and row["ratio"] == row["ratio"]:
-        return f"{_compared(row)}, exactly, in each of {_blocks(row)}"
-    if row["reason"] and row["ratio"] == row["ratio"]:
-        return f"{_compared(row)}; {_blocks(row)}, so no test"
-    if row["reason"]:
-        return f"{row['a']} against {row['b']}: {row['reason']}"
-    if equivalent(row["low"], row["high"]):
-        return f"equivalent within ±{MARGIN - 1:.0%}: {_compared(row)}; {_power(row)}"
-    if not row["p"] < ALPHA:
-        return f"no difference shown, nor that there is none: {_compared(row)}; {_power(row)}"
-    if not row["p_holm"] < ALPHA:
-        return f"{_compared(row)}, which does not stand when corrected for {row['tests']} tests; {_power(row)}"
-    return f"{_compared(row)}; {_power(row)}"
+def _in_words(row: Compared, p_holm: float, tests: int) -> str:
+    if row.reason == CONSTANT and not isnan(row.ratio):
+        return f"{_times(row)}, exactly, in each of {_blocks(row)}"
+    if row.reason and not isnan(row.ratio):
+        return f"{_times(row)}; {_blocks(row)}, so no test"
+    if row.reason:
+        return f"{row.a} against {row.b}: {row.reason}"
+    if equivalent(row.low, row.high):
+        return f"equivalent within ±{MARGIN - 1:.0%}: {_times(row)}; {_power(row)}"
+    if not row.p < ALPHA:
+        return f"no difference shown, nor that there is none: {_times(row)}; {_power(row)}"
+    if not p_holm < ALPHA:
+        return f"{_times(row)}, which does not stand when corrected for {tests} tests; {_power(row)}"
+    return f"{_times(row)}; {_power(row)}"
 
 
 def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
@@ -239,22 +275,23 @@ def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
     return 1 / margin <= low and high <= margin
 
 
-def _compared(row: Mapping[str, Any]) -> str:
-    if row["ratio"] != row["ratio"]:
-        ends = row["difference_low"], row["difference_high"]
-        return f"{row['a']} differed from {row['b']} by {estimate(row['difference'], *ends, row['unit'], sign='+')}"
-    times = estimate(row["ratio"], row["low"], row["high"])
-    phrase = _PHRASES.get(row["metric"], f"had {{}} times the {row['metric'].replace('_', ' ')} of")
-    return f"{row['a']} {phrase.format(times)} {row['b']}"
+def _times(row: Compared) -> str:
+    """Return how many times the one side the other is, or by how much they differ, in words."""
+    if isnan(row.ratio):
+        difference = estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
+        return f"{row.a} differed from {row.b} by {difference}"
+    times = estimate(row.ratio, row.low, row.high)
+    phrase = _PHRASES.get(row.metric, f"had {{}} times the {row.metric.replace('_', ' ')} of")
+    return f"{row.a} {phrase.format(times)} {row.b}"
 
 
-def _power(row: Mapping[str, Any]) -> str:
-    if row["detectable_ratio"] != row["detectable_ratio"]:
+def _power(row: Compared) -> str:
+    if isnan(row.detectable_ratio):
         return _blocks(row)
-    return f"{_blocks(row)} could have shown {detectable(row['detectable_ratio'])}"
+    return f"{_blocks(row)} could have shown {detectable(row.detectable_ratio)}"
 
 
-def _blocks(row: Mapping[str, Any]) -> str:
-    counts = sorted({int(row["n_a"]), int(row["n_b"])})
+def _blocks(row: Compared) -> str:
+    counts = sorted({row.n_a, row.n_b})
     named = " and ".join(_NUMBERS[count] if count < len(_NUMBERS) else str(count) for count in counts)
     return f"{named} block{'' if counts == [1] else 's'}"

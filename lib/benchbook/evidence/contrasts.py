@@ -1,9 +1,10 @@
 """Every contrast of every claim: what ran of it, the look at which it was decided, and what was found."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from functools import partial
 from math import isnan, nan
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -27,6 +28,7 @@ from benchbook.evidence.controls import untrusted
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.published import PublishedRatio, text
+from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
 from benchbook.registry import title
 from benchbook.stats.between_hosts import FEWEST
@@ -37,29 +39,55 @@ NOT_RUN: Final = "did not run"
 LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
 """The lane of each paper's own stack, where it is one of ours; the first lane of the others is Python's."""
 
-DIFFERENCE: Final = ("difference", "difference_low", "difference_high")
-OVERALL: Final = ("overall", "overall_low", "overall_high", "overall_blocks")
-CONTRASTS: Final = [
-    *(
-        "id",
-        "study",
-        "host",
-        "lane",
-        "contrast",
-        "common",
-        "compare",
-        "claimed",
-        "margin",
-        "ratio",
-        "low",
-        "high",
-        "confidence",
-    ),
-    *DIFFERENCE,
-    *OVERALL,
-    *("published", "published_source", "size", "look", "blocks", "test", "stood", "stand_in", "censored"),
-    *("untrusted", "verdict", "decided", "open", "lacking", "why"),
-]
+
+@dataclass(frozen=True)
+class Contrast(Row):
+    """What one contrast of a claim came to, on one host and lane; numbers are NaN where there are none.
+
+    Ratios have no unit: they are those of geometric means over blocks, of a ranking the smallest lead, above 1 where
+    the order holds.
+    """
+
+    id: str  # the claim's
+    study: str
+    host: str  # ``4 hosts``: what holds on hosts like those
+    lane: str
+    contrast: str  # its levels, as ``n=1000``
+    common: str  # the number of records, objects or books where that is not among these
+    compare: str
+    claimed: str
+    margin: float
+    ratio: float = nan  # on which the verdict rests; an end of 0 or infinity when a wait ran out
+    low: float = nan
+    high: float = nan
+    confidence: float = nan  # of that interval
+    difference: float = nan  # in the metric's unit, where there is no ratio
+    difference_low: float = nan
+    difference_high: float = nan
+    overall: float = nan  # of all blocks that ran, with the plain 95 % interval: what a reader is told of the size
+    overall_low: float = nan
+    overall_high: float = nan
+    overall_blocks: int = 0
+    published: float = nan  # the paper's own ratio
+    published_source: str = ""
+    size: str = ""  # whether that is ``met``, ``missed`` or ``open``; empty without one or without the direction
+    look: int = 0  # from 1; 0 when there was none
+    blocks: int = 0  # after which it was
+    test: str = "none"
+    stood: str = ""  # what ran in place of alternatives and defaults
+    stand_in: bool = False  # whether one took some side's place
+    censored: bool = False  # whether a wait ran out
+    untrusted: bool = False  # whether identical arms of the study differed on that host
+    verdict: Verdict = NOT_TESTABLE
+    decided: bool = False  # whether that look left it a verdict
+    open: bool = False  # whether more blocks may
+    lacking: Mapping[str, str] = field(default_factory=dict)  # as `Eligible.lacking`
+    why: str = ""  # what was found, in words, or why there is nothing to judge
+
+    @property
+    def able(self) -> bool:
+        """Whether it could be judged."""
+        return self.verdict != NOT_TESTABLE
 
 
 def judged(
@@ -86,26 +114,13 @@ def judged(
     Returns
     -------
     pandas.DataFrame
-        Columns `CONTRASTS`. ``contrast`` is its levels, as ``n=1000``, and ``common`` the number of records, objects or
-        books where that is not among them; ``ratio, low, high``, on which the verdict rests, are those of its look,
-        without unit (of a ranking the smallest lead, above 1 where the order holds; an end of 0 or infinity when a wait
-        ran out); ``overall`` is the ratio of all ``overall_blocks`` that ran, with its plain 95 % interval, as
-        `benchbook.evidence.comparisons` gives it: what a reader is told of the size;
-        ``difference`` and its ends, in the metric's unit, stand where there is no ratio;
-        ``confidence`` is the interval's; ``look``, from 1, was after ``blocks`` blocks, 0 when there was none;
-        ``decided`` says whether that look left the contrast a verdict, ``open`` that more blocks may; ``published`` is
-        the paper's own ratio, ``size`` whether it was ``met``, ``missed`` or is ``open``, empty without one or without
-        the direction; ``stood`` says what ran in place of alternatives and defaults; ``lacking``, of a claim over
-        several products, why each of those that this contrast holds is missing, empty where it is not.
+        The fields of `Contrast` are its columns.
     """
     doubted = untrusted(identical_arms(means) if controls is None else controls)
-    wanted = claim_files.claims() if claims is None else claims
-    every = list(places(means, wanted))
-    rows = [row for claim, found, place in every for row in _contrasts(claim, found, place)]
-    rows += [row for claim, found, lane in _lanes(every) for row in _over_hosts(claim, found, lane)]
-    table = pd.DataFrame(rows, columns=[name for name in CONTRASTS if name != "untrusted"])
-    where = pd.MultiIndex.from_frame(table[["study", "host"]])
-    return table.assign(untrusted=[place in doubted for place in where])[CONTRASTS]
+    every = list(places(means, claim_files.claims() if claims is None else claims))
+    rows = [row for claim, measured, place in every for row in _of_host(claim, measured, place)]
+    rows += [row for claim, measured, lane in _lanes(every) for row in _over_hosts(claim, measured, lane)]
+    return Contrast.frame(replace(row, untrusted=(row.study, row.host) in doubted) for row in rows)
 
 
 def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
@@ -113,9 +128,9 @@ def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Teste
     measured = by_study(first_arms(means))
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
-            found, own = measured[claim.study], LANES.get(claim.study, "python")
-            ran = sorted((one for one in found.places if claim.asks(one[1])), key=lambda place: place[1] != own)
-            yield from ((claim, found, place) for place in ran)
+            of_study, own = measured[claim.study], LANES.get(claim.study, "python")
+            asked = [place for place in of_study.places if claim.asks(place[1])]
+            yield from ((claim, of_study, place) for place in sorted(asked, key=lambda place: place[1] != own))
 
 
 @dataclass(frozen=True)
@@ -134,7 +149,7 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     """Return the sides of a contrast without those that no real product ran, or not in so many blocks."""
     engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
     every = {name: _lacking({**engine, **side}, ran.get(name), blocks) for name, side in claim.sides().items()}
-    absent = {name: one for name, one in every.items() if one}
+    absent = {name: lack for name, lack in every.items() if lack}
     sides = {name: side for name, side in ran.items() if name not in absent}
     able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
     listed = grouped(absent.values())
@@ -149,11 +164,22 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     return Eligible(sides, missing, lacking, listed if able else "", stand_in, open=few and not able)
 
 
+@dataclass(frozen=True)
+class Look:
+    """What one look found: after so many blocks, by an interval of that confidence."""
+
+    blocks: int
+    confidence: float
+    effect: Effect
+    verdict: Verdict
+    size: str  # as in `Contrast`
+
+
 def _lacking(wanted: Settings, side: Side | None, blocks: int) -> tuple[str, str] | None:
     """Return what of a side cannot be judged, its product where it has one, and why; None when it can."""
     levels = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
-    product = " or ".join(title(str(one)) for one in levels.pop("engine", ()))
-    named = ", ".join(f"{name}={' or '.join(map(text, some))}" for name, some in levels.items())
+    product = " or ".join(title(str(engine)) for engine in levels.pop("engine", ()))
+    named = ", ".join(f"{name}={' or '.join(map(text, of_name))}" for name, of_name in levels.items())
     if side is None:
         return (product, f"{NOT_RUN} with {named}" if named else NOT_RUN) if product else (named or "it", NOT_RUN)
     engine = str(side.settings.get("engine") or "")
@@ -168,50 +194,70 @@ def _few(side: Side) -> str:
     return f"ran in {len(side.blocks)} of the {LOOKS[0]} blocks of a first look"
 
 
-def _contrasts(claim: Tested, found: Measured, place: Place) -> list[dict[str, Any]]:
-    """Return the rows of one claim at one place."""
-    wanted = claim.contrasts(place[1])
-    every = [(levels, eligible(claim, levels, _ran(claim, levels, found, place))) for levels in wanted]
-    leads = [len(claim.ratios(one.sides)) or 1 for _, one in every if one.open or not one.missing]
+def _of_host(claim: Tested, measured: Measured, place: Place) -> list[Contrast]:
+    """Return the contrasts of one claim at one place."""
+    contrasts = [
+        (levels, eligible(claim, levels, _ran(claim, levels, measured, place))) for levels in claim.contrasts(place[1])
+    ]
+    leads = [len(claim.ratios(ran.sides)) or 1 for _, ran in contrasts if ran.open or not ran.missing]
     allowed = errors(len(leads), sum(leads), most=claim.most)
-    return [_row(claim, levels, one, allowed, place) for levels, one in every]
+    return [_contrast(claim, levels, ran, allowed, place) for levels, ran in contrasts]
+
+
+def _contrast(claim: Tested, levels: dict[str, Level], ran: Eligible, allowed: Errors, place: Place) -> Contrast:
+    """Return what one contrast came to at one place."""
+    paper = published_ratio(claim, levels, None if ran.missing else ran.sides)
+    contrast = _unjudged(claim, levels, ran, place, paper)
+    if ran.missing:
+        return contrast
+    if not (look := _looked_at(claim, ran.sides, allowed, paper)):
+        few = f"the sides share {_shared(claim, ran.sides)} of the {LOOKS[0]} blocks of a first look"
+        return replace(contrast, open=True, why=few)
+    overall = weakest([effect(terms, ran.sides, claim.divisor) for terms in claim.ratios(ran.sides)])
+    contrast = _judged(contrast, claim, look, overall, ran.left_out)
+    return replace(contrast, look=LOOKS.index(look.blocks) + 1)
 
 
 def _lanes(every: Iterable[tuple[Tested, Measured, Place]]) -> Iterator[tuple[Tested, Measured, str]]:
     """Yield every claim that can be tested with each lane that so many hosts ran that they have a mean."""
-    for claim, found, place in every:
-        hosts = [host for host, lane in found.places if lane == place[1]]
+    for claim, measured, place in every:
+        hosts = [host for host, lane in measured.places if lane == place[1]]
         if place[0] == hosts[0] and len(hosts) >= FEWEST:
-            yield claim, found, place[1]
+            yield claim, measured, place[1]
 
 
-def _over_hosts(claim: Tested, found: Measured, lane: str) -> list[dict[str, Any]]:
-    """Return the rows of one claim on hosts like those that ran a lane, of the contrasts that so many of them judge."""
-    every = []
+def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
+    """Return the contrasts of one claim on hosts like those that ran a lane, of which so many of them judge each."""
+    contrasts = []
     for levels in claim.contrasts(lane):
-        ran = [eligible(claim, levels, _ran(claim, levels, found, place)) for place in found.places if place[1] == lane]
-        able = [one for one in ran if not one.missing and _shared(claim, one.sides) >= LOOKS[0]]
-        alike = [one for one in able if set(one.sides) == set(able[0].sides)]
+        able = []
+        for place in measured.places:
+            if place[1] == lane:
+                ran = eligible(claim, levels, _ran(claim, levels, measured, place))
+                if not ran.missing and _shared(claim, ran.sides) >= LOOKS[0]:
+                    able.append(ran)
+        alike = [ran for ran in able if set(ran.sides) == set(able[0].sides)]
         if len(alike) >= FEWEST:
-            every.append((levels, alike))
-    leads = [len(claim.ratios(some[0].sides)) for _, some in every]
+            contrasts.append((levels, alike))
+    leads = [len(claim.ratios(alike[0].sides)) for _, alike in contrasts]
     allowed = errors(len(leads), sum(leads), most=claim.most)
     rows = []
-    for levels, some in every:
-        paper = published_ratio(claim, levels, some[0].sides)
-
-        def at(error: float, some: Sequence[Eligible] = some, paper: PublishedRatio = paper) -> _Found:
-            each = [
-                over_hosts([effect(terms, one.sides, claim.divisor) for one in some], 1 - error)
-                for terms in claim.ratios(some[0].sides)
-            ]
-            found = weakest(each)
-            return _Found(found.blocks, 1 - error, found, *verdict_on(claim, found, paper))
-
-        row = _about(claim, levels, some[0], (f"{len(some)} hosts", lane), paper)
-        row |= _overall(at(ALPHA).effect)
-        rows.append(_told(row, claim, _strict(at, allowed), paper, some[0].left_out))
+    for levels, alike in contrasts:
+        paper = published_ratio(claim, levels, alike[0].sides)
+        at = partial(_look_over_hosts, claim, alike, paper)
+        row = _unjudged(claim, levels, alike[0], (f"{len(alike)} hosts", lane), paper)
+        rows.append(_judged(row, claim, _strict(at, allowed), at(ALPHA).effect, alike[0].left_out))
     return rows
+
+
+def _look_over_hosts(claim: Tested, hosts: Sequence[Eligible], paper: PublishedRatio, error: float) -> Look:
+    """Return what is found of hosts like these."""
+    leads = [
+        over_hosts([effect(terms, host.sides, claim.divisor) for host in hosts], 1 - error)
+        for terms in claim.ratios(hosts[0].sides)
+    ]
+    least = weakest(leads)
+    return Look(least.blocks, 1 - error, least, *verdict_on(claim, least, paper))
 
 
 def asked(claim: Tested, levels: dict[str, Level]) -> dict[str, Settings]:
@@ -220,39 +266,19 @@ def asked(claim: Tested, levels: dict[str, Level]) -> dict[str, Settings]:
     return {name: {**common, **side} for name, side in claim.sides().items()}
 
 
-def _ran(claim: Tested, levels: dict[str, Level], found: Measured, place: Place) -> dict[str, Side]:
-    return found.sides(place, asked(claim, levels), claim.statistic, claim.pooled)
+def _ran(claim: Tested, levels: dict[str, Level], measured: Measured, place: Place) -> dict[str, Side]:
+    return measured.sides(place, asked(claim, levels), claim.statistic, claim.pooled)
 
 
-def _row(claim: Tested, levels: dict[str, Level], one: Eligible, allowed: Errors, place: Place) -> dict[str, Any]:
-    paper = published_ratio(claim, levels, None if one.missing else one.sides)
-    row = _about(claim, levels, one, place, paper)
-    if one.missing:
-        return row
-    if not (found := _looked_at(claim, one.sides, allowed, paper)):
-        few = f"the sides share {_shared(claim, one.sides)} of the {LOOKS[0]} blocks of a first look"
-        return {**row, "open": True, "why": few}
-    row |= _overall(weakest([effect(terms, one.sides, claim.divisor) for terms in claim.ratios(one.sides)]))
-    told = _told(row, claim, found, paper, one.left_out)
-    return {**told, "look": LOOKS.index(found.blocks) + 1}
-
-
-def _overall(found: Effect) -> dict[str, Any]:
-    return dict(zip(OVERALL, (found.ratio, found.low, found.high, found.blocks), strict=True))
-
-
-def _about(
-    claim: Tested, levels: dict[str, Level], one: Eligible, place: Place, paper: PublishedRatio
-) -> dict[str, Any]:
-    """Return a contrast's row before anything is found."""
-    row: dict[str, Any] = {"id": claim.id, "study": claim.study, "host": place[0], "lane": place[1]}
-    row |= {"contrast": label(levels), "common": _common(claim, levels, one.sides)}
-    row |= {"compare": claim.compare, "claimed": claim.direction}
-    row |= {"margin": claim.tolerance, "published": paper.ratio, "published_source": paper.source, "confidence": nan}
-    row |= {"stood": _stood(claim, one.sides), "stand_in": one.stand_in, "lacking": one.lacking, "test": "none"}
-    row |= {"censored": any(side.censored.any() for side in one.sides.values()), "look": 0, "blocks": 0}
-    row |= {"size": "", "decided": False, "open": one.open, "verdict": NOT_TESTABLE, "why": one.missing}
-    return row | dict.fromkeys(("ratio", "low", "high", *DIFFERENCE, *OVERALL), nan) | {OVERALL[-1]: 0}
+def _unjudged(claim: Tested, levels: dict[str, Level], ran: Eligible, place: Place, paper: PublishedRatio) -> Contrast:
+    """Return a contrast of which nothing is found yet."""
+    return Contrast(
+        claim.id, claim.study, *place, label(levels), _common(claim, levels, ran.sides), claim.compare,
+        claim.direction, claim.tolerance,
+        published=paper.ratio, published_source=paper.source, stood=_stood(claim, ran.sides), stand_in=ran.stand_in,
+        censored=any(side.censored.any() for side in ran.sides.values()), open=ran.open, lacking=ran.lacking,
+        why=ran.missing,
+    )  # fmt: skip
 
 
 def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) -> str:
@@ -263,25 +289,17 @@ def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) 
     return f"n={every.pop()}" if len(every) == 1 and None not in every and "n" not in levels else ""
 
 
-def _told(row: dict[str, Any], claim: Tested, found: "_Found", paper: PublishedRatio, left_out: str) -> dict[str, Any]:
-    """Return a contrast's row with what was found."""
-    ends = found.effect
-    row |= {"ratio": ends.ratio, "low": ends.low, "high": ends.high, "confidence": found.confidence, "test": ends.test}
-    row |= dict(zip(DIFFERENCE, ends.difference, strict=True))
-    row |= {"blocks": found.blocks, "verdict": found.verdict, "size": found.size}
-    row |= {"decided": found.verdict in DECIDED, "open": found.verdict not in DECIDED}
-    return {**row, "why": _words(claim, found, paper.ratio, left_out)}
-
-
-@dataclass(frozen=True)
-class _Found:
-    """What one look found."""
-
-    blocks: int
-    confidence: float
-    effect: Effect
-    verdict: Verdict
-    size: str
+def _judged(contrast: Contrast, claim: Tested, look: Look, overall: Effect, left_out: str) -> Contrast:
+    """Return a contrast with what a look found, beside the effect of all blocks."""
+    decided = look.verdict in DECIDED
+    difference, difference_low, difference_high = look.effect.difference
+    return replace(
+        contrast, ratio=look.effect.ratio, low=look.effect.low, high=look.effect.high, confidence=look.confidence,
+        difference=difference, difference_low=difference_low, difference_high=difference_high,
+        overall=overall.ratio, overall_low=overall.low, overall_high=overall.high, overall_blocks=overall.blocks,
+        size=look.size, blocks=look.blocks, test=look.effect.test, verdict=look.verdict,
+        decided=decided, open=not decided, why=_words(claim, look, contrast.published, left_out),
+    )  # fmt: skip
 
 
 def _shared(claim: Tested, sides: Mapping[str, Side]) -> int:
@@ -289,44 +307,42 @@ def _shared(claim: Tested, sides: Mapping[str, Side]) -> int:
     return min(len(shared(sides[name] for _, name in terms)) for terms in claim.ratios(sides))
 
 
-def _looked_at(claim: Tested, sides: Mapping[str, Side], allowed: Errors, paper: PublishedRatio) -> _Found | None:
+def _looked_at(claim: Tested, sides: Mapping[str, Side], allowed: Errors, paper: PublishedRatio) -> Look | None:
     """Return what the first look found that left nothing open, else the last; None before the first.
 
     What has a direction keeps it: later looks can only say more of its size.
     """
-    found: _Found | None = None
+    last: Look | None = None
     count = _shared(claim, sides)
-    for blocks in (look for look in LOOKS if look <= count):
-        new = _look(claim, sides, blocks, allowed, paper)
-        if found is None or found.verdict not in DECIDED or (found.size == "open" and new.size in ("met", "missed")):
-            found = new
-        if found.verdict in DECIDED and found.size != "open":
+    for blocks in [blocks for blocks in LOOKS if blocks <= count]:
+        look = _strict(partial(_look, claim, sides, paper, blocks), allowed)
+        if last is None or last.verdict not in DECIDED or (last.size == "open" and look.size in ("met", "missed")):
+            last = look
+        if last.verdict in DECIDED and last.size != "open":
             break
-    return found
+    return last
 
 
-def _look(claim: Tested, sides: Mapping[str, Side], blocks: int, allowed: Errors, paper: PublishedRatio) -> _Found:
-    def at(error: float) -> _Found:
-        sure = confidence(blocks, error)
-        found = weakest([effect(terms, sides, claim.divisor, sure, blocks) for terms in claim.ratios(sides)])
-        return _Found(blocks, sure, found, *verdict_on(claim, found, paper))
-
-    return _strict(at, allowed)
+def _look(claim: Tested, sides: Mapping[str, Side], paper: PublishedRatio, blocks: int, error: float) -> Look:
+    """Return what is found after so many blocks."""
+    sure = confidence(blocks, error)
+    least = weakest([effect(terms, sides, claim.divisor, sure, blocks) for terms in claim.ratios(sides)])
+    return Look(blocks, sure, least, *verdict_on(claim, least, paper))
 
 
-def _strict(at: Callable[[float], _Found], allowed: Errors) -> _Found:
+def _strict(at: Callable[[float], Look], allowed: Errors) -> Look:
     """Return what is found at the error that is allowed: contradicting a claim may be allowed a smaller one."""
-    found = at(allowed.bearing_out)
-    return at(allowed.contradicting) if found.verdict == "contradicted" else found
+    look = at(allowed.bearing_out)
+    return at(allowed.contradicting) if look.verdict == "contradicted" else look
 
 
-def verdict_on(claim: Tested, found: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
+def verdict_on(claim: Tested, effect: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
     """Return the verdict on a contrast, and whether its size is met, missed or open; empty where that is not asked."""
     if isinstance(claim, Rank):
-        return judge(found, "more", claim.margin), ""  # an order has no size
+        return judge(effect, "more", claim.margin), ""  # an order has no size
     assert isinstance(claim, Directed | Bound)
-    bound = replace(found, ratio=found.ratio / claim.than, low=found.low / claim.than, high=found.high / claim.than)
-    size = None if claim.than != 1 or paper.ratio != paper.ratio else (paper.low, paper.high)
+    bound = replace(effect, ratio=effect.ratio / claim.than, low=effect.low / claim.than, high=effect.high / claim.than)
+    size = None if claim.than != 1 or isnan(paper.ratio) else (paper.low, paper.high)
     verdict = judge(bound, claim.claimed, claim.tolerance, size, claim.margin_difference)
     if size is None or claim.claimed == "equal" or verdict not in ("reproduced", "direction only"):
         return verdict, ""
@@ -338,8 +354,8 @@ def grouped(lacking: Iterable[tuple[str, str]]) -> str:
     names: dict[str, list[str]] = {}
     for what, why in dict.fromkeys(lacking):
         names.setdefault(why, []).append(what)
-    joined = {why: " and ".join(filter(None, (", ".join(some[:-1]), some[-1]))) for why, some in names.items()}
-    return "; ".join(f"{some} {why}" for why, some in joined.items())
+    joined = {why: " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))) for why, listed in names.items()}
+    return "; ".join(f"{listed} {why}" for why, listed in joined.items())
 
 
 def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:
@@ -353,24 +369,24 @@ def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:
     return "; ".join(parts)
 
 
-def _words(claim: Tested, found: _Found, size: float, left_out: str) -> str:
-    """Return what one contrast found."""
-    said = [_found_words(claim, found.effect)]
-    if size == size:
-        said.append(f"published {number(size)}" + ("; size open" if found.size == "open" else ""))
-    return "; ".join([*said, left_out] if left_out else said)
+def _words(claim: Tested, look: Look, published: float, left_out: str) -> str:
+    """Return what one contrast came to, beside the published ratio and what a ranking goes without."""
+    parts = [_effect_in_words(claim, look.effect)]
+    if not isnan(published):
+        parts.append(f"published {number(published)}" + ("; size open" if look.size == "open" else ""))
+    return "; ".join([*parts, left_out] if left_out else parts)
 
 
-def _found_words(claim: Tested, found: Effect) -> str:
-    blocks = f"{found.blocks} block{'' if found.blocks == 1 else 's'}"
-    if found.low == found.low:
+def _effect_in_words(claim: Tested, effect: Effect) -> str:
+    blocks = f"{effect.blocks} block{'' if effect.blocks == 1 else 's'}"
+    if not isnan(effect.low):
         name = "smallest lead " if isinstance(claim, Rank) else ""
         of = f" times {claim.against}" if isinstance(claim, Bound) else ""
-        bound = f"; {found.reason}" if found.reason else ""
-        return f"{name}{estimate(found.ratio, found.low, found.high)}{of} in {blocks}{bound}"
-    if not isnan(found.difference[1]):
-        ends = interval(*found.difference, found.unit, sign="+")
+        bound = f"; {effect.reason}" if effect.reason else ""
+        return f"{name}{estimate(effect.ratio, effect.low, effect.high)}{of} in {blocks}{bound}"
+    if not isnan(effect.difference[1]):
+        ends = interval(*effect.difference, effect.unit, sign="+")
         of = f" from {claim.against}" if isinstance(claim, Bound) else ""
-        return f"the difference{of} is {ends} {found.unit} in {blocks}; {found.reason}"
-    ratio = f"{number(found.ratio)} in {blocks}; " if found.ratio == found.ratio else ""
-    return f"{ratio}{found.reason}"
+        return f"the difference{of} is {ends} {effect.unit} in {blocks}; {effect.reason}"
+    ratio = "" if isnan(effect.ratio) else f"{number(effect.ratio)} in {blocks}; "
+    return f"{ratio}{effect.reason}"

@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, NamedTuple
+from math import isnan
+from typing import Final
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from benchbook import stats
 from benchbook.digits import detectable, estimate
@@ -16,6 +18,7 @@ from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equ
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import measures
+from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side, both_arms, by_study, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
@@ -38,12 +41,7 @@ _SHARES: Final = {True: 0.8, False: 0.2}
 RATES: Final[Mapping[str, tuple[str, ...]]] = {
     "time": ("time_per_item",),
     "processor time": (
-        "cpu_user",
-        "cpu_system",
-        "cpu_percent",
-        "cpu_user_percent",
-        "cpu_system_percent",
-        "idle_percent",
+        *("cpu_user", "cpu_system", "cpu_percent", "cpu_user_percent", "cpu_system_percent", "idle_percent"),
     ),
     "bytes": ("bandwidth",),
 }
@@ -52,10 +50,45 @@ RATES: Final[Mapping[str, tuple[str, ...]]] = {
 DIFFER, ALIKE, OPEN, TOO_FEW = "differ", "alike", "not shown to be alike", "too few blocks"
 """What can be said of identical arms: that they differ, that they do not, or neither."""
 
-CONTROLS: Final = [
-    *("study", "host", "kind", "quantities", "left_out", "blocks", "ratio", "low", "high", "margin", "detectable"),
-    *("state", "untrusted", "words"),
-]
+
+@dataclass(frozen=True)
+class Control(Row):
+    """What the identical arms of one study came to on one host, in one kind of what is measured."""
+
+    study: str
+    host: str
+    kind: str  # of `AMOUNTS`
+    quantities: int  # how many are put together
+    left_out: int  # for how many more there is no ratio
+    blocks: int  # those that are judged, of the last look; before the first those that both arms have
+    ratio: float = NAN  # b over a, with its repeated 95 % interval; NaN before the first look
+    low: float = NAN
+    high: float = NAN
+    margin: float = MARGIN  # the smallest of the study's claims on that kind
+    detectable: float = NAN  # the ratio that these blocks find in 80 % of cases, corrected as the test is
+    state: str = TOO_FEW
+
+    @property
+    def untrusted(self) -> bool:
+        """Whether the arms differ: then the study's other differences are in doubt."""
+        return self.state == DIFFER
+
+    @property
+    def words(self) -> str:
+        """All of it in a sentence."""
+        of = f"{self.kind} of {self.quantities} quantit{'y' if self.quantities == 1 else 'ies'}"
+        of += f" ({self.left_out} more have no ratio)" if self.left_out else ""
+        if self.state == TOO_FEW:
+            return f"{of}: {self.blocks} blocks, and {sequential.LOOKS[0]} are the first that are looked at"
+        within = f"within {100 * (self.margin - 1):.2g} %, the smallest margin of these claims"
+        meaning = {
+            DIFFER: "identical arms differ",
+            ALIKE: f"alike {within}",
+            OPEN: f"neither shown to differ nor to be alike {within}",
+        }[self.state]
+        seen = "" if isnan(self.detectable) else f"; a bias of {detectable(self.detectable)} would have been found"
+        ratio = estimate(self.ratio, self.low, self.high)
+        return f"{of}: arm b took {ratio} of arm a's in {self.blocks} blocks: {meaning}{seen}"
 
 
 def controls(observations: pd.DataFrame) -> pd.DataFrame:
@@ -76,25 +109,23 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `CONTROLS`, a row a study, host and kind (of `AMOUNTS`): ``quantities`` that are put together, and
-        ``left_out`` for which there is no ratio; ``blocks`` that are judged, those of the last look; ``ratio`` of b
-        over a with its repeated 95 % interval; ``margin``, the smallest of the study's claims on that kind;
-        ``detectable``, the bias that these blocks find in 80 % of cases, corrected as the test is; ``state``: *alike*
+        Its columns are the fields and properties of `Control`: a row a study, host and kind. ``state`` is *alike*
         when the 95 % interval lies inside the margin, else *differ* when the corrected one excludes 1, else *not shown
-        to be alike*, or *too few blocks* for a look. ``untrusted`` is True when they differ: the study's other
-        differences are in doubt. ``words`` says all that.
+        to be alike*, or *too few blocks* for a look.
 
     References
     ----------
     O'Brien, Biometrics 40 (1984) 1079-1087; Ibragimov & Müller, Journal of Business & Economic Statistics 28 (2010)
     453-468.
     """
-    every = [_put_together(*key, some) for key, some in _by_kind(measures(both_arms(observations))).items()]
-    able = Counter((one.host, one.kind == PRIMARY) for one in every if one.look)
-    rows = [
-        _row(one, _SHARES[one.kind == PRIMARY] * ALPHA / max(able[one.host, one.kind == PRIMARY], 1)) for one in every
-    ]
-    return pd.DataFrame(rows, columns=CONTROLS).astype({"untrusted": bool})
+    kinds = [_put_together(*key, some) for key, some in _by_kind(measures(both_arms(observations))).items()]
+    judged = Counter((together.host, together.kind == PRIMARY) for together in kinds if together.look)
+    rows = []
+    for together in kinds:
+        primary = together.kind == PRIMARY
+        rows.append(_control(together, _SHARES[primary] * ALPHA / max(judged[together.host, primary], 1)))
+    table = Control.frame(rows).assign(untrusted=[row.untrusted for row in rows], words=[row.words for row in rows])
+    return table.astype({"untrusted": bool})
 
 
 def untrusted(controls: pd.DataFrame) -> frozenset[tuple[str, str]]:
@@ -114,8 +145,8 @@ def arms(observations: pd.DataFrame) -> pd.DataFrame:
 def _arms(study: str) -> Comparison:
     """Return the comparison of a study's identical arms, of every quantity that the study compares."""
     every = claim_files.comparisons(study)
-    quantities = tuple(quantity for one in every for quantity in one.quantities)
-    shown = tuple(dict.fromkeys(name for one in every for name in (one.by, *one.shown)))
+    quantities = tuple(quantity for comparison in every for quantity in comparison.quantities)
+    shown = tuple(dict.fromkeys(name for comparison in every for name in (comparison.by, *comparison.shown)))
     return Comparison(
         study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
         labels={"b": "arm b", "a": "arm a"}, published=False,
@@ -125,13 +156,13 @@ def _arms(study: str) -> Comparison:
 def _by_kind(means: pd.DataFrame) -> dict[tuple[str, str, str], list[Pair]]:
     """Return the pairs of arms by study, host and kind."""
     kinds = {metric: kind for kind, metrics in AMOUNTS.items() for metric in metrics}
-    found: dict[tuple[str, str, str], list[Pair]] = {}
+    by_kind: dict[tuple[str, str, str], list[Pair]] = {}
     measured = by_study(means)
     for study in [study for study in measured if study in SLUGS]:
         for pair in pairs(_arms(study), measured[study]):
             if kind := kinds.get(pair.quantity[2]):
-                found.setdefault((study, pair.host, kind), []).append(pair)
-    return found
+                by_kind.setdefault((study, pair.host, kind), []).append(pair)
+    return by_kind
 
 
 @dataclass(frozen=True)
@@ -148,10 +179,13 @@ class Together:
     blocks: int  # those that both arms have
 
 
-class _Logs(NamedTuple):
-    blocks: np.ndarray
-    campaigns: np.ndarray
-    values: Mapping[str, np.ndarray]
+@dataclass(frozen=True)
+class _Logs:
+    """The logarithms of what both arms measured in the same blocks, arrays of shape (n,)."""
+
+    blocks: NDArray[np.int64]
+    campaigns: NDArray[np.object_]
+    values: Mapping[str, NDArray[np.float64]]  # by the side's name
 
 
 def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> Together:
@@ -160,12 +194,12 @@ def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> To
     left_out = len(every) - len(logs)
     if not logs:
         return Together(study, host, kind, 0, left_out, {}, 0, 0)
-    block = np.concatenate([one.blocks for one in logs])
+    block = np.concatenate([pair.blocks for pair in logs])
     blocks, first, which = np.unique(block, return_index=True, return_inverse=True)
-    campaigns = np.concatenate([one.campaigns for one in logs])[first]
+    campaigns = np.concatenate([pair.campaigns for pair in logs])[first]
     sides = {}
     for name, side in every[0].sides.items():
-        mean = np.bincount(which, np.concatenate([one.values[name] for one in logs])) / np.bincount(which)
+        mean = np.bincount(which, np.concatenate([pair.values[name] for pair in logs])) / np.bincount(which)
         known = np.zeros(len(mean), bool)
         sides[name] = replace(
             side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
@@ -178,59 +212,42 @@ def _logs(pair: Pair) -> _Logs | None:
     blocks = shared(pair.sides.values())
     values = {name: side.of(blocks) for name, side in pair.sides.items()}
     censored = any(side.censored.any() for side in pair.sides.values())
-    if not len(blocks) or censored or not all((one > 0).all() for one in values.values()):
+    if not len(blocks) or censored or not all((of_side > 0).all() for of_side in values.values()):
         return None
     campaigns = pair.sides["a"].campaigns_of(blocks)
-    return _Logs(blocks, campaigns, {name: np.log(one) for name, one in values.items()})
+    return _Logs(blocks, campaigns, {name: np.log(of_side) for name, of_side in values.items()})
 
 
-def _row(one: Together, alpha: float) -> dict[str, Any]:
-    margin = _margins(one.study).get(one.kind, MARGIN)
-    row: dict[str, Any] = {name: getattr(one, name) for name in ("study", "host", "kind", "quantities", "left_out")}
-    row |= {"margin": margin, "blocks": one.look or one.blocks, "untrusted": False, "state": TOO_FEW}
-    row |= dict.fromkeys(("ratio", "low", "high", "detectable"), NAN)
-    if one.look:
-        shown, corrected = (
-            effect(A_OVER_B, one.sides, confidence=sequential.confidence(one.look, level), first=one.look)
-            for level in (ALPHA, alpha)
-        )
-        values = paired(A_OVER_B, one.sides, one.look).values
-        level = 1 - sequential.confidence(one.look, alpha)
-        row |= {"ratio": shown.ratio, "low": shown.low, "high": shown.high}
-        row |= {"detectable": stats.detectable_ratio(*values, pairs=True, alpha=level)}
-        apart = corrected.low > 1 or corrected.high < 1
-        row["state"] = ALIKE if equivalent(shown.low, shown.high, margin) else DIFFER if apart else OPEN
-        row["untrusted"] = row["state"] == DIFFER
-    return {**row, "words": _words(row)}
+def _control(together: Together, alpha: float) -> Control:
+    """Return what one kind of a study's arms came to, tested at that level."""
+    kind, blocks = together.kind, together.look or together.blocks
+    margin = _margins(together.study).get(kind, MARGIN)
+    control = Control(
+        together.study, together.host, kind, together.quantities, together.left_out, blocks, margin=margin
+    )
+    if not together.look:
+        return control
+    shown, corrected = (
+        effect(A_OVER_B, together.sides, confidence=sequential.confidence(together.look, level), first=together.look)
+        for level in (ALPHA, alpha)
+    )
+    values = paired(A_OVER_B, together.sides, together.look).values
+    level = 1 - sequential.confidence(together.look, alpha)
+    seen = stats.detectable_ratio(*values, pairs=True, alpha=level)
+    state = OPEN
+    if equivalent(shown.low, shown.high, margin):
+        state = ALIKE
+    elif corrected.low > 1 or corrected.high < 1:
+        state = DIFFER
+    return replace(control, ratio=shown.ratio, low=shown.low, high=shown.high, detectable=seen, state=state)
 
 
 def _margins(study: str) -> dict[str, float]:
     """Return the smallest margin of a study's claims on each kind; where there is none, the smallest of all."""
     kinds = {metric: kind for table in (AMOUNTS, RATES) for kind, metrics in table.items() for metric in metrics}
-    found: dict[str, float] = {}
+    margins: dict[str, float] = {}
     for claim in claim_files.claims(study):
         if not isinstance(claim, Untestable):
-            metrics = claim.quantity.metric
-            for metric in metrics if isinstance(metrics, tuple) else (metrics,):
-                kind = kinds[metric]
-                found[kind] = min(claim.margin, found.get(kind, claim.margin))
-    return dict.fromkeys(AMOUNTS, min(found.values(), default=MARGIN)) | found
-
-
-def _words(row: Mapping[str, Any]) -> str:
-    """Return what came out, in a sentence."""
-    of = f"{row['kind']} of {row['quantities']} quantit{'y' if row['quantities'] == 1 else 'ies'}"
-    of += f" ({row['left_out']} more have no ratio)" if row["left_out"] else ""
-    if row["state"] == TOO_FEW:
-        return f"{of}: {row['blocks']} blocks, and {sequential.LOOKS[0]} are the first that are looked at"
-    said = f"{of}: arm b took {estimate(row['ratio'], row['low'], row['high'])} of arm a's"
-    said += f" in {row['blocks']} blocks"
-    within = f"within {100 * (row['margin'] - 1):.2g} %, the smallest margin of these claims"
-    meaning = {
-        DIFFER: "identical arms differ",
-        ALIKE: f"alike {within}",
-        OPEN: f"neither shown to differ nor to be alike {within}",
-    }[row["state"]]
-    found = row["detectable"]
-    seen = f"; a bias of {detectable(found)} would have been found" if found == found else ""
-    return f"{said}: {meaning}{seen}"
+            kind = kinds[claim.quantity.metric]
+            margins[kind] = min(claim.margin, margins.get(kind, claim.margin))
+    return dict.fromkeys(AMOUNTS, min(margins.values(), default=MARGIN)) | margins

@@ -1,14 +1,14 @@
 """What more blocks would decide, if the estimate stays where it is and only the interval shrinks."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from math import inf, sqrt
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Tested
-from benchbook.evidence.contrasts import verdict_on
+from benchbook.evidence.contrasts import Contrast, verdict_on
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import DECIDED, Verdict
 from benchbook.evidence.published import PublishedRatio
@@ -18,13 +18,13 @@ HOPE: Final = 0.8
 """Who stays undecided even with this share of the half-width that is forecast for the last look is not worth it."""
 
 
-def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
+def at_look(contrast: Contrast, claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
     """Return the verdict that a contrast would get after so many blocks; None when its interval foretells nothing.
 
     Parameters
     ----------
-    row
-        Of `benchbook.evidence.judged`, with its interval after ``blocks``.
+    contrast
+        With its interval after ``contrast.blocks``.
     claim
         Whose contrast it is.
     blocks
@@ -32,30 +32,31 @@ def at_look(row: Mapping[Any, Any], claim: Tested, blocks: int, share: float = 1
     share
         How much of the half-width that is to be expected then.
     """
-    if row["blocks"] not in LOOKS:
+    if contrast.blocks not in LOOKS:
         return None
-    shrunk = share * _reach(blocks) / _reach(int(row["blocks"]))
-    if 0 < row["low"] <= row["high"] < inf:
-        ratio = row["ratio"]
-        expected = Effect(ratio, *(ratio * (end / ratio) ** shrunk for end in (row["low"], row["high"])))
-    elif row["difference_low"] <= row["difference_high"]:
-        middle = row["difference"]
-        low, high = (middle + shrunk * (row[name] - middle) for name in ("difference_low", "difference_high"))
+    shrunk = share * _reach(blocks) / _reach(contrast.blocks)
+    if 0 < contrast.low <= contrast.high < inf:
+        ratio = contrast.ratio
+        low, high = (ratio * (end / ratio) ** shrunk for end in (contrast.low, contrast.high))
+        expected = Effect(ratio, low, high)
+    elif contrast.difference_low <= contrast.difference_high:
+        middle = contrast.difference
+        low, high = (middle + shrunk * (end - middle) for end in (contrast.difference_low, contrast.difference_high))
         expected = Effect(difference=(middle, low, high))
     else:
         return None
     return verdict_on(claim, expected, PublishedRatio())[0]
 
 
-def look_that_decides(row: Mapping[Any, Any], claim: Tested) -> int | None:
+def look_that_decides(contrast: Contrast, claim: Tested) -> int | None:
     """Return after how many blocks a contrast would be decided, if its estimate stays; None when never, or unknown."""
-    later = [blocks for blocks in LOOKS if blocks > row["blocks"]]
-    return next((blocks for blocks in later if at_look(row, claim, blocks) in DECIDED), None)
+    later = [blocks for blocks in LOOKS if blocks > contrast.blocks]
+    return next((blocks for blocks in later if at_look(contrast, claim, blocks) in DECIDED), None)
 
 
-def at_best(row: Mapping[Any, Any], claim: Tested) -> Verdict | None:
+def at_best(contrast: Contrast, claim: Tested) -> Verdict | None:
     """Return the verdict of an open contrast at the last look with `HOPE` of the half-width that is forecast for it."""
-    return at_look(row, claim, LOOKS[-1], HOPE)
+    return at_look(contrast, claim, LOOKS[-1], HOPE)
 
 
 def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -71,8 +72,8 @@ def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) 
     wanted = claim_files.claims() if claims is None else claims
     tested = {claim.id: claim for claim in wanted if isinstance(claim, Tested)}
     foretold = [
-        (at_best(row, tested[row["id"]]) if row["open"] else None) or row["verdict"]
-        for row in contrasts.to_dict("records")
+        (at_best(contrast, tested[contrast.id]) if contrast.open else None) or contrast.verdict
+        for contrast in Contrast.of(contrasts)
     ]
     return contrasts.assign(verdict=pd.Series(foretold, index=contrasts.index, dtype=object))
 

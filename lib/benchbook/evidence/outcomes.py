@@ -1,19 +1,25 @@
 """One result a claim: of the lanes and hosts that could judge it the one that counts, and at which look it fell."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final, Self
+from typing import Self
 
 import pandas as pd
 
 from benchbook.evidence import judge
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
-from benchbook.evidence.verdicts import VERDICTS
+from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.stats.sequential import LOOKS
 
-OUTCOMES: Final = [*VERDICTS, "stage", "others"]
+
+@dataclass(frozen=True)
+class Outcome(ClaimVerdict):
+    """The one result of a claim."""
+
+    stage: str = ""  # the look at which it was decided, or that it is open; empty where it cannot be judged
+    others: Sequence[Mapping[str, object]] = ()  # what each other lane and host found, each with its ``stage``
 
 
 @dataclass(frozen=True)
@@ -25,8 +31,8 @@ class Counts:
     @classmethod
     def of(cls, verdicts: Iterable[str]) -> Self:
         """Return the counts of some claims' verdicts, one a claim: of `outcomes`, not of lanes or hosts."""
-        found = Counter(verdicts)
-        return cls({name: found[name] for name in judge.VERDICTS})
+        counts = Counter(verdicts)
+        return cls({name: counts[name] for name in judge.VERDICTS})
 
     @property
     def claims(self) -> int:
@@ -68,23 +74,27 @@ def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
     Returns
     -------
     pandas.DataFrame
-        Columns `OUTCOMES`, in the claims' order: those of `verdicts`; ``stage``, the look at which it was decided or
-        after how many blocks it is open, empty where it cannot be judged; ``others``, a list of the other rows.
+        The fields of `Outcome` are its columns; in the claims' order.
     """
-    rows = []
-    for _, group in verdicts.groupby("id", sort=False):
-        every: list[dict[Any, Any]] = [row | {"stage": stage(row)} for row in group.to_dict("records")]
-        able = [row for row in every if row["verdict"] != NOT_TESTABLE] or every
-        of_its_lane = [row for row in able if row["lane"] == able[0]["lane"]]
-        first = next((row for row in of_its_lane if of_a_mean(row["host"])), of_its_lane[0])
-        rows.append(first | {"others": [row for row in every if row is not first]})
-    return pd.DataFrame(rows, columns=OUTCOMES)
+    by_claim: dict[str, list[ClaimVerdict]] = {}
+    for verdict in ClaimVerdict.of(verdicts):
+        by_claim.setdefault(verdict.id, []).append(verdict)
+    return Outcome.frame(map(_outcome, by_claim.values()))
 
 
-def stage(row: Mapping[Any, Any]) -> str:
-    """Return at which look a row of `verdicts` was decided, or that it is open."""
-    if row["verdict"] == NOT_TESTABLE:
-        return f"open: fewer than the {LOOKS[0]} blocks of a first look" if row["open"] else ""
-    if row["verdict"] in DECIDED:
-        return f"decided at look {row['look']} of {len(LOOKS)} ({row['blocks']} blocks)"
-    return f"open after {row['blocks']} of {LOOKS[-1]} blocks"
+def _outcome(verdicts: Sequence[ClaimVerdict]) -> Outcome:
+    """Return the outcome of one claim."""
+    able = [verdict for verdict in verdicts if verdict.verdict != NOT_TESTABLE] or verdicts
+    of_its_lane = [verdict for verdict in able if verdict.lane == able[0].lane]
+    first = next((verdict for verdict in of_its_lane if of_a_mean(verdict.host)), of_its_lane[0])
+    others = [{**vars(verdict), "stage": stage(verdict)} for verdict in verdicts if verdict is not first]
+    return Outcome(**vars(first), stage=stage(first), others=others)
+
+
+def stage(verdict: ClaimVerdict) -> str:
+    """Return at which look a claim was decided, or that it is open."""
+    if verdict.verdict == NOT_TESTABLE:
+        return f"open: fewer than the {LOOKS[0]} blocks of a first look" if verdict.open else ""
+    if verdict.verdict in DECIDED:
+        return f"decided at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
+    return f"open after {verdict.blocks} of {LOOKS[-1]} blocks"

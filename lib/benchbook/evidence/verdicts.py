@@ -2,24 +2,63 @@
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from math import inf, log, nan
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
-from benchbook.evidence.contrasts import NOT_RUN, OVERALL, grouped
+from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
 from benchbook.evidence.judge import IN_PART, NOT_TESTABLE, Verdict, together
+from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
 
-VERDICTS: Final = [
-    *("id", "study", "says", "where", "compare", "claimed", "margin", "host", "lane", "verdict", "wording"),
-    *("products_judged", "products", "products_missing", "judged", "contrasts"),
-    *("contrast", "common", "ratio", "low", "high", *OVERALL, "published", "published_source", "look", "blocks"),
-    *("open", "untrusted", "why"),
-]
+
+@dataclass(frozen=True)
+class ClaimVerdict(Row):
+    """The verdict on one claim, on one host and lane; numbers are NaN where there are none."""
+
+    id: str
+    study: str
+    says: str
+    where: str
+    compare: str
+    claimed: str = ""  # of a claim that no observation can answer, empty
+    margin: float = nan
+    host: str = ""  # where nothing ran, empty
+    lane: str = ""
+    verdict: Verdict = NOT_TESTABLE
+    wording: str = NOT_TESTABLE  # what is printed for it
+    products_judged: int = 0  # how many could be judged
+    products: int = 0  # of how many that the claim is over; 0 where these are not several
+    products_missing: str = ""  # the others, with the reason
+    judged: int = 0  # how many contrasts could be judged
+    contrasts: int = 0  # of how many
+    contrast: str = ""  # the one that decided; from here to `blocks` as `benchbook.evidence.contrasts.Contrast` has it
+    common: str = ""
+    ratio: float = nan
+    low: float = nan
+    high: float = nan
+    overall: float = nan
+    overall_low: float = nan
+    overall_high: float = nan
+    overall_blocks: int = 0
+    published: float = nan
+    published_source: str = ""
+    look: int = 0
+    blocks: int = 0
+    open: str = ""  # the contrasts that more blocks may still decide
+    untrusted: bool = False  # whether identical arms of the study differed on that host
+    why: str = ""  # what was found, in words
+
+
+_OF_THE_DECISIVE: Final = (
+    *("contrast", "common", "ratio", "low", "high", "overall", "overall_low", "overall_high", "overall_blocks"),
+    *("published", "published_source", "look", "blocks", "untrusted"),
+)
 
 
 def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -43,134 +82,133 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
     Returns
     -------
     pandas.DataFrame
-        Columns `VERDICTS`. ``verdict`` is one of `benchbook.evidence.judge.VERDICTS`, ``wording`` what is printed for
-        it; ``products_judged`` of the ``products`` that the claim is over could be judged, 0 of 0 where these are not
-        several, and ``products_missing`` names the others with the reason; ``judged`` of ``contrasts`` could be judged;
-        ``contrast, common, ratio, low, high, overall, published, look, blocks`` are those of the one that decided;
-        ``open`` names those that more blocks may still decide; ``why`` says in words what was found. ``untrusted`` is
-        True when identical arms of the study differed on that host.
+        The fields of `ClaimVerdict` are its columns.
     """
-    by_claim: dict[str, dict[Place, list[Mapping[Any, Any]]]] = {}
-    for row in contrasts.to_dict("records"):
-        by_claim.setdefault(row["id"], {}).setdefault((row["host"], row["lane"]), []).append(row)
+    by_claim: dict[str, dict[Place, list[Contrast]]] = {}
+    for row in Contrast.of(contrasts):
+        by_claim.setdefault(row.id, {}).setdefault((row.host, row.lane), []).append(row)
     wanted = claim_files.claims() if claims is None else claims
-    rows = [row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, {}))]
-    return pd.DataFrame(rows, columns=VERDICTS)
+    return ClaimVerdict.frame(row for claim in wanted for row in _verdicts(claim, by_claim.get(claim.id, {})))
 
 
-def _verdicts(claim: Claim, found: Mapping[Place, Sequence[Mapping[Any, Any]]]) -> Iterator[dict[str, Any]]:
+def _verdicts(claim: Claim, judged: Mapping[Place, Sequence[Contrast]]) -> Iterator[ClaimVerdict]:
     """Yield the rows of one claim: one a place, or one that says why there is none."""
-    about: dict[str, Any] = {name: getattr(claim, name) for name in ("id", "study", "says", "where", "compare")}
-    nothing = dict.fromkeys(VERDICTS, "") | dict.fromkeys(("margin", "ratio", "low", "high", "published"), nan)
-    nothing |= {"verdict": NOT_TESTABLE, "wording": NOT_TESTABLE, "untrusted": False}
-    nothing |= dict.fromkeys(OVERALL, nan) | {"overall_blocks": 0}
-    nothing |= dict.fromkeys(("products_judged", "products", "judged", "contrasts", "look", "blocks"), 0)
+    unjudged = ClaimVerdict(claim.id, claim.study, claim.says, claim.where, claim.compare)
     if isinstance(claim, Untestable):
-        yield {**nothing, **about, "why": claim.why}
+        yield replace(unjudged, why=claim.why)
         return
-    about |= {"claimed": claim.direction, "margin": claim.tolerance}
-    about |= {"contrasts": len(claim.contrasts()), "products": len(claim.products)}
-    if not found:
+    unjudged = replace(unjudged, claimed=claim.direction, margin=claim.tolerance, products=len(claim.products))
+    if not judged:
         missing = grouped((title(name), NOT_RUN) for name in claim.products)
         asked = f" in {' or '.join(claim.lanes)}" if claim.lanes else ""
-        yield {**nothing, **about, "products_missing": missing, "why": f"nothing of {claim.study} ran here{asked}"}
-    for (host, lane), rows in found.items():
-        yield {**about, "contrasts": len(rows), "host": host, "lane": lane, **_overall(claim, rows)}
+        why = f"nothing of {claim.study} ran here{asked}"
+        yield replace(unjudged, contrasts=len(claim.contrasts()), products_missing=missing, why=why)
+    for (host, lane), contrasts in judged.items():
+        yield _overall(claim, replace(unjudged, host=host, lane=lane, contrasts=len(contrasts)), contrasts)
 
 
-def _overall(claim: Tested, rows: Sequence[Mapping[Any, Any]]) -> dict[str, Any]:
+def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast]) -> ClaimVerdict:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
-    able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
-    counts: Counter[Verdict] = Counter(row["verdict"] for row in able)
-    found = together(counts.elements(), most=claim.most)
-    decided = _decisive(found, claim, able) if able else rows[0]
-    ran = {name for row in able for name, why in row["lacking"].items() if not why}
-    missing = _missing(claim, rows, ran)
+    able = [contrast for contrast in contrasts if contrast.able]
+    counts = Counter(contrast.verdict for contrast in able)
+    verdict = together(counts.elements(), most=claim.most)
+    decided = _decisive(verdict, claim, able) if able else contrasts[0]
+    ran = {name for contrast in able for name, why in contrast.lacking.items() if not why}
+    missing = _missing(claim, contrasts, ran)
     among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
     among = f";{among}" if len(counts) > 1 else among
-    final = found == NOT_TESTABLE or (found == "contradicted" and not claim.most)  # whatever a missing one would say
-    names = ("contrast", "common", "ratio", "low", "high", *OVERALL, "published", "published_source", "look", "blocks")
-    return {
-        **{name: decided[name] for name in (*names, "untrusted")},
-        "verdict": IN_PART if missing and found == "reproduced" else found,
-        "wording": _counted(found, counts) + (among if missing and not final else "") + _of_size(found, able),
-        "products_judged": len(ran),
-        "products_missing": missing,
-        "judged": len(able),
-        "open": "; ".join(row["contrast"] or claim.id for row in rows if row["open"]),
-        "why": _overall_words(rows),
-    }
+    # whatever a missing product would say
+    final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
+    return replace(
+        unjudged,
+        verdict=IN_PART if missing and verdict == "reproduced" else verdict,
+        wording=_counted(verdict, counts) + (among if missing and not final else "") + _of_size(verdict, able),
+        products_judged=len(ran),
+        products_missing=missing,
+        judged=len(able),
+        open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
+        why=_in_words(contrasts),
+        **{name: getattr(decided, name) for name in _OF_THE_DECISIVE},
+    )
 
 
-def _decisive(found: Verdict, claim: Tested, able: Sequence[Mapping[Any, Any]]) -> Mapping[Any, Any]:
+def _decisive(verdict: Verdict, claim: Tested, able: Sequence[Contrast]) -> Contrast:
     """Return the contrast on which a verdict rests: what contradicts most, what bears out least, or what is widest."""
-    if found == "contradicted":
-        return max((row for row in able if row["verdict"] == found), key=lambda row: -_beyond(row, against=True))
-    of = {IN_PART: "reproduced", "direction only": "direction only"}.get(found, found)
-    rest = [row for row in able if row["verdict"] == of] or able
+    if verdict == "contradicted":
+        return max(
+            (contrast for contrast in able if contrast.verdict == verdict),
+            key=lambda contrast: -_beyond(contrast, against=True),
+        )
+    of = "reproduced" if verdict == IN_PART else verdict
+    rest = [contrast for contrast in able if contrast.verdict == of] or able
     held = sorted(rest, key=_beyond, reverse=True)
     return held[min(len(able) // 2, len(held) - 1)] if claim.most else held[-1]
 
 
-def _beyond(row: Mapping[Any, Any], *, against: bool = False) -> float:
+def _beyond(contrast: Contrast, *, against: bool = False) -> float:
     """Return by how much, as a logarithm, a contrast's interval lies on the claimed side of 1; `against`: its far end.
 
     Of what is claimed to be equal, minus by how much the nearer or the farther end is off.
     """
-    ends = [log(end) if 0 < end < inf else (inf if end else -inf) for end in (row["low"], row["high"])]
-    if any(end != end for end in ends):
-        return -inf if not against else inf
-    if row["claimed"] == "equal":
-        near = max(ends[0], -ends[1], 0.0)
-        return -near if against else -max(map(abs, ends))
-    low, high = (-ends[1], -ends[0]) if row["claimed"] == "less" else ends
+    low, high = _log(contrast.low), _log(contrast.high)
+    if contrast.claimed == "equal":
+        near = max(low, -high, 0.0)
+        return -near if against else -max(abs(low), abs(high))
+    if contrast.claimed == "less":
+        low, high = -high, -low
     return high if against else low
 
 
-def _counted(found: Verdict, counts: Mapping[Verdict, int]) -> str:
+def _log(end: float) -> float:
+    """Return the logarithm of an interval's end: infinity where it is open or unknown."""
+    if end == 0:
+        return -inf
+    return log(end) if 0 < end < inf else inf
+
+
+def _counted(verdict: Verdict, counts: Mapping[Verdict, int]) -> str:
     """Return a verdict, with how many contrasts say so and what the others say, where they differ."""
     if len(counts) < 2:
-        return found
+        return verdict
     every = sum(counts.values())
-    first = "reproduced" if found == IN_PART else found
-    shown = sorted(counts, key=lambda one: (one != first, -counts[one]))
-    said = [f"{'open' if one == 'inconclusive' else one} in {counts[one]}" for one in shown]
-    said[0] = f"{first} in {counts[first]} of {every} contrasts" if first in counts else f"{first}: {said[0]}"
-    return ", ".join(said)
+    first: Verdict = "reproduced" if verdict == IN_PART else verdict
+    shown = sorted(counts, key=lambda other: (other != first, -counts[other]))
+    parts = [f"{'open' if other == 'inconclusive' else other} in {counts[other]}" for other in shown]
+    parts[0] = f"{first} in {counts[first]} of {every} contrasts" if first in counts else f"{first}: {parts[0]}"
+    return ", ".join(parts)
 
 
-def _of_size(found: Verdict, able: Sequence[Mapping[Any, Any]]) -> str:
+def _of_size(verdict: Verdict, able: Sequence[Contrast]) -> str:
     """Return that only the size is open, where nothing else keeps a claim from being reproduced."""
-    sizes = {row["size"] for row in able if row["verdict"] == "direction only"}
-    return "; size open" if found == "direction only" and sizes == {"open"} else ""
+    sizes = {contrast.size for contrast in able if contrast.verdict == "direction only"}
+    return "; size open" if verdict == "direction only" and sizes == {"open"} else ""
 
 
-def _missing(claim: Tested, rows: Sequence[Mapping[Any, Any]], ran: Collection[str]) -> str:
+def _missing(claim: Tested, contrasts: Sequence[Contrast], ran: Collection[str]) -> str:
     """Return which products no contrast judged, and why; of what ran and could not be judged, nothing."""
-    found = []
-    able = any(row["verdict"] != NOT_TESTABLE for row in rows)
+    missing = []
+    able = any(contrast.able for contrast in contrasts)
     for product in claim.products:
-        every = [row["lacking"][product] for row in rows if product in row["lacking"]]
+        every = [contrast.lacking[product] for contrast in contrasts if product in contrast.lacking]
         if product not in ran and all(every):
             why = max(every, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
-            found.append((title(product), why))
+            missing.append((title(product), why))
         elif product not in ran and able:
-            found.append((title(product), "ran in other contrasts only"))
-    return grouped(found)
+            missing.append((title(product), "ran in other contrasts only"))
+    return grouped(missing)
 
 
-def _overall_words(rows: Sequence[Mapping[Any, Any]]) -> str:
+def _in_words(contrasts: Sequence[Contrast]) -> str:
     """Return why a claim has its verdict: what each contrast found, and which were not judged."""
-    if len(rows) == 1:
-        return str(rows[0]["why"])
-    able = [row for row in rows if row["verdict"] != NOT_TESTABLE]
-    listed = [f"{row['contrast']}: {row['why']}" for row in able]
+    if len(contrasts) == 1:
+        return contrasts[0].why
+    judged = [f"{contrast.contrast}: {contrast.why}" for contrast in contrasts if contrast.able]
     absent: dict[str, list[str]] = {}
-    for row in rows:
-        if row["verdict"] == NOT_TESTABLE:
-            absent.setdefault(row["why"], []).append(row["contrast"])
-    missing = [f"{why}: {_listed(names, len(rows))}" for why, names in absent.items()]
-    return "; ".join(listed + missing)
+    for contrast in contrasts:
+        if not contrast.able:
+            absent.setdefault(contrast.why, []).append(contrast.contrast)
+    missing = [f"{why}: {_listed(names, len(contrasts))}" for why, names in absent.items()]
+    return "; ".join(judged + missing)
 
 
 def _listed(names: Sequence[str], of: int) -> str:

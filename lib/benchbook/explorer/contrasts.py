@@ -101,15 +101,15 @@ class Answer:
 @lru_cache(16)
 def comparisons(measured: Measured) -> dict[str, Comparison]:
     """Return by name what can be compared in a study: what its paper compares, then every other factor that varies."""
-    every = {one.name: one for one in claim_files.comparisons(measured.study)}
-    papers = {one.by for one in every.values()}
+    every = {comparison.name: comparison for comparison in claim_files.comparisons(measured.study)}
+    papers = {comparison.by for comparison in every.values()}
     levels: dict[str, set[Any]] = {}
     for settings in measured.settings:
         for name, value in settings.items():
             if _is_factor(name):
                 levels.setdefault(name, set()).add(value)
-    for name, some in sorted(levels.items()):
-        if len(some) > 1 and name not in papers:
+    for name, ran in sorted(levels.items()):
+        if len(ran) > 1 and name not in papers:
             called = f"by {called_factor(name)}"
             every[called] = Comparison.model_construct(
                 name=called,
@@ -118,9 +118,9 @@ def comparisons(measured: Measured) -> dict[str, Comparison]:
                 quantities=(),
                 shown=(),
                 study=measured.study,
-                labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in some},
+                labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in ran},
             )
-    return {name: one for name, one in every.items() if _quantities(measured, one)}
+    return {name: comparison for name, comparison in every.items() if _quantities(measured, comparison)}
 
 
 def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -> Asked:
@@ -132,8 +132,10 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -
         Values of the controls of `Asked.options`; those that cannot be had, or are not named, stand at their first.
     """
     quantities = _quantities(measured, comparison)
-    operation = _kept(wanted.get("operation"), operations := list(dict.fromkeys(one[0] for one in quantities)))
-    measure = _kept(wanted.get("measure"), of_it := [one[1:] for one in quantities if one[0] == operation])
+    operations = list(dict.fromkeys(operation for operation, *_ in quantities))
+    operation = _kept(wanted.get("operation"), operations)
+    measures = [(role, metric) for name, role, metric in quantities if name == operation]
+    measure = _kept(wanted.get("measure"), measures)
     quantity = (operation, *measure)
     rows = [
         ({**common, "host": host}, sides)
@@ -141,9 +143,9 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -
         if len(sides) > 1
     ]
     pairs = _pairs(comparison, rows)
-    a = _kept(wanted.get("a"), firsts := list(dict.fromkeys(one for one, _ in pairs)))
-    b = _kept(wanted.get("b"), seconds := [other for one, other in pairs if one == a])
-    options: dict[str, list[Any]] = {"operation": operations, "measure": of_it, "a": firsts, "b": seconds}
+    a = _kept(wanted.get("a"), firsts := list(dict.fromkeys(first for first, _ in pairs)))
+    b = _kept(wanted.get("b"), seconds := [other for first, other in pairs if first == a])
+    options: dict[str, list[Any]] = {"operation": operations, "measure": measures, "a": firsts, "b": seconds}
     rows = [(common, sides) for common, sides in rows if a in sides and b in sides]
     factors: dict[str, Any] = {}
     for name in [name for name in _ordered(comparison, rows) if len({str(common.get(name)) for common, _ in rows}) > 1]:
@@ -169,8 +171,8 @@ def answer(pair: Pair) -> Answer:
          "a": a.of(blocks), "b": b.of(blocks)}
     )  # fmt: skip
     points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
-    words = sentence({**row, "p_holm": row["p"], "tests": 1})
-    return Answer(row, words[0].upper() + words[1:], points)
+    words = sentence(row, row.p, tests=1)
+    return Answer(vars(row), words[0].upper() + words[1:], points)
 
 
 def called_factor(name: str) -> str:
@@ -201,14 +203,13 @@ def called_level(name: str, value: Any) -> str:
 
 def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what both sides of some pair were measured in, what the paper compares first, and nothing twice."""
-    ran, papers = dict.fromkeys(measured.quantities), _listed(comparison)
-    every = [*dict.fromkeys([*(one for one in papers if one in ran), *ran])]
-    found = measured.every(comparison.by, comparison.loose, every)
-    able = {quantity for quantity, _, _, sides in found if _pairs(comparison, [({}, sides)])}
-    listed = [
-        one for one in every if one in able and (one in _listed(comparison) or not _repeats(one, able, comparison))
-    ]
-    return sorted(listed, key=lambda one: (one not in _listed(comparison), one[2] not in _FIRST, listed.index(one)))
+    ran, papers = dict.fromkeys(measured.quantities), dict.fromkeys(_listed(comparison))
+    every = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
+    sides_of = measured.every(comparison.by, comparison.loose, every)
+    able = {quantity for quantity, _, _, sides in sides_of if _pairs(comparison, [({}, sides)])}
+    ran_on_both = [quantity for quantity in every if quantity in able]
+    once = [quantity for quantity in ran_on_both if quantity in papers or not _repeats(quantity, able, comparison)]
+    return sorted(once, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
 
 
 def _repeats(quantity: tuple[str, str, str], others: Collection[tuple[str, str, str]], comparison: Comparison) -> bool:
@@ -265,4 +266,4 @@ def _default(study: str, name: str) -> Any:
 
 def _kept(wanted: Any, options: list[Any], otherwise: Any = None) -> Any:
     """Return what is wanted if it is among the options, else what stands otherwise, else the first."""
-    return next((one for one in (wanted, otherwise) if one in options), options[0])
+    return next((value for value in (wanted, otherwise) if value in options), options[0])

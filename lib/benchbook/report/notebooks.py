@@ -9,10 +9,11 @@ from IPython.display import Markdown
 
 from benchbook import grid, results
 from benchbook.digits import NOT_PRINTED, estimate, interval, number, rounded
-from benchbook.evidence import Evidence, changes
+from benchbook.evidence import Evidence
+from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.runs import Run
 from benchbook.papers.references import reference
-from benchbook.plots.points import each, where
+from benchbook.plots.points import where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.results import store
 
@@ -42,7 +43,7 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
     table = pd.concat(rows)
     found = Evidence.of(table.assign(block=table["repetition"])).comparisons
     beside = _elsewhere(slug)
-    lines = [_line(row, beside) for row in each(found[found["ratio"].notna()])]
+    lines = [_line(row, beside) for row in Compared.of(found[found["ratio"].notna()])]
     if not lines:
         return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
     names = ["ratio", "of", "this run", "95 % interval", "the paper's numbers", *beside]
@@ -70,20 +71,19 @@ def _rows(study: ModuleType, slug: str, asked: Any, observations: pd.DataFrame) 
     return rows
 
 
-def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Any]]:
+def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Compared]]:
     """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
     done = [one.facts for one in results.folder.whole(slug) if one.facts.state == "done"]
     here = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
     runs = {"batch runs here": Run.of_results(slug, here), "reference run": Run.of_reference()}
     found = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
-    return {name: {changes.key(row): row for row in rows.to_dict("records")} for name, rows in found.items()
-            if len(rows)}  # fmt: skip
+    return {name: {row.key: row for row in Compared.of(rows)} for name, rows in found.items() if len(rows)}
 
 
-def _line(row: Any, beside: Mapping[str, Mapping[tuple[str, ...], Any]]) -> str:
+def _line(row: Compared, beside: Mapping[str, Mapping[tuple[str, ...], Compared]]) -> str:
     what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
     ratio, ends = rounded(row.ratio, row.low, row.high)[0], interval(row.ratio, row.low, row.high) or NOT_PRINTED
-    others = (some.get(changes.key(row._asdict())) for some in beside.values())
-    theirs = [estimate(one["ratio"], one["low"], one["high"]) if one else NOT_PRINTED for one in others]
+    others = (comparisons.get(row.key) for comparisons in beside.values())
+    theirs = [estimate(other.ratio, other.low, other.high) if other else NOT_PRINTED for other in others]
     cells = [sides(row), what, f"**{ratio}**", ends, number(row.published_ratio), *theirs]
     return f"| {' | '.join(cells)} |"

@@ -3,14 +3,16 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
-from typing import Any, Final, Literal, TypeAlias
+from typing import Final, Literal, TypeAlias
 
 import pandas as pd
 
 from benchbook import evidence
 from benchbook.evidence.claims import Claim, Tested
+from benchbook.evidence.contrasts import Contrast
 from benchbook.evidence.forecast import all_at_best, at_best, look_that_decides
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
+from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.runner.readings import Kind, Reading
 from benchbook.stats.sequential import LOOKS
 
@@ -71,35 +73,37 @@ def standings(
     claims
         Those of the readings; None for all of `data/claims`.
     """
-    judged = list(evidence.claims() if claims is None else claims)
-    rows = {(row["id"], row["lane"], row["contrast"]): row for row in contrasts.to_dict("records")}
-    verdicts, best_verdicts = (
-        {(row["id"], row["lane"]): row for row in evidence.verdicts(judgements, judged).to_dict("records")}
-        for judgements in (contrasts, all_at_best(contrasts, judged))
-    )
+    wanted = list(evidence.claims() if claims is None else claims)
+    rows = {(row.id, row.lane, row.contrast): row for row in Contrast.of(contrasts)}
+    now = _by_lane(evidence.verdicts(contrasts, wanted))
+    best = _by_lane(evidence.verdicts(all_at_best(contrasts, wanted), wanted))
     return [
-        _standing(list(of_claim), rows, verdicts.get(place, {}), best_verdicts.get(place, {}))
+        _standing(list(of_claim), rows, now.get(place), best.get(place))
         for place, of_claim in groupby(readings, lambda reading: (reading.claim.id, reading.lane))
     ]
 
 
+def _by_lane(verdicts: pd.DataFrame) -> dict[tuple[str, str], ClaimVerdict]:
+    return {(row.id, row.lane): row for row in ClaimVerdict.of(verdicts)}
+
+
 def _standing(
     readings: Sequence[Reading],
-    rows: Mapping[tuple[str, str, str], Mapping[Any, Any]],
-    now: Mapping[Any, Any],
-    best: Mapping[Any, Any],
+    rows: Mapping[tuple[str, str, str], Contrast],
+    now: ClaimVerdict | None,
+    best: ClaimVerdict | None,
 ) -> Standing:
     claim, lane = readings[0].claim, readings[0].lane
-    verdict = str(now.get("verdict", NOT_TESTABLE))
+    verdict = now.verdict if now else NOT_TESTABLE
     readable = [reading for reading in readings if reading.cells]
     if not readable:
         why = "; ".join(dict.fromkeys(reading.why for reading in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
-    blocks, decided = int(now.get("blocks", 0)), verdict in DECIDED
-    undecided: list[tuple[Reading, Mapping[Any, Any] | None]] = []
+    blocks, decided = now.blocks if now else 0, verdict in DECIDED
+    undecided: list[tuple[Reading, Contrast | None]] = []
     for reading in readable if verdict != "contradicted" else ():
         row = rows.get(reading.key)
-        if row is None or not row["decided"]:
+        if row is None or not row.decided:
             undecided.append((reading, row))
     foretold = [None if row is None else at_best(row, claim) for _, row in undecided]
     hopeful = [
@@ -107,7 +111,7 @@ def _standing(
         for reading_and_row, verdict_at_best in zip(undecided, foretold, strict=True)
         if verdict_at_best in (None, *DECIDED)
     ]
-    if not decided and None not in foretold and best.get("verdict") not in DECIDED:
+    if not decided and None not in foretold and not (best and best.verdict in DECIDED):
         hopeful = []
     if not hopeful:
         return Standing(claim, lane, "decided" if decided else "parked", verdict, blocks, why="" if decided else PARKED)
