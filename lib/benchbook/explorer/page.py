@@ -1,6 +1,5 @@
 """The explorer's widgets: what they say is made elsewhere in this package, here it is put on the page."""
 
-import json
 import os
 import tempfile
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from pydantic import ValidationError
 
 from benchbook import explorer, paths
 from benchbook.digits import quantity
+from benchbook.evidence.sides import parameters
 from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
 from benchbook.explorer.contrasts import Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import HERE, REFERENCE, Source
@@ -284,7 +284,8 @@ class Page:
         """Return the parameters of each side's cells, as they were given."""
         source, asked = self._now
         cells = [asked.pair.sides[name].cells[-1] for name in ("a", "b")]
-        return [json.loads(source.means.loc[source.means["cell_id"] == cell, "parameters"].iloc[0]) for cell in cells]
+        texts = source.means.set_index("cell_id")["parameters"]
+        return [dict(parameters(texts.loc[[cell]].iloc[0])) for cell in cells]
 
     def _measured_here(self, *, move: bool = True) -> None:
         """Take in what has just been measured, and show it."""

@@ -1,6 +1,5 @@
 """What claims that are not decided wait for: the command that runs it, or why it cannot run here."""
 
-import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Final
 
@@ -10,6 +9,7 @@ from benchbook import evidence, grid, studies
 from benchbook.evidence.claims import Tested
 from benchbook.evidence.judge import DECIDED
 from benchbook.evidence.published import text
+from benchbook.evidence.sides import parameters
 from benchbook.runner.readings import Reading, readings
 from benchbook.runner.standing import standings
 
@@ -69,7 +69,7 @@ def _command(some: Sequence[Reading]) -> str:
         return f"what cannot run here: {'; '.join(dict.fromkeys(one.why for one in some))}"
     claim = some[0].claim
     kinds = sorted({kind for one in some if one.lane == lane for kind in one.cells})
-    levels = _levels(claim, [json.loads(parameters) for _, parameters in kinds])
+    levels = _levels(claim, [parameters(given) for _, given in kinds])
     wanted = [f"--where {name}={','.join(values)}" for name, values in levels.items()]
     return f"cells that this profile has not: benchbook run {claim.study} --profile {FULL} {' '.join(wanted)}"
 

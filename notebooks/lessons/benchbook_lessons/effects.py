@@ -1,6 +1,5 @@
 """Lesson 5, effect size, margins and equivalence: from an interval and a margin to what may be said."""
 
-import json
 from collections.abc import Iterator, Sequence
 from math import log, sqrt
 from typing import Any, Final
@@ -13,6 +12,7 @@ from matplotlib.figure import Figure
 from benchbook import stats
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import judge
+from benchbook.evidence.sides import having
 from benchbook.plots import style
 from benchbook.plots.points import each
 from benchbook.stats.inference import quantile
@@ -57,9 +57,7 @@ def drivers(factor: str, levels: tuple[str, str], **at: Any) -> tuple[list[float
     at
         The levels that both sides have, of ``lane``, ``n``, ``operation``, ``driver``, ``arm``.
     """
-    found = _of(means(), study="drivers", metric="wall_time", role="client", **at)
-    kept = [text for text in found["parameters"].unique() if _USUAL.items() <= json.loads(text).items()]
-    found = found[found["parameters"].isin(kept)]
+    found = having(_of(means(), study="drivers", metric="wall_time", role="client", **at), **_USUAL)
     each = [_of(found, **{factor: level}).groupby("block")["value"].mean() for level in levels]
     blocks = each[0].index.intersection(each[1].index)
     first, second = (one.loc[blocks].tolist() for one in each)
@@ -69,7 +67,7 @@ def drivers(factor: str, levels: tuple[str, str], **at: Any) -> tuple[list[float
 def java_books() -> tuple[list[float], list[float]]:
     """Return XML's and JSON's block means, ns: 10,000 books of case 1 in the paper's Java."""
     found = _of(means(), study="bookstore", lane="java", n=10_000, operation="round_trip", metric="wall_time", arm="a")
-    found = found[found["parameters"].str.contains('"case": ?1') & found["codec"].isin(["jaxb", "jackson"])]
+    found = having(found[found["codec"].isin(["jaxb", "jackson"])], case=1)
     each = [found[found["format"] == format].groupby("block")["value"].mean() for format in ("xml", "json")]
     blocks = each[0].index.intersection(each[1].index)
     return each[0].loc[blocks].tolist(), each[1].loc[blocks].tolist()

@@ -5,6 +5,7 @@ from functools import cache
 import pandas as pd
 
 from benchbook.evidence import reference
+from benchbook.evidence.sides import parameters
 
 
 @cache
@@ -13,8 +14,7 @@ def repetitions(study: str, lane: str, operation: str = "round_trip", metric: st
     wanted = {"study": study, "lane": lane, "operation": operation, "metric": metric}
     filters = [(name, "==", level) for name, level in wanted.items()]
     found = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
-    case = found["parameters"].str.extract(r'"case": ?(\d)')[0]
-    return found.assign(case=pd.to_numeric(case))
+    return found.assign(case=[parameters(text).get("case") for text in found["parameters"]])
 
 
 @cache

@@ -9,6 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import servers
+from benchbook.evidence.sides import having
 from benchbook.plots import style
 from benchbook.studies import crud, drivers
 from benchbook_lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into
@@ -35,7 +36,7 @@ def _or_reference(frame: pd.DataFrame | str, study: str, **at: Any) -> pd.DataFr
         return frame
     print(f"Not measured here ({frame}). These are values of the committed reference run, blocks for repetitions.")
     found = means()
-    found = found[(found["study"] == study) & (found["arm"] == "a") & found["parameters"].str.contains('"python"')]
+    found = having(found[(found["study"] == study) & (found["arm"] == "a")], lane="python")
     for name, level in at.items():
         found = found[found[name] == level]
     return found.assign(repetition=found["block"])
@@ -51,9 +52,7 @@ def mapper(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame
             frame = str(error)
     found = _or_reference(frame, "drivers", n=1_000, lane="python")
     if "parameters" in found:
-        found = found[
-            found["parameters"].str.contains('"attributes": ?89') & found["parameters"].str.contains("together")
-        ]
+        found = having(found, attributes=89, process="together")
     columns = ["driver", "operation", "metric", "repetition", "value"]
     kept = found[found["metric"].isin(["wall_time", "cpu_user", "cpu_system"])][columns]
     return kept.assign(ms=kept["value"] / 1e6).drop(columns="value").reset_index(drop=True)

@@ -12,6 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import stats
+from benchbook.evidence.sides import having
 from benchbook.plots import style
 from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
 from benchbook_lessons.reference import repetitions
@@ -44,8 +45,8 @@ def java(n: int) -> pd.DataFrame:
     found = repetitions("bookstore", "java")
     found = found[(found["n"] == n) & (found["case"] == 1) & (found["arm"] == "a")]
     papers = {"json_codec": "jackson", "process": "together", "keys": "paper", "binding": "once", "sink": "file"}
-    cells = [text for text in found["parameters"].unique() if papers.items() <= json.loads(text).items()]
-    found = found[found["parameters"].isin(cells[:1])]
+    found = having(found, **papers)
+    found = found[found["parameters"].isin(found["parameters"].unique()[:1])]
     found = found.assign(us=found["value"] / 1e3)[["format", "block", "repetition", "us"]]
     return found.sort_values(["format", "block", "repetition"], ignore_index=True)
 

@@ -1,6 +1,5 @@
 """Cold starts split from steady states, in the repetitions of each cell and block."""
 
-import json
 from typing import Any, Final
 
 import numpy as np
@@ -9,6 +8,7 @@ import pandas as pd
 from benchbook import stats
 from benchbook.evidence.effects import Values
 from benchbook.evidence.means import UNIT
+from benchbook.evidence.sides import parameters
 from benchbook.stats.steadiness import ENOUGH
 
 COLUMNS: Final = [
@@ -64,11 +64,11 @@ def _cell(blocks: list[Values]) -> dict[str, object]:
 
 def in_print(table: pd.DataFrame) -> pd.DataFrame:
     """Return what `split` found as it is shown: times in ms, case and n for the parameters."""
-    parameters = [json.loads(text) for text in table["parameters"]]
+    given = [parameters(text) for text in table["parameters"]]
     return pd.DataFrame(
         {
-            "Case": [one.get("case") for one in parameters],
-            "n": [f"{one.get('n'):,}" for one in parameters],
+            "Case": [cell.get("case") for cell in given],
+            "n": [f"{cell.get('n'):,}" for cell in given],
             "Format": table["format"].str.upper(),
             "Operation": table["operation"].str.replace("_", " "),
             "Blocks": table["shapes"],
