@@ -1,4 +1,10 @@
-"""All that a run's observations say: block means, comparisons, claims and their verdicts, what qualifies them."""
+"""All that a run's observations say: block means, comparisons, claims and their verdicts, what qualifies them.
+
+In come observations, a row a repetition, or what `stored_means` makes of the files they lie in. Out come frames, each
+made of typed rows: `comparisons` (`Compared`), `controls` (`Control`), `judged` (`Contrast`), `verdicts`
+(`ClaimVerdict`) and `outcomes` (`Outcome`); `Evidence` makes each when it is first asked for, and keeps it. Begin with
+`means` (the unit of analysis), then `sides` (which rows stand for what is asked), `effects` and `judge`.
+"""
 
 from collections.abc import Callable
 from functools import cached_property

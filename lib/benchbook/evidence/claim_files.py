@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
-from math import isclose
+from math import isclose, isnan
 from pathlib import Path
 from typing import Annotated, Any, Final, TypeAlias, get_args
 
@@ -71,8 +71,8 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
     benchbook.inputs.InputError
         When a file is wrong.
     """
-    found = _all(paths.claims(), paths.published())
-    return tuple(claim for slug, one in found.items() if study in (None, slug) for claim in one.claims)
+    files = _all(paths.claims(), paths.published())
+    return tuple(claim for slug, of_study in files.items() if study in (None, slug) for claim in of_study.claims)
 
 
 def sentences(study: str) -> tuple[Sentence, ...]:
@@ -115,19 +115,19 @@ def read(path: Path) -> Claims:
     margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
     if "lanes" in parts:
         _valid(Lanes, parts["lanes"], "lanes")
-    found: dict[str, Claim] = {}
+    claims: dict[str, Claim] = {}
     for item in _items(parts, "claims"):
         claim = _claim(item, study, margins, parts.get("lanes"))
-        if claim.id in found:
+        if claim.id in claims:
             raise InputError(item.where, f"{claim.id} stands here twice")
-        found[claim.id] = claim
+        claims[claim.id] = claim
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
-    _mapped(parts, stated, [*found])
+    _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
     called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
     whose = {"study": study, "places": printed, "called": called}
     compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
-    return Claims(stated, tuple(found.values()), compared)
+    return Claims(stated, tuple(claims.values()), compared)
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
@@ -156,23 +156,23 @@ def _claim(item: Located, study: str, margins: dict[str, Located], lanes: Locate
 def _comparison(item: Located, whose: Mapping[str, Any]) -> Comparison:
     values = item.mapping("a comparison")
     name = str(values["name"].plain()) if "name" in values else "a comparison without name"
-    one = _valid(Comparison, item, name)
-    one = one.model_copy(update={**whose, "places": whose["places"] if one.published else ()})
+    comparison = _valid(Comparison, item, name)
+    comparison = comparison.model_copy(update={**whose, "places": whose["places"] if comparison.published else ()})
     try:
-        check_comparison(one)
+        check_comparison(comparison)
     except ValueError as error:
         raise InputError(item.where, f"{name}: {error}") from error
-    return one
+    return comparison
 
 
 def _printed(item: Located, study: str) -> PublishedAt:
-    one = _valid(PublishedAt, item, "published")
-    for part, name in zip(one.key, ("source", "row", "column"), strict=True):
+    place = _valid(PublishedAt, item, "published")
+    for part, name in zip(place.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
         every = set(published(study)[name])
         if not any(re.fullmatch(form, text) for text in every):
             raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, every)}")
-    return one
+    return place
 
 
 def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, Located], name: str) -> Located:
@@ -184,7 +184,7 @@ def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, L
         raise InputError(margin.where, f"{name}: no margin {margin.value!r}: {nearest(margin.value, margins)}")
     value, *difference, why = _valid(Margin, margins[margin.value], f"the margin {margin.value}").root
     named = {"margin": value, "why_margin": why} | ({"margin_difference": difference[0]} if difference else {})
-    return Located({**values, **{key: Located(one, margin.where) for key, one in named.items()}}, item.where)
+    return Located({**values, **{key: Located(level, margin.where) for key, level in named.items()}}, item.where)
 
 
 def _mapped(parts: dict[str, Located], stated: Sequence[Sentence], ids: list[str]) -> None:
@@ -219,22 +219,22 @@ def check(claim: Tested) -> None:
         _check_published(claim, levels)
 
 
-def check_comparison(one: Comparison) -> None:
+def check_comparison(comparison: Comparison) -> None:
     """Check every name of a comparison; as `check`."""
-    fields = {*_parameters(one.study).model_fields, *OF_ROWS}
-    for name in (one.by, *one.shown, *one.loose):
+    fields = {*_parameters(comparison.study).model_fields, *OF_ROWS}
+    for name in (comparison.by, *comparison.shown, *comparison.loose):
         if name not in fields:
             raise ValueError(f"no parameter {name!r}: {nearest(name, fields)}")
-    for level in {level for pair in one.every_pair() for level in pair}:
-        _check_value(one.study, one.by, level)
-    for quantity in one.every_quantity():
-        _check_quantity(one.study, quantity)
+    for level in {level for pair in comparison.every_pair() for level in pair}:
+        _check_value(comparison.study, comparison.by, level)
+    for quantity in comparison.every_quantity():
+        _check_quantity(comparison.study, quantity)
 
 
 def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:
     settings: tuple[Mapping[str, Any], ...] = (claim.at, claim.each, claim.pooled or {}, *sides)
-    for one in settings:
-        for name, value in one.items():
+    for levels in settings:
+        for name, value in levels.items():
             yield from ((name, level) for level in (value if isinstance(value, tuple) else (value,)))
 
 
@@ -273,7 +273,7 @@ def _check_quantity(study: str, quantity: Triple) -> None:
     if quantity in known:
         return
     for place, name in enumerate(OF_QUANTITY):
-        right = {one[place] for one in known if one[:place] == quantity[:place]}
+        right = {triple[place] for triple in known if triple[:place] == quantity[:place]}
         if quantity[place] not in right:
             beside = " ".join((study, *quantity[:place]))
             raise ValueError(f"no {name} {quantity[place]!r} in {beside}: {nearest(quantity[place], right)}")
@@ -286,15 +286,15 @@ def delivered(study: str) -> frozenset[Triple]:
     if study == "crud":  # a single node's operation has ended when its client's has: `comparisons`
         stored |= {(operation, role, "elapsed_time") for operation, role, metric in stored if metric == "wall_time"}
     stored |= {(operation, role, "memory_pss") for operation, role, metric in stored if metric == "memory_rss"}
-    found = set(stored)
-    for one in DERIVED:
+    quantities = set(stored)
+    for derived in DERIVED:
         for operation, role, metric in stored:
-            parts = {(operation, role, part) for part in one.of}
-            if one.per not in (None, "count"):
-                parts.add((operation, one.per_role or role, str(one.per)))
-            if metric == one.of[0] and parts <= stored:
-                found.add((operation, role, one.metric))
-    return frozenset(found)
+            parts = {(operation, role, part) for part in derived.of}
+            if derived.per not in (None, "count"):
+                parts.add((operation, derived.per_role or role, str(derived.per)))
+            if metric == derived.of[0] and parts <= stored:
+                quantities.add((operation, role, derived.metric))
+    return frozenset(quantities)
 
 
 def _stored(study: str) -> set[Triple]:
@@ -331,10 +331,10 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
             raise ValueError(f"published: no side {name!r}: {nearest(name, allowed)}")
     units = {}
     for name, key in published_keys(claim, levels).items():
-        one = found(claim.study, *key)
-        if one is None or one.value != one.value:
+        number = found(claim.study, *key)
+        if number is None or isnan(number.value):
             raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
-        units[name] = one.unit
+        units[name] = number.unit
     if len(set(units.values())) > 1:
         raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
 
@@ -345,11 +345,11 @@ def _check_bounds(claim: Bound) -> None:
     for name, key in claim.published.items():
         if name not in ends:
             raise ValueError(f"published: no bound {name!r}: {nearest(name, ends)}")
-        one = found(claim.study, *key)
-        if one is None or one.value != one.value:
+        number = found(claim.study, *key)
+        if number is None or isnan(number.value):
             raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
-        if not isclose(convert(ends[name], claim.unit, one.unit), one.value):
-            raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {one.printed} that is printed")
+        if not isclose(convert(ends[name], claim.unit, number.unit), number.value):
+            raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {number.printed} that is printed")
 
 
 def nearest_number(study: str, key: Key) -> str:

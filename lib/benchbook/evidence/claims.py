@@ -136,7 +136,7 @@ class Tested(Stated):
         A codec or a driver is of one lane alone.
         """
         every = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
-        return [levels for levels in every if lane is None or all(_of_lane(lane, *one) for one in levels.items())]
+        return [levels for levels in every if lane is None or all(_of_lane(lane, *item) for item in levels.items())]
 
     def sides(self) -> dict[str, Settings]:
         """Return what tells the sides of one contrast apart, by name: ``a`` and ``b``, their ends, those ranked."""
@@ -333,7 +333,7 @@ class Order(Strict):
     @property
     def named(self) -> tuple[Level, ...]:
         """Those that the claim names."""
-        return self.order or tuple(one for one in (self.first, self.last) if one is not None)
+        return self.order or tuple(level for level in (self.first, self.last) if level is not None)
 
     @model_validator(mode="after")
     def _says_one_thing(self) -> Self:
@@ -352,7 +352,7 @@ class Rank(Tested):
     @model_validator(mode="after")
     def _names_those_ranked(self) -> Self:
         (ranked,) = self.among.values()
-        if unknown := [one for one in self.claimed.named if one not in ranked]:
+        if unknown := [level for level in self.claimed.named if level not in ranked]:
             raise ValueError(f"claimed: {unknown[0]!r} is not among {', '.join(map(str, ranked))}")
         return self
 
@@ -469,7 +469,7 @@ class PublishedAt(Strict):
         if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
             return False
         levels = {name: level if isinstance(level, tuple) else (level,) for name, level in self.at.items()}
-        return all(settings.get(name) in some for name, some in levels.items())
+        return all(settings.get(name) in allowed for name, allowed in levels.items())
 
 
 class Comparison(Strict):
@@ -494,15 +494,15 @@ class Comparison(Strict):
         """Return the levels of all pairs, the first over the second."""
         if isinstance(self.pairs, Each):
             today = [name for name in STORES if "@" not in name and name not in self.pairs.each]
-            levels = [one for level in self.pairs.each for one in (today if level == "stores" else [level])]
+            levels = [name for level in self.pairs.each for name in (today if level == "stores" else [level])]
             return list(itertools.combinations(levels, 2))
         old = sorted((name for name in STORES if "@" in name), key=lambda name: "+relational" not in name)
         versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
-        return [one for pair in self.pairs for one in (versions if pair == "versions" else [pair])]
+        return [pair for stated in self.pairs for pair in (versions if stated == "versions" else [stated])]
 
     def every_quantity(self) -> list[tuple[str, str, str]]:
         """Return the quantities (operation, role, metric), each once."""
-        every = (itertools.product(one.operation, one.role, one.metric) for one in self.quantities)
+        every = (itertools.product(some.operation, some.role, some.metric) for some in self.quantities)
         return list(dict.fromkeys(itertools.chain.from_iterable(every)))
 
     def words(self, level: str) -> str:
@@ -526,4 +526,4 @@ def published_ratio(claim: Tested, levels: dict[str, Level], ran: Collection[str
         return PublishedRatio(size, size, size, claim.where)
     keys = {name: key for name, key in published_keys(claim, levels).items() if ran is None or name in ran}
     every = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
-    return min((one for one in every if one.source), key=lambda one: one.ratio, default=PublishedRatio())
+    return min((ratio for ratio in every if ratio.source), key=lambda ratio: ratio.ratio, default=PublishedRatio())

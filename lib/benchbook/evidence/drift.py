@@ -41,23 +41,25 @@ def in_words(table: pd.DataFrame) -> str:
     """Return what `drift` found, in sentences."""
     if table.empty:
         return "Nothing ran, so nothing drifted."
-    said = []
+    sentences = []
     governors = sorted({name for names in table["governor"] for name in names.split(", ") if name})
-    said.append(f"Frequency governor: {', '.join(governors)}." if governors else "The frequency governor is not told.")
+    known = f"Frequency governor: {', '.join(governors)}."
+    sentences.append(known if governors else "The frequency governor is not told.")
     if (moved := table["moved"].dropna()).size:
         study = table["study"].tolist()[int(np.nanargmax(table["moved"]))]
-        said.append(
+        sentences.append(
             f"The slowest block took {number(moved.max())} times as long as the fastest in {study}, the study "
             f"that moved most" + (": it drifted, which pairing by block takes out." if moved.max() > MOVED else ".")
         )
-    return " ".join(said)
+    return " ".join(sentences)
 
 
 def _governors(group: pd.DataFrame) -> str:
     """Return the governors of the cells' environments."""
     cells = group.drop_duplicates(["cell_id", "block"]) if "environment" in group else group.iloc[:0]
     environments = [json.loads(text) for text in cells.get("environment", pd.Series(dtype=str)).dropna()]
-    return ", ".join(sorted({str(one["governor"]) for one in environments if one.get("governor")}))
+    governors = {str(environment.get("governor") or "") for environment in environments}
+    return ", ".join(sorted(governors - {""}))
 
 
 def _blocks(group: pd.DataFrame) -> dict[str, Any]:

@@ -248,7 +248,7 @@ _KINDS: Final = ({"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}, {"
 
 def unit_of(metric: str) -> str:
     """Return the unit of a metric, stored or derived."""
-    derived = {one.metric: one.unit for one in DERIVED}
+    derived = {quantity.metric: quantity.unit for quantity in DERIVED}
     stored = {str(name): unit for name, unit in results.UNITS.items()}
     return {**stored, **derived}[metric]
 
@@ -275,7 +275,7 @@ def measures(observations: pd.DataFrame) -> pd.DataFrame:
     What has derived ones is returned as it is, so that whatever takes observations takes their measures too.
     """
     means = block_means(observations)
-    if means["metric"].isin({one.metric for one in DERIVED}).any():
+    if means["metric"].isin({quantity.metric for quantity in DERIVED}).any():
         return means
     return pd.concat([means, derive(means)], ignore_index=True)
 
@@ -292,51 +292,51 @@ def derive(means: pd.DataFrame, every: Iterable[Derived] = DERIVED) -> pd.DataFr
     keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
-    found = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(
+    of_metric = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(
         pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]])
     )
-    rows = pd.concat([_derive(one, known, found) for one in every])
+    rows = pd.concat([_derive(quantity, known, of_metric) for quantity in every])
     carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
 
 
-def _derive(one: Derived, known: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def _derive(quantity: Derived, known: pd.DataFrame, of_metric: pd.DataFrame) -> pd.DataFrame:
     """Return what is a derived quantity's own, for every role and occasion that has its parts.
 
     The index says which row of the means the other columns are those of.
     """
-    rows = known[known["metric"] == one.of[0]]
-    parts = [_of(found, metric, rows["role"], rows["occasion"]) for metric in one.of]
-    divisor = _divisor(one, rows, found)
+    rows = known[known["metric"] == quantity.of[0]]
+    parts = [_of(of_metric, metric, rows["role"], rows["occasion"]) for metric in quantity.of]
+    divisor = _divisor(quantity, rows, of_metric)
     own = pd.DataFrame(
-        {column: one.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
+        {column: quantity.factor * sum(part[column] for part in parts) / divisor[column] for column in _MEANS}
     )
     own["censored"] = np.any([part["censored"].eq(True) for part in (*parts, divisor)], axis=0)
-    rounding = one.factor * sum(part["resolution"] for part in parts) + own["at_least"].abs() * divisor["resolution"]
-    own["resolution"] = rounding / divisor["at_least"]
+    rounding = quantity.factor * sum(part["resolution"] for part in parts)
+    own["resolution"] = (rounding + own["at_least"].abs() * divisor["resolution"]) / divisor["at_least"]
     own["at_least"] = own["at_least"].mask(divisor["censored"].eq(True))
-    own["deviation"] = one.factor * parts[0]["deviation"] if one in _SCALED else np.nan
-    own["source"] = f"derived: {' + '.join(one.of)}" + (f" / {one.per}" if one.per else "")
-    own["metric"], own["unit"] = one.metric, one.unit
+    own["deviation"] = quantity.factor * parts[0]["deviation"] if quantity in _SCALED else np.nan
+    own["source"] = f"derived: {' + '.join(quantity.of)}" + (f" / {quantity.per}" if quantity.per else "")
+    own["metric"], own["unit"] = quantity.metric, quantity.unit
     seen = divisor["value"].ne(0)  # a window shorter than a tick of its clock has no shares
-    if one.unless:
-        seen &= _of(found, one.unless, rows["role"], rows["occasion"])["censored"].isna()
+    if quantity.unless:
+        seen &= _of(of_metric, quantity.unless, rows["role"], rows["occasion"])["censored"].isna()
     return own[np.all([seen, *(part["censored"].notna() for part in (*parts, divisor))], axis=0)]
 
 
-def _divisor(one: Derived, rows: pd.DataFrame, found: pd.DataFrame) -> pd.DataFrame:
+def _divisor(quantity: Derived, rows: pd.DataFrame, of_metric: pd.DataFrame) -> pd.DataFrame:
     """Return what the sum is divided by, a row for each of `rows`."""
-    if one.per is not None and one.per != "count":
-        role = rows["role"] if one.per_role is None else pd.Series(one.per_role, index=rows.index)
-        return _of(found, one.per, role, rows["occasion"])
-    divisor = rows["count"] if one.per == "count" else pd.Series(1.0, index=rows.index)
+    if quantity.per is not None and quantity.per != "count":
+        role = rows["role"] if quantity.per_role is None else pd.Series(quantity.per_role, index=rows.index)
+        return _of(of_metric, quantity.per, role, rows["occasion"])
+    divisor = rows["count"] if quantity.per == "count" else pd.Series(1.0, index=rows.index)
     return pd.DataFrame(dict.fromkeys(_MEANS, divisor) | {"censored": False, "resolution": 0.0}, index=rows.index)
 
 
-def _of(found: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:
+def _of(of_metric: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: "pd.Series[int]") -> pd.DataFrame:
     """Return the means of one metric at those roles and occasions, NaN where there is none."""
     wanted = pd.MultiIndex.from_arrays([[metric] * len(role), role, occasion])
-    return found.reindex(wanted).set_axis(role.index)
+    return of_metric.reindex(wanted).set_axis(role.index)
 
 
 def ended(means: pd.DataFrame) -> pd.DataFrame:

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
-from math import isclose, nan, prod
+from math import isclose, isnan, nan, prod
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -51,8 +51,8 @@ def published(study: str | None = None) -> pd.DataFrame:
 
 def number(study: str, source: str, row: str, column: str) -> float:
     """Return one published number's value; NaN when the papers do not print it."""
-    one = found(study, source, row, column)
-    return one.value if one else float("nan")
+    printed = found(study, source, row, column)
+    return printed.value if printed else float("nan")
 
 
 def found(study: str, source: str, row: str, column: str) -> "Number | None":
@@ -94,7 +94,7 @@ def _numbers(folder: Path) -> dict[tuple[str, str, str, str], Number]:
     """Return the numbers by study, source, row and column."""
     rows = pd.concat([_read(folder / f"{slug}.csv") for slug in SLUGS]).drop(columns="note")
     numbers = (Number(*row) for row in rows.itertuples(index=False, name=None))
-    return {one.key: one for one in numbers}
+    return {number.key: number for number in numbers}
 
 
 def _read(path: Path) -> pd.DataFrame:
@@ -120,7 +120,7 @@ def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float =
     if any(name not in keys for _, name in terms):
         return PublishedRatio()
     numbers = [(sign, found(study, *keys[name])) for sign, name in terms]
-    values = [(sign, one.value, one.rounding) for sign, one in numbers if one and one.value == one.value]
+    values = [(sign, term.value, term.rounding) for sign, term in numbers if term and not isnan(term.value)]
     if len(values) < len(terms):
         return PublishedRatio()
     ratio, low, high = (

@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
+from math import isnan
 from pathlib import Path
 from typing import Any, Final
 
@@ -94,7 +95,7 @@ class Ratios:
         kept = pd.concat(by_stack.values())
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
-        rows = [_over(row, self.over) for row in each(kept) if row.ratio == row.ratio and _has(row, self.over)]
+        rows = [_over(row, self.over) for row in each(kept) if not isnan(row.ratio) and _has(row, self.over)]
         rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
         at = f", {of_n(rows[0])}" if self.one_n and rows else ""
         said = names.caveats(where(evidence.means, study=self.study))
@@ -187,7 +188,7 @@ def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: s
 def beside(published: float, ratio: float, low: float, high: float, blocks: int) -> list[dict[str, Any]]:
     """Return the paper's ratio, where it prints one, and this machine's."""
     here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
-    return [here] if published != published else [{"source": "published", "value": published}, here]
+    return [here] if isnan(published) else [{"source": "published", "value": published}, here]
 
 
 def _has(row: Any, side: str) -> bool:

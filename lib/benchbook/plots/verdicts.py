@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
-from math import inf, isfinite, log10
+from math import inf, isfinite, isnan, log10
 from typing import Any, Final, Self
 
 import pandas as pd
@@ -223,12 +223,12 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
     axes.text(columns.verdict, first, said, color=ink, fontweight="bold", **written)
     for line, text in enumerate(row.beneath, 1):
         axes.text(columns.verdict, first + columns.line * line, text, color=style.FAINT, **written)
-    if row.low == row.low:
+    if not isnan(row.low):
         low, high = (min(max(end, ends[0]), ends[1]) for end in (row.low, row.high))
         axes.plot(
             [low, high], [middle, middle], color=look.colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3
         )
-    if row.ratio == row.ratio:
+    if not isnan(row.ratio):
         _point(axes, row.ratio, middle, ends, look, filled=True)
 
 
