@@ -105,8 +105,8 @@ def source() -> Source:
 
 
 @pytest.fixture(scope="module")
-def committed(source: Source) -> Evidence:
-    return Evidence(source.means)
+def committed() -> Evidence:
+    return Evidence.of_reference()
 
 
 def asked(source: Source, key: str, comparison: str, wanted: dict[str, Any]) -> contrasts.Asked:
@@ -326,13 +326,21 @@ def test_a_reference_run_with_a_flipped_bit_or_cut_short_is_told_of_and_not_read
     assert re.search("restore it from git|no observations that can be read", capsys.readouterr().err)
 
 
+@pytest.fixture(scope="module")
+def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Return a file of one study's means: what is kept of them, and when it is made anew, is as it is of all."""
+    file = tmp_path_factory.mktemp("of_tcp") / reference.MEANS
+    reference._write(file, pq.read_table(REFERENCE / reference.MEANS, filters=[("study", "=", "tcp")]))
+    return file
+
+
 @pytest.fixture
-def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A checkout of this test alone, with its own reference run and its own cache."""
+def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, of_tcp: Path) -> Path:
+    """A checkout of this test alone, with its own reference run, of one study, and its own cache."""
     for name in ("papermill_params", "data/claims", "data/published", "notebooks"):
         shutil.copytree(ROOT / name, tmp_path / name)
     (tmp_path / "figures" / "reference").mkdir(parents=True)
-    shutil.copy(REFERENCE / reference.MEANS, tmp_path / "figures" / "reference")
+    shutil.copy(of_tcp, tmp_path / "figures" / "reference")
     monkeypatch.setenv("BENCHBOOK_HOME", str(tmp_path))
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "results"))
     return tmp_path
@@ -358,6 +366,7 @@ def kept(checkout: Path) -> list[Path]:
 def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
     checkout: Path, judged: list[pd.DataFrame], capsys: pytest.CaptureFixture[str]
 ):
+    shutil.copy(REFERENCE / reference.MEANS, checkout / "figures" / "reference")  # all studies: every kind of column
     first, again = claims(capsys, "--reference"), claims(capsys, "--reference")
     assert first == again and len(judged) == 1
     new, old = Evidence.of(reference.means()), Run.of_reference().evidence
