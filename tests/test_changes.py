@@ -20,6 +20,11 @@ def means() -> pd.DataFrame:
     return means[means["study"].isin(["bookstore", "tcp"])]
 
 
+@pytest.fixture(scope="module")
+def run(means: pd.DataFrame) -> Evidence:
+    return Evidence.of(means)
+
+
 def slower(means: pd.DataFrame, factor: float) -> pd.DataFrame:
     """Return the run with XML's round trip slower in one cell."""
     marks = ('"case": 2', '"n": 1000,', '"lane": "python"', '"arm": "a"', '"process": "together"', '"keys": "paper"')
@@ -35,8 +40,7 @@ def keep(folder: Path, means: pd.DataFrame) -> None:
     files.write_table(folder / reference.MEANS, pa.Table.from_pandas(means))
 
 
-def test_the_same_run_has_not_changed(means: pd.DataFrame):
-    run = Evidence.of(means)
+def test_the_same_run_has_not_changed(run: Evidence):
     for table in (changes.ratios(run, run), changes.values(run, run)):
         assert len(table) > 100 and changes.changed(table).empty
         assert list(table["change"].dropna()) == pytest.approx([1] * table["change"].notna().sum())
@@ -44,8 +48,8 @@ def test_the_same_run_has_not_changed(means: pd.DataFrame):
 
 
 @pytest.mark.parametrize(("compared", "factor"), [(changes.ratios, 1.3), (changes.values, 5)])
-def test_what_got_slower_is_named_and_nothing_else(means: pd.DataFrame, compared: Any, factor: float):
-    table = compared(Evidence.of(means), Evidence.of(slower(means, factor)))
+def test_what_got_slower_is_named_and_nothing_else(run: Evidence, means: pd.DataFrame, compared: Any, factor: float):
+    table = compared(run, Evidence.of(slower(means, factor)))
     (row,) = changes.changed(table).to_dict("records")
     assert row["study"] == "bookstore" and "round_trip, wall_time of the client" in row["what"]
     assert "case 2" in row["settings"] and "n 1000" in row["settings"]
@@ -59,9 +63,9 @@ def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itse
     assert len(Merged("decide", [], Run("decide", Evidence.of(later)), tmp_path).beside) > 100
 
 
-def test_too_few_blocks_are_told_apart_from_no_change(means: pd.DataFrame):
+def test_too_few_blocks_are_told_apart_from_no_change(run: Evidence, means: pd.DataFrame):
     first = Evidence.of(means[means["block"] == 0])
-    table = changes.values(first, Evidence.of(means))
+    table = changes.values(first, run)
     assert len(table) > 100 and table["p"].isna().all() and table["change"].notna().all()
 
 

@@ -13,7 +13,7 @@ from matplotlib.text import Text
 
 from benchbook import cli
 from benchbook.cli import sources
-from benchbook.evidence import Evidence, reference
+from benchbook.evidence import Evidence
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex, style
 from benchbook.plots.exhibit import save
@@ -29,7 +29,7 @@ SMALLEST = 6.0
 
 @pytest.fixture(scope="module")
 def committed() -> Evidence:
-    return Evidence.of(reference.means())
+    return Evidence.of_reference()
 
 
 def boxes(figure: Figure) -> list[tuple[str, object]]:
