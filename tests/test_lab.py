@@ -1,4 +1,4 @@
-"""Every notebook passes "Restart Kernel and Run All Cells" in JupyterLab, clicked in a real browser."""
+"""Every notebook runs to its end, and passes "Restart Kernel and Run All Cells" in JupyterLab, clicked in a browser."""
 
 import json
 import re
@@ -8,6 +8,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,18 +24,22 @@ from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted(path.name for path in (ROOT / "notebooks").glob("0*.ipynb"))
+IN_BROWSER = ("00_start_here.ipynb", "04_crud.ipynb")
+"""Notebooks on which the button is clicked, with a server and without; the others run by themselves."""
 IDLE = ".jp-Notebook-ExecutionIndicator[data-status='idle']"
 OWN_PLOT = "import pandas as pd\n\npd.DataFrame({'time': [1, 2]}).plot()"
 
-pytestmark = needs_browser
+
+@dataclass(frozen=True)
+class House:
+    """Copies of the notebooks, each of which ends with a plot of one's own, and how Jupyter is started on them."""
+
+    notebooks: Path
+    environment: dict[str, str]
 
 
 @pytest.fixture(scope="module")
-def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
-    """Start JupyterLab as ``make lab`` does, on copies of the notebooks; give its address with token and its folder.
-
-    Each copy ends with a plot of one's own.
-    """
+def house(tmp_path_factory: pytest.TempPathFactory) -> House:
     home = tmp_path_factory.mktemp("lab")
     folder = home / "notebooks"
     shutil.copytree(ROOT / "notebooks", folder, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
@@ -43,11 +48,17 @@ def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Path]]:
         notebook.cells.append(nbformat.v4.new_code_cell(OWN_PLOT, id="own_plot"))
         nbformat.write(notebook, folder / name)
     own = {"BENCHBOOK_HOME": str(ROOT), "BENCHBOOK_RESULTS": str(home / "results"), "HOME": str(wild(home))}
-    environment = benchbook.lab.environment(home / "jupyter") | own
-    command = [*benchbook.lab.command(folder, "00_start_here.ipynb"), "--no-browser", "--ServerApp.port=0"]
-    with (home / "log").open("wb") as log, subprocess.Popen(command, env=environment, stderr=log) as server:
+    return House(folder, benchbook.lab.environment(home / "jupyter") | own)
+
+
+@pytest.fixture(scope="module")
+def lab(house: House) -> Iterator[tuple[str, Path]]:
+    """Start JupyterLab as ``make lab`` does; give its address with token and the notebooks' folder."""
+    command = [*benchbook.lab.command(house.notebooks, NOTEBOOKS[0]), "--no-browser", "--ServerApp.port=0"]
+    file = house.notebooks.with_name("log")
+    with file.open("wb") as log, subprocess.Popen(command, env=house.environment, stderr=log) as server:
         try:
-            yield wait_for_address(server, home / "log"), folder
+            yield wait_for_address(server, file), house.notebooks
         finally:
             server.terminate()
 
@@ -77,14 +88,31 @@ def browser() -> Iterator[Any]:
         yield browser
 
 
-@pytest.mark.parametrize("name", NOTEBOOKS)
+@needs_browser
+@pytest.mark.parametrize("name", IN_BROWSER)
 def test_a_notebook_runs_to_its_end_and_an_own_plot_below_it_shows(name: str, lab: tuple[str, Path], browser: Any):
     address, folder = lab
     cells = next(
         filter(None, (restart_and_run_all(browser, address, folder / name, attempt) for attempt in range(3))), []
     )
     assert cells, f"{name} did not run to its end"
+    hold_an_answer_and_a_plot(name, cells)
+
+
+@pytest.mark.parametrize("name", [name for name in NOTEBOOKS if name not in IN_BROWSER])
+def test_a_notebook_runs_to_its_end_without_a_browser(name: str, house: House):
+    """In a kernel with JupyterLab's own environment."""
+    command = [sys.executable, "-m", "nbconvert", "--to", "notebook", "--execute", "--allow-errors", "--inplace", name]
+    ran = subprocess.run(command, cwd=house.notebooks, env=house.environment, capture_output=True, text=True)
+    assert ran.returncode == 0, ran.stderr
+    cells = json.loads((house.notebooks / name).read_text())["cells"]
+    hold_an_answer_and_a_plot(name, [cell for cell in cells if cell["cell_type"] == "code"])
+
+
+def hold_an_answer_and_a_plot(name: str, cells: list[dict[str, Any]]) -> None:
+    """Hold that every code cell of a notebook ran without error, its answer came first and the own plot shows."""
     for cell in cells:
+        assert cell["execution_count"] or not cell["source"]
         errors = [output for output in cell["outputs"] if output["output_type"] == "error"]
         assert not errors, (cell["source"], errors)
     assert [one["output_type"] for one in cells[-1]["outputs"] if "image/png" in one["data"]] == ["display_data"], name
@@ -96,6 +124,7 @@ def test_a_notebook_runs_to_its_end_and_an_own_plot_below_it_shows(name: str, la
         assert re.search(r"\*\*[\d.,]+\*\* \| [\d.,]+ to [\d.,]+ \|", "".join(first["text/markdown"]))
 
 
+@needs_browser
 @pytest.mark.parametrize(("source", "says"), [("", "○ no answer yet"), ("solutions/", "Task 5: 5 of 5. All right.")])
 def test_a_lessons_checks_answer_with_and_without_the_solutions(
     source: str, says: str, lab: tuple[str, Path], browser: Any
@@ -110,6 +139,7 @@ def test_a_lessons_checks_answer_with_and_without_the_solutions(
     assert says in re.sub(r"<[^>]+>", " ", "".join(output["data"]["text/html"])).replace("  ", " ")
 
 
+@needs_browser
 def test_a_refused_value_is_a_line_and_commands_are_on_the_path(lab: tuple[str, Path], browser: Any):
     address, folder = lab
     cells = ["import shutil\n\nprint(shutil.which('benchbook'))",
@@ -123,6 +153,7 @@ def test_a_refused_value_is_a_line_and_commands_are_on_the_path(lab: tuple[str, 
     assert error["ename"] == "ValidationError"
 
 
+@needs_browser
 def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, Path], browser: Any):
     address, folder = lab
     kept = folder / "in_git"
@@ -149,6 +180,7 @@ def test_running_and_saving_changes_no_notebook_that_is_in_git(lab: tuple[str, P
     assert comes_true(lambda: not subprocess.run([*git, "diff"], capture_output=True, check=True).stdout)
 
 
+@needs_browser
 def test_the_report_notebooks_figures_and_claims_are_readable_in_a_dark_lab_that_does_not_trust_it(
     lab: tuple[str, Path], browser: Any
 ):
