@@ -44,9 +44,16 @@ def standing(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Ser
     assert not list((folders["explorer"] / "tmp").iterdir())
 
 
-@pytest.fixture(params=COMMANDS)
+@pytest.fixture(scope="module", params=COMMANDS)
 def server(request: pytest.FixtureRequest, standing: dict[str, Served]) -> Served:
     return standing[request.param]
+
+
+@pytest.fixture(scope="module")
+def named(server: Served) -> Iterator[str]:
+    """Yield the name of the kernel of a page that is open while strangers ask, or of a notebook."""
+    with server.kernel() as named:
+        yield named
 
 
 @pytest.fixture
@@ -71,55 +78,51 @@ def test_the_browser_is_started_with_a_file_of_the_owners_alone_and_without_the_
     assert readable, "another account can read it"
 
 
-def test_who_reads_command_lines_gets_nothing(server: Served):
-    with server.kernel() as named:
-        assert named in server.kernels()
-        asked = {("GET", "/"), ("GET", "/lab"), ("GET", "/api/contents"), ("POST", "/api/kernels"),
-                 ("GET", f"/api/kernels/{named}"), ("DELETE", f"/api/kernels/{named}"),
-                 ("POST", f"/voila/api/shutdown/{named}"),
-                 ("GET", "/voila/render/notebooks/explorer.ipynb")}  # fmt: skip
-        for method, path in asked:
-            assert server.status(method, path) in REFUSED, path
-        for path in (f"/api/kernels/{named}/channels", f"/voila/query/{named}", "/api/events/subscribe"):
-            assert server.status("GET", path, UPGRADE) in REFUSED, path
-        for child in psutil.Process(server.pid).children(recursive=True):
-            assert server.token not in " ".join(words(child))
+def test_who_reads_command_lines_gets_nothing(server: Served, named: str):
+    assert named in server.kernels()
+    asked = {("GET", "/"), ("GET", "/lab"), ("GET", "/api/contents"), ("POST", "/api/kernels"),
+             ("GET", f"/api/kernels/{named}"), ("DELETE", f"/api/kernels/{named}"),
+             ("POST", f"/voila/api/shutdown/{named}"),
+             ("GET", "/voila/render/notebooks/explorer.ipynb")}  # fmt: skip
+    for method, path in asked:
+        assert server.status(method, path) in REFUSED, path
+    for path in (f"/api/kernels/{named}/channels", f"/voila/query/{named}", "/api/events/subscribe"):
+        assert server.status("GET", path, UPGRADE) in REFUSED, path
+    for child in psutil.Process(server.pid).children(recursive=True):
+        assert server.token not in " ".join(words(child))
 
 
-def test_a_foreign_host_is_refused(server: Served):
+def test_a_foreign_host_is_refused(server: Served, named: str):
     foreign = {"Host": f"evil.example:{server.port}"}
     page = "/lab" if "/lab" in server.address else "/voila/static/voila.js"
     browsed = server.logged_in()
-    with server.kernel() as named:
-        channel = f"/api/kernels/{named}/channels?token={server.token}"
-        assert server.status("GET", page, browsed) == 200
-        for path in (page, f"{page}?token={server.token}", f"/api/kernels/{named}?token={server.token}"):
-            assert server.status("GET", path, browsed | foreign) in (403, 404), path
-        assert server.status("GET", channel, UPGRADE) == 101
-        assert server.status("GET", channel, UPGRADE | foreign) in (403, 404)
+    channel = f"/api/kernels/{named}/channels?token={server.token}"
+    assert server.status("GET", page, browsed) == 200
+    for path in (page, f"{page}?token={server.token}", f"/api/kernels/{named}?token={server.token}"):
+        assert server.status("GET", path, browsed | foreign) in (403, 404), path
+    assert server.status("GET", channel, UPGRADE) == 101
+    assert server.status("GET", channel, UPGRADE | foreign) in (403, 404)
 
 
-def test_a_foreign_origin_is_refused(server: Served):
+def test_a_foreign_origin_is_refused(server: Served, named: str):
     browsed, own = server.logged_in(), {"Origin": f"http://127.0.0.1:{server.port}"}
-    with server.kernel() as named:
-        channel = f"/api/kernels/{named}/channels"
-        assert server.status("GET", channel, UPGRADE | browsed | own) == 101
-        for origin in ("http://evil.example", "http://127.0.0.1:1", "null"):
-            foreign = {"Origin": origin}
-            assert server.status("GET", channel, UPGRADE | browsed | foreign) == 403
-            assert server.status("DELETE", f"/api/kernels/{named}", browsed | foreign) in REFUSED
-            assert server.status("POST", f"/voila/api/shutdown/{named}", browsed | foreign) in REFUSED
-            if server.address.partition("?")[0].endswith("/"):  # the explorer's page: each has a kernel
-                assert server.status("GET", "/", browsed | foreign) == 403
-        assert named in server.kernels()
+    channel = f"/api/kernels/{named}/channels"
+    assert server.status("GET", channel, UPGRADE | browsed | own) == 101
+    for origin in ("http://evil.example", "http://127.0.0.1:1", "null"):
+        foreign = {"Origin": origin}
+        assert server.status("GET", channel, UPGRADE | browsed | foreign) == 403
+        assert server.status("DELETE", f"/api/kernels/{named}", browsed | foreign) in REFUSED
+        assert server.status("POST", f"/voila/api/shutdown/{named}", browsed | foreign) in REFUSED
+        if server.address.partition("?")[0].endswith("/"):  # the explorer's page: each has a kernel
+            assert server.status("GET", "/", browsed | foreign) == 403
+    assert named in server.kernels()
 
 
-def test_what_a_kernel_says_is_closed_to_whoever_has_not_its_key(server: Served):
-    with server.kernel() as named:
-        connection = json.loads(Path(words(server.kernels()[named])[-1]).read_text())
-        ports = {name: value for name, value in connection.items() if name.endswith("_port")}
-        assert ports.keys() > {"iopub_port", "shell_port"}
-        assert {name: mechanism(port) for name, port in ports.items()} == dict.fromkeys(ports, "CURVE")
+def test_what_a_kernel_says_is_closed_to_whoever_has_not_its_key(server: Served, named: str):
+    connection = json.loads(Path(words(server.kernels()[named])[-1]).read_text())
+    ports = {name: value for name, value in connection.items() if name.endswith("_port")}
+    assert ports.keys() > {"iopub_port", "shell_port"}
+    assert {name: mechanism(port) for name, port in ports.items()} == dict.fromkeys(ports, "CURVE")
 
 
 def mechanism(port: int) -> str:
