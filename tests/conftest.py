@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+import groups
 import servers_used
 import standing
 from benchbook import databases, servers
@@ -51,6 +52,12 @@ def pytest_report_header() -> list[str]:
     return servers_used.header()
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Keep together what shares servers or fixtures, the longest first."""
+    groups.mark(items)
+
+
 def pytest_collection_finish() -> None:
     """Leave out of all further collections what was imported: drivers' cells ask for one before each operation."""
     gc.collect()
@@ -66,13 +73,18 @@ def pytest_sessionfinish() -> None:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
-    """Let no other process use the given servers from the first test of a file that does to the file's last."""
+    """Let no other process use the given servers from the first test of a file that does to the file's last.
+
+    Our own ones stop with the last test of the group that shares them.
+    """
     standing.USED.clear()
     if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
         TURN.take()
     done = yield
     if nextitem is None or nextitem.path != item.path:
         TURN.end()
+    if nextitem is None or groups.of(nextitem) != groups.of(item):
+        standing.end_own()
     return done
 
 
@@ -155,27 +167,20 @@ def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
 
 @pytest.fixture(scope="module")
 def deployed() -> Iterator[Deployed]:
-    """Yield what returns a deployment: on given servers, else on our own, started once, when first asked for."""
-    running: dict[tuple[str, Topology], Deployment] = {}
+    """Yield what returns a deployment: on given servers, else on our own, started once a group of tests."""
     given = standing.Given()
-    with ExitStack() as stack:
-        stack.callback(given.end)
 
-        def deployment(engine: str, topology: Topology, *, own: bool = False) -> Deployment:
-            product = servers.product_of(engine)
-            if product == "none":
-                return NONE
-            if is_given(product) and not own:
-                now = given.deployment(product, topology)
-            else:
-                if (product, topology) not in running:
-                    needed(product, topology)
-                    running[product, topology] = stack.enter_context(servers.start(product, topology)).deployment
-                now = running[product, topology]
-            standing.use(now, engine)
-            return now
+    def deployment(engine: str, topology: Topology, *, own: bool = False) -> Deployment:
+        product = servers.product_of(engine)
+        if product == "none":
+            return NONE
+        started = given.deployment if is_given(product) and not own else standing.own
+        now = started(product, topology)
+        standing.use(now, engine)
+        return now
 
-        yield deployment
+    yield deployment
+    given.end()
 
 
 @pytest.fixture
@@ -188,7 +193,6 @@ def announce(deployed: Deployed, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         if is_given(product) and not own:
             now = deployed(product, topology)
         else:
-            needed(product, topology)
             now = standing.own(product, topology)
             standing.use(now)
         path = tmp_path / "deployment.json"

@@ -1,6 +1,5 @@
 """Servers that many tests share: those at the addresses that the run was given, else our own; and tampered engines."""
 
-import atexit
 import fcntl
 import os
 import shutil
@@ -176,12 +175,21 @@ def lane_needed(lane: str, *tools: str) -> lanes.Found:
     return found
 
 
-@cache
+_OWN: Final[dict[tuple[str, Topology], servers.Running]] = {}
+
+
 def own(product: str, topology: Topology) -> Deployment:
-    """Return a deployment on servers of our own, which run until this process ends."""
-    running = servers.start(product, topology)
-    atexit.register(running.stop)
-    return running.deployment
+    """Return a deployment on servers of our own, which run until the tests of this process's group are over."""
+    needed(product, topology)
+    if (product, topology) not in _OWN:
+        _OWN[product, topology] = servers.start(product, topology)
+    return _OWN[product, topology].deployment
+
+
+def end_own() -> None:
+    """Stop the servers of our own: idle ones take processor time from other tests."""
+    while _OWN:
+        _OWN.popitem()[1].stop()
 
 
 def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:

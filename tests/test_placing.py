@@ -18,6 +18,7 @@ from benchbook.servers.address import PLACE, placement
 from labs import PYTHON, Lab
 from waiting import comes_true, gone
 
+pytestmark = pytest.mark.xdist_group("placing")  # one lab serves all products
 PLACES = "primary=lab2,replica=lab3"
 ADDRESSES = {"lab2": "127.0.0.2", "lab3": "127.0.0.3"}
 REPLICATED = ("replication", "--profile", "smoke", "--where", "engine=mongodb", "--where", "arm=a")
