@@ -1,5 +1,6 @@
 # make run    the quick profile of all five studies on real servers, then the report (ten minutes or so, and set-up)
 # make test   the whole test suite
+# make check  what needs no run: style, types and floors
 # make lab    JupyterLab on this machine, with a token
 # make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
 # make docs   the pages of docs/ as a site, in site/ (works offline)
@@ -15,7 +16,7 @@ PROFILE ?= quick
 JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
-.PHONY: run test lab kernel docs reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test check lab kernel docs reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -24,9 +25,15 @@ run: setup
 
 # One worker more than there are processors, for tests wait for servers; four at most, for each holds servers of its own.
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
-test: export BENCHBOOK_TESTS = 1
+test check: export BENCHBOOK_TESTS = 1
 test: setup $(ENV)/grading/bin/nbgrader
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 40
+
+check: setup
+	@$(BIN)/ruff check --quiet .
+	@$(BIN)/ruff format --quiet --check .
+	@$(BIN)/mypy
+	@PYTHONPATH= $(BIN)/lint-imports
 
 # What tests that lessons can be marked: nbgrader in an environment that lacks the suite, as a teacher's does.
 $(ENV)/grading/bin/nbgrader: grading.lock | setup
@@ -46,8 +53,8 @@ docs: setup
 servers old-servers: setup
 	@$(BIN)/python -m tools.fetched_servers
 
-# Tests need a browser that a run does not: the stamp remembers which of the two was set up.
-ifeq ($(filter test,$(MAKECMDGOALS)),test)
+# Tests need a browser that a run does not, and the check comes before them: the stamp remembers which of the two was set up.
+ifneq ($(filter test check,$(MAKECMDGOALS)),)
 STAMP := $(ENV)/.benchbook-installed-tests
 endif
 setup: $(STAMP)
