@@ -3,6 +3,7 @@
 import json
 import re
 import subprocess
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 
@@ -17,7 +18,7 @@ from benchbook import digits, processes
 from benchbook.evidence import Evidence
 from benchbook.papers import exhibits
 from benchbook.plots import points, style
-from benchbook.plots.exhibit import save
+from benchbook.plots.exhibit import Exhibit, save
 from benchbook.plots.sheet import log_ticks
 from benchbook.suite import suite as suite_now
 
@@ -35,12 +36,20 @@ def evidence(observed: pd.DataFrame) -> Evidence:
     return Evidence.of(observed)
 
 
+Drawn = Callable[[str], tuple[Exhibit, list[Path]]]
+
+
 @pytest.fixture(scope="module")
-def drawn(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Return the folder of everything, drawn once."""
+def drawn(evidence: Evidence, tmp_path_factory: pytest.TempPathFactory) -> Drawn:
+    """Return what draws an exhibit and writes it as `draw_all` does, once: with it, its files."""
     folder = tmp_path_factory.mktemp("drawn")
-    exhibits.draw_all(evidence, folder, "night")
-    return folder
+
+    @cache
+    def draw(name: str) -> tuple[Exhibit, list[Path]]:
+        exhibit = exhibits.made(evidence, name)
+        return exhibit, save(exhibit, folder / name, exhibits.about(evidence, name, "night"))
+
+    return draw
 
 
 @cache
@@ -86,18 +95,18 @@ def test_every_result_table_and_figure_of_the_papers_is_registered():
 
 
 @pytest.mark.parametrize("name", EXHIBITS)
-def test_exhibit_draws_and_its_csv_is_what_is_drawn(name, observed, tmp_path, evidence):
-    exhibit = EXHIBITS[name](evidence)
+def test_exhibit_draws_and_its_csv_is_what_is_drawn(name: str, drawn: Drawn):
+    exhibit, written = drawn(name)
     assert (exhibit.figure is not None) == (name in exhibits.FIGURES)
     if "progress" not in name and name != "replication_verdicts":  # no old version was observed, nor all n of a mean
         assert "here" in set(exhibit.frame.get("source", ["here"])), "this machine's values are not drawn"
-    written = save(exhibit, tmp_path / name, {"profile": "quick"})
-    again = pd.read_csv(tmp_path / f"{name}.csv", dtype=str, keep_default_na=False)
+    (csv,) = (path for path in written if path.suffix == ".csv")
+    again = pd.read_csv(csv, dtype=str, keep_default_na=False)
     assert list(again.columns) == list(exhibit.frame.columns)
     assert len(again) == len(exhibit.frame)
     if exhibit.figure is not None:
-        drawn = pd.read_csv(tmp_path / f"{name}.csv")
-        np.testing.assert_allclose(drawn["value"].astype(float), exhibit.frame["value"].astype(float), rtol=1e-12)
+        values = pd.read_csv(csv)["value"].astype(float)
+        np.testing.assert_allclose(values, exhibit.frame["value"].astype(float), rtol=1e-12)
     assert {path.suffix for path in written} >= ({".svg", ".png"} if exhibit.figure else {".csv", ".json"})
 
 
@@ -118,16 +127,18 @@ def test_figures_work_without_any_observation():
         assert exhibits.FIGURES[name](nothing).figure is not None
 
 
-def test_the_same_data_gives_the_same_bytes_in_any_order(observed, drawn, tmp_path):
+def test_the_same_data_gives_the_same_bytes_in_any_order_and_process(observed, drawn: Drawn, tmp_path: Path):
     shuffled, some = Evidence.of(observed.sample(frac=1, random_state=1)), list(EXHIBITS)[::5]
     written = exhibits.draw_all(shuffled, tmp_path, "night", some)
     assert {path.stem for path in written} == set(some) and not exhibits.FIGURES.keys() & exhibits.TABLES.keys()
+    first = {path.name: path.read_bytes() for name in some for path in drawn(name)[1]}
+    assert {path.name for path in written} == first.keys()
     for path in written:
-        assert path.read_bytes() == (drawn / path.name).read_bytes(), path.name
+        assert path.read_bytes() == first[path.name], path.name
 
 
-def test_drawn_values_are_the_blocks_means_with_student_intervals_on_the_log_scale(observed, evidence):
-    frame = exhibits.FIGURES["crud_fig2_insert_single"](evidence).frame
+def test_drawn_values_are_the_blocks_means_with_student_intervals_on_the_log_scale(observed, drawn):
+    frame = drawn("crud_fig2_insert_single")[0].frame
     row = frame[(frame["source"] == "here") & (frame["level"] == "MongoDB")].iloc[0]
     mine = observed.query("study == 'crud' and engine == 'mongodb' and topology == 'single' and operation == 'insert'")
     means = mine[mine["metric"] == "wall_time"].groupby("block")["value"].mean() / 1e6
@@ -146,8 +157,9 @@ def test_the_set_up_tables_name_what_ran_each_stack_and_the_suite_that_measured(
     rows["heap_limit"] = rows["lane"].map({"java": 4_000_000_000, "node": 2_100_000_000})
     set_ups = {name.partition("_")[0]: name for name in exhibits.TABLES if name.endswith("_setup") and "2" not in name}
     assert set(set_ups) == set(STUDIES)
+    evidence = Evidence.of(rows)
     for study, name in set_ups.items():
-        here = exhibits.TABLES[name](Evidence.of(rows)).frame.set_index("Item")["This machine"]
+        here = exhibits.TABLES[name](evidence).frame.set_index("Item")["This machine"]
         assert (here["suite"], here["Python"]) == (suite, constructed.MACHINE["python"]), name
         lane = constructed.STACKS.get(study, ("",))[0]
         assert here.get("JVM", "–") == ("OpenJDK 64-Bit Server VM 21.0.2+13" if lane == "java" else "–"), name
@@ -200,8 +212,8 @@ def test_no_interval_of_a_positive_quantity_is_negative_and_none_of_a_share_abov
     assert seen["in tables"] > 50 and seen["%"] > 10 and seen["wide"] > 50, "linear intervals would have gone beyond"
 
 
-def test_published_values_are_drawn_as_printed(evidence):
-    frame = exhibits.FIGURES["crud_fig2_insert_single"](evidence).frame
+def test_published_values_are_drawn_as_printed(drawn):
+    frame = drawn("crud_fig2_insert_single")[0].frame
     couch = frame[(frame["level"] == "CouchDB") & (frame["panel"] == "n = 1,000")].iloc[0]
     assert (couch["source"], couch["value"], couch["printed"]) == ("published", 1.39, "1.39 *")
 
@@ -246,8 +258,8 @@ def test_the_overview_names_the_studies_that_did_not_run():
     assert "not run in this profile: crud" in exhibits.FIGURES["overview"](without("crud")).notes
 
 
-def test_missing_levels_are_named(evidence):
-    notes = exhibits.FIGURES["crud_fig2_insert_single"](evidence).notes
+def test_missing_levels_are_named(drawn):
+    notes = drawn("crud_fig2_insert_single")[0].notes
     assert "not run in this profile: n = 10,000; n = 100,000" in notes
 
 
@@ -256,12 +268,13 @@ def test_censored_values_and_stand_ins_are_marked(observed):
         censored=observed["engine"].eq("mongodb") & observed["topology"].eq("replicated"),
         stand_in=observed["engine"].eq("postgresql+jsonb"),
     )
-    exhibit = exhibits.FIGURES["crud_fig3_insert_replicated"](Evidence.of(marked))
+    evidence = Evidence.of(marked)
+    exhibit = exhibits.FIGURES["crud_fig3_insert_replicated"](evidence)
     mine = exhibit.frame[exhibit.frame["source"] == "here"].set_index("level")
     assert mine["censored"].to_dict() == {"MongoDB": True, "PostgreSQL": False, "PostgreSQL, JSONB": False}
     assert any("ran out" in note for note in exhibit.notes)
     assert any("stand-in" in note and "PostgreSQL, JSONB" in note for note in exhibit.notes)
-    table = exhibits.TABLES["crud_table3_insert_replicated"](Evidence.of(marked)).frame.set_index("Database")
+    table = exhibits.TABLES["crud_table3_insert_replicated"](evidence).frame.set_index("Database")
     assert table.loc["MongoDB", "n = 1,000, here"].startswith("> ")
 
 
@@ -310,8 +323,8 @@ def test_a_stand_in_is_named_wherever_it_has_a_number_and_hatched_where_it_is_dr
         assert "a stand-in ran, not the product" in [text.get_text() for text in legend.get_texts()]
 
 
-def test_nothing_is_hatched_where_no_stand_in_ran(evidence):
-    figure = exhibits.FIGURES["crud_fig2_insert_single"](evidence).figure
+def test_nothing_is_hatched_where_no_stand_in_ran(drawn):
+    figure = drawn("crud_fig2_insert_single")[0].figure
     assert not [patch for axes in figure.axes for patch in axes.patches if patch.get_hatch()]
 
 
@@ -367,8 +380,8 @@ def test_times_of_old_versions_stand_beside_todays(with_old):
 
 
 @pytest.mark.parametrize("name", ["crud_progress", "crud_progress_times"])
-def test_without_old_versions_progress_says_how_to_get_them(name, evidence):
-    exhibit = EXHIBITS[name](evidence)
+def test_without_old_versions_progress_says_how_to_get_them(name, drawn):
+    exhibit, _ = drawn(name)
     assert exhibit.frame.empty and any("make servers" in note for note in exhibit.notes)
 
 
@@ -399,9 +412,9 @@ def test_another_stack_stands_beside_python_with_the_paper_in_both(name, on_two_
         ("tcp_table7_samples", "XML"),
     ],
 )
-def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, evidence):
+def test_another_stack_has_a_column_of_its_own_in_the_papers_tables(name, column, on_two_stacks, drawn):
     frame = exhibits.TABLES[name](on_two_stacks).frame
-    alone = exhibits.TABLES[name](evidence).frame
+    alone = drawn(name)[0].frame
     assert frame[f"{column}, Python, here"].tolist() == alone[f"{column}, here"].tolist()
     assert frame[f"{column}, Java, here"].tolist() != alone[f"{column}, here"].tolist()
 
@@ -427,17 +440,15 @@ def test_libraries_are_drawn_over_the_fastest_one(on_two_stacks):
     assert any("the slowest JSON library took 2.00 times" in note for note in exhibit.notes)
 
 
-def test_the_second_arm_of_a_pair_is_not_drawn(observed, evidence):
+def test_the_second_arm_of_a_pair_is_not_drawn(observed, drawn):
     crud = observed.query("study == 'crud'")
     twin = crud.assign(arm="b", cell_id=crud["cell_id"] + "b", value=crud["value"] * 100)
     both = pd.concat([observed, twin], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(
-        exhibits.FIGURES[name](Evidence.of(both)).frame, exhibits.FIGURES[name](evidence).frame
-    )
+    pd.testing.assert_frame_equal(exhibits.FIGURES[name](Evidence.of(both)).frame, drawn(name)[0].frame)
 
 
-def test_a_variant_is_not_mixed_with_the_papers_way(observed, evidence):
+def test_a_variant_is_not_mixed_with_the_papers_way(observed, drawn):
     strict = observed.query("study == 'crud'").assign(
         cell_id=lambda table: table["cell_id"] + "x",
         durability="strict",
@@ -446,9 +457,7 @@ def test_a_variant_is_not_mixed_with_the_papers_way(observed, evidence):
     )
     both = pd.concat([observed, strict], ignore_index=True)
     name = "crud_fig2_insert_single"
-    pd.testing.assert_frame_equal(
-        exhibits.FIGURES[name](Evidence.of(both)).frame, exhibits.FIGURES[name](evidence).frame
-    )
+    pd.testing.assert_frame_equal(exhibits.FIGURES[name](Evidence.of(both)).frame, drawn(name)[0].frame)
     alone = exhibits.FIGURES[name](Evidence.of(strict))
     assert "durability = strict here, default in the paper's way" in alone.notes
 
@@ -467,7 +476,8 @@ def test_averages_leave_out_blocks_that_lack_a_level():
 
 
 def test_provenance_lies_beside_each_figure(drawn):
-    about = json.loads((drawn / "replication_fig15_bandwidth.json").read_text())
+    (about,) = (path for path in drawn("replication_fig15_bandwidth")[1] if path.suffix == ".json")
+    about = json.loads(about.read_text())
     assert about["profile"] == "night"
     assert about["host_cpu"] == "Test CPU 9000"
     assert about["engine_versions"]["mongodb"] == "6.0.5"
