@@ -171,33 +171,41 @@ def test_nothing_run_has_typed_means_and_no_comparison():
     assert evidence.comparisons(means).empty
 
 
-@pytest.fixture
-def observed(results_folder: Path) -> pd.DataFrame:
-    """Return constructed rows of all five studies, which lie in the results' folder too."""
+@pytest.fixture(scope="module")
+def observed(tmp_path_factory: pytest.TempPathFactory) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """Return constructed rows of all five studies, and the means of the files that they were written to."""
     every = constructed.observations()
     twin = every[every["study"] == "crud"].copy()
     twin["cell_id"] += "b"
     twin["parameters"] = twin["parameters"].str.replace('"arm": "a"', '"arm": "b"')
     every = pd.concat([every, twin.assign(arm="b")], ignore_index=True)
-    for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
-        results.write({"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values)
-    return every
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHBOOK_RESULTS", str(tmp_path_factory.mktemp("observed")))
+        for (study, cell_id, block), values in every.groupby(["study", "cell_id", "block"]):
+            results.write({"study": study, "cell_id": cell_id, "block": block, "state": "done"}, values)
+        return every, evidence.stored_means()
 
 
-def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: pd.DataFrame):
-    means = evidence.stored_means()
+@pytest.fixture(scope="module")
+def of_each(observed: tuple[pd.DataFrame, pd.DataFrame]) -> tuple[evidence.Evidence, evidence.Evidence]:
+    """Return the evidence of every row, and that of the stored means."""
+    every, means = observed
+    return evidence.Evidence.of(every), evidence.Evidence.of(means)
+
+
+def test_evidence_is_the_same_from_stored_means_as_from_every_row(observed: tuple[pd.DataFrame, pd.DataFrame]):
     keys = ["study", "comparison", "operation", "role", "metric", "factors", "side_a", "side_b"]
     for judge in (evidence.comparisons, evidence.arms):
-        expected, found = (
-            judge(one).drop(columns="settings").sort_values(keys, ignore_index=True) for one in (observed, means)
-        )
+        expected, found = (judge(one).drop(columns="settings").sort_values(keys, ignore_index=True) for one in observed)
         assert len(expected) > 10
         same(found, expected)
 
 
 @pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers", "crud", "replication"])
-def test_figures_draw_the_same_from_stored_means_as_from_every_row(study: str, observed: pd.DataFrame):
-    means, every = (evidence.Evidence.of(one) for one in (evidence.stored_means(), observed))
+def test_figures_draw_the_same_from_stored_means_as_from_every_row(
+    study: str, of_each: tuple[evidence.Evidence, evidence.Evidence]
+):
+    every, means = of_each
     marks = ["cell_id", "block", "operation", "role", "format", "codec"]
     drawn = [*marks, "n", "censored", *means.means.query("study == @study")["metric"].unique()]
     expected, found = (points.wide(one, study)[drawn].sort_values(marks) for one in (every, means))
