@@ -76,10 +76,11 @@ def values(before: Evidence, after: Evidence) -> pd.DataFrame:
 
 def _value(study: str, cell: str, operation: str, role: str, metric: str, first: Side, second: Side) -> Change:
     estimates = [_of_blocks(side) for side in (first, second)]
-    means = [exp(estimate.mean) for estimate in estimates]
+    mean_before, mean_after = (exp(estimate.mean) for estimate in estimates)
+    change, low, high, p = _factor(*estimates)
     what, blocks = f"{operation}, {metric} of the {role}", (len(first.blocks), len(second.blocks))
     settings = _in_words(study, json.loads(cell))
-    return Change(study, what, settings, *means, second.unit, *_factor(*estimates), blocks)
+    return Change(study, what, settings, mean_before, mean_after, second.unit, change, low, high, p, blocks)
 
 
 def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -91,7 +92,7 @@ def _ordered(changes: Iterable[Change]) -> pd.DataFrame:
     """Return the changes as a frame, corrected over each study, the largest first."""
     table = Change.frame(changes)
     corrected = table.groupby("study")["p"].transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
-    table.insert(table.columns.get_loc("blocks"), "p_holm", corrected.astype(float))
+    table.insert(list(table).index("blocks"), "p_holm", corrected.astype(float))
     size = table["change"].astype(float).map(lambda change: abs(log(change)) if change > 0 else -1.0)
     return table.loc[size.sort_values(ascending=False, kind="stable").index].reset_index(drop=True)
 

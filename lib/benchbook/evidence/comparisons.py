@@ -118,7 +118,7 @@ def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     table = Compared.frame(rows)
     families = table.groupby("study")["p"]
     p_holm = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
-    table.insert(table.columns.get_loc("p") + 1, "p_holm", p_holm)
+    table.insert(list(table).index("p") + 1, "p_holm", p_holm)
     corrected = zip(rows, p_holm, families.transform("count"), strict=True)
     return table.assign(words=[sentence(row, p, tests) for row, p, tests in corrected])
 

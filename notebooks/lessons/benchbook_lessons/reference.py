@@ -14,7 +14,7 @@ def repetitions(study: str, lane: str, operation: str = "round_trip", metric: st
     wanted = {"study": study, "lane": lane, "operation": operation, "metric": metric}
     filters = [(name, "==", level) for name, level in wanted.items()]
     found = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
-    return found.assign(case=[parameters(text).get("case") for text in found["parameters"]])
+    return found.assign(case=pd.Series([parameters(text).get("case") for text in found["parameters"]], found.index))
 
 
 @cache
