@@ -1,14 +1,14 @@
-"""What the explorer says, as HTML: every text is escaped here."""
+"""What the explorer says, as HTML: the words are made here, the page's parts stand in ``template/parts.html.j2``."""
 
 import base64
 import io
 import json
 from collections.abc import Iterable, Mapping
-from html import escape
 from pathlib import Path
-from typing import Any
+from typing import Any, Final
 
 import pandas as pd
+from markupsafe import Markup
 
 from benchbook.digits import estimate, interval, number, p_value, rounded
 from benchbook.explorer import documents, own_claims, running
@@ -18,33 +18,35 @@ from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
 from benchbook.report.drawings import inline
+from benchbook.report.show import templates
+
+_PARTS: Final[Any] = templates(Path(__file__).parent / "template").get_template("parts.html.j2").module
+"""The parts of the page: each escapes what it is given."""
 
 
 def refused(why: str) -> str:
     """Return why something is not done."""
-    return f'<div class="bb bb-refused" role="alert">{escape(why)}</div>'
+    return str(_PARTS.refused(why))
 
 
 def terminal(requests: Iterable[running.Request]) -> str:
     """Return the commands that do the same."""
-    commands = ", then ".join(f"<code>{escape(one.command)}</code>" for one in requests)
-    return f'<div class="bb bb-terminal">The same in a terminal: {commands}</div>'
+    return str(_PARTS.terminal([request.command for request in requests]))
 
 
 def answer(found: Answer) -> str:
     """Return the ratio large, its interval, and the finding in a sentence."""
     row = found.row
     if pd.isna(row["ratio"]):
-        return f'<div class="bb bb-answer"><p>{escape(found.words)}</p></div>'
+        return str(_PARTS.answer("", "", found.words, ""))
     here = row["ratio"], row["low"], row["high"]
     ends, blocks = interval(*here), f"{len(found.points)} block{'' if len(found.points) == 1 else 's'}"
     between = f"95 % interval {ends}, over {blocks}" if ends else f"no interval, of {blocks}"
-    head = f'<p class="bb-ratio"><b>{rounded(*here)[0]} ×</b> <span>{between}</span></p>'
     test = str(row["test"])
     if pd.notna(row["p"]):
         p = p_value(row["p"])
         test += f", p {p}" if p.startswith("<") else f", p = {p}"
-    return f'<div class="bb bb-answer">{head}<p>{escape(found.words)}</p><p class="bb-small">{escape(test)}</p></div>'
+    return str(_PARTS.answer(rounded(*here)[0], between, found.words, test))
 
 
 def figure(drawn: Exhibit, found: Answer) -> str:
@@ -53,130 +55,81 @@ def figure(drawn: Exhibit, found: Answer) -> str:
     file = io.StringIO()
     with style.applied():
         drawn.figure.savefig(file, format="svg", metadata={"Date": None})
-    blocks = "; ".join(f"block {int(one.block) + 1}: {number(one.ratio)}" for one in each(found.points))
-    said = escape(f"{drawn.title}. {found.words} Ratio of each block: {blocks}.", quote=True)
-    notes = escape(". ".join(drawn.notes))
-    body = inline(file.getvalue(), "explorer")
-    image = f'<div role="img" aria-label="{said}">{body}</div>'
-    drawing = f'<div class="bb-scroll" tabindex="0" role="region" aria-label="The figure">{image}</div>'
-    return f'<figure class="bb bb-figure">{drawing}<figcaption>{notes}</figcaption></figure>'
-
-
-def _table(
-    head: Iterable[str], rows: Iterable[Iterable[str]], caption: str, without: Iterable[tuple[str, str]] = ()
-) -> str:
-    """Return a table of cells that are HTML already; last stand rows `without` values, in whose place is the reason."""
-    names = list(head)
-    heads = "".join(f'<th scope="col">{one}</th>' for one in names)
-    lines = (zip(names, row, strict=True) for row in rows)
-    body = "".join(
-        "<tr>" + "".join(f'<td data-head="{name}">{cell}</td>' for name, cell in line) + "</tr>" for line in lines
-    )
-    for first, why in without:
-        body += (
-            f'<tr><td data-head="">{first}</td><td data-head="" colspan="{len(names) - 1}">not tried: {why}</td></tr>'
-        )
-    table = f"<table><caption>{caption}</caption><thead><tr>{heads}</tr></thead><tbody>{body}</tbody></table>"
-    return f'<div class="bb bb-scroll" tabindex="0" role="region" aria-label="{caption}">{table}</div>'
+    blocks = "; ".join(f"block {int(point.block) + 1}: {number(point.ratio)}" for point in each(found.points))
+    values = f"{drawn.title}. {found.words} Ratio of each block: {blocks}."
+    return str(_PARTS.figure(Markup(inline(file.getvalue(), "explorer")), values, ". ".join(drawn.notes)))
 
 
 def claims(found: pd.DataFrame) -> str:
     """Return the verdicts of the paper's claims."""
-    if found.empty:
-        return '<p class="bb bb-small">No claim of the paper is about this contrast.</p>'
-    rows = [(f"{escape(one.says)}<br><small>{escape(one.id)}{', ' * bool(one.contrast)}{escape(one.contrast)}</small>",
-             f"<b>{escape(one.verdict)}</b>", estimate(one.ratio, one.low, one.high), escape(one.why))
-            for one in each(found)]  # fmt: skip
-    return _table(
-        ("claim", "verdict", "ratio, repeated interval", "why"),
-        rows,
-        "The paper's claims about it, judged on this contrast",
-    )
+    return str(_PARTS.claims(list(each(found))))
 
 
 def provenance(head: str, about: Mapping[str, Any]) -> str:
     """Return where a value comes from."""
     machine = json.loads(about.get("environment") or "{}")
-    told = {name: value for name, value in about.items() if name != "environment"}
-    told |= {name: told[name] + 1 for name in ("block", "position") if name in told}  # people count from 1
-    told |= {name: machine[name] for name in ("cpu", "kernel", "python") if name in machine}
-    parts = "".join(
-        f"<dt>{escape(name.replace('_', ' '))}</dt><dd>{escape(str(value))}</dd>"
-        for name, value in told.items()
-        if pd.notna(value)
-    )
-    return f"<section><h3>{escape(head)}</h3><dl>{parts}</dl></section>"
+    facts = {name: value for name, value in about.items() if name != "environment" and pd.notna(value)}
+    facts |= {name: facts[name] + 1 for name in ("block", "position") if name in facts}  # people count from 1
+    facts |= {name: machine[name] for name in ("cpu", "kernel", "python") if name in machine}
+    return str(_PARTS.provenance(head, {name.replace("_", " "): value for name, value in facts.items()}))
 
 
 def own(sources: Mapping[str, Source], entries: list[dict[str, Any]]) -> str:
     """Return the registered claims with their verdicts, the newest first, and below them what was removed."""
     advice = f"the claims in it are not read. Repair it and call it {own_claims.FILE} again, or delete it."
-    aside = "".join(refused(f"{path} was damaged and is set aside: {advice}") for path in own_claims.set_aside())
-    if not entries:
-        return f'{aside}<p class="bb bb-small">Nothing registered yet.</p>'
-    rows = []
-    for entry in reversed(own_claims.standing(entries)):
-        own = own_claims.read(entry)
-        when = pd.Timestamp(entry["registered"])
-        source = sources.get(entry["source"])
-        here = sources.get(HERE)
-        first = own_claims.judge(source, own) if source else None
-        since = own_claims.judge(here, own, when.to_pydatetime()) if here else None
-        before = "".join(f"<br><small>not new: {_removed(one)}</small>" for one in own_claims.earlier(entry, entries))
-        rows.append((
-            f"{_claimed(entry)}<br><small>margin {own.margin:g}: {escape(own.why_margin)}</small>",
-            f"{when:%Y-%m-%d %H:%M}<br><small>{entry['seen']} blocks were known</small>{before}",
-            _judged(first), _judged(since),
-        ))  # fmt: skip
-    heads = ("claim", "registered (UTC)", "on what was known: explores", "on blocks measured since: tests")
-    table = _table(heads, rows, "Claims of your own") if rows else ""
-    taken_off = [entry for entry in entries if "removed" in entry]
-    removed = [f"<li>{_claimed(entry)}<br><small>{_removed(entry)}</small></li>" for entry in taken_off]
-    summary = f"<summary>Removed: {len(removed)}</summary>"
-    return aside + table + (f'<details class="bb">{summary}<ul>{"".join(removed)}</ul></details>' if removed else "")
+    aside = [refused(f"{path} was damaged and is set aside: {advice}") for path in own_claims.set_aside()]
+    standing = [_standing(sources, entry, entries) for entry in reversed(own_claims.standing(entries))]
+    removed = [_claimed(entry) | {"removal": _removal(entry)} for entry in entries if "removed" in entry]
+    return "".join([*aside, _PARTS.own(standing, removed)])
 
 
-def _claimed(entry: Mapping[str, Any]) -> str:
+def _standing(sources: Mapping[str, Source], entry: Mapping[str, Any], entries: list[dict[str, Any]]) -> dict[str, Any]:
+    """Return what is said of a claim: when it was made, and what it came to then and since."""
+    claim, registered = own_claims.read(entry), pd.Timestamp(entry["registered"])
+    source, here = sources.get(entry["source"]), sources.get(HERE)
+    return _claimed(entry) | {
+        "margin": f"{claim.margin:g}",
+        "why_margin": claim.why_margin,
+        "registered": f"{registered:%Y-%m-%d %H:%M}",
+        "seen": entry["seen"],
+        "earlier": [_removal(former) for former in own_claims.earlier(entry, entries)],
+        "first": own_claims.judge(source, claim) if source else None,
+        "since": own_claims.judge(here, claim, registered.to_pydatetime()) if here else None,
+    }
+
+
+def _claimed(entry: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a registered claim says, and at which levels."""
-    own = own_claims.read(entry)
-    return f"{own_claims.number(entry)}. {escape(own.says)}<br><small>at {escape(own_claims.levels(own))}</small>"
+    claim = own_claims.read(entry)
+    return {"number": own_claims.number(entry), "says": claim.says, "levels": own_claims.levels(claim)}
 
 
-def _removed(entry: Mapping[str, Any]) -> str:
+def _removal(entry: Mapping[str, Any]) -> str:
     """Return what a claim said that was removed, and when it stood."""
-    own = own_claims.read(entry)
+    claim = own_claims.read(entry)
     registered, removed = (f"{pd.Timestamp(entry[name]):%Y-%m-%d %H:%M}" for name in ("registered", "removed"))
-    return f"registered {registered} ({own.claimed}, margin {own.margin:g}), removed {removed}"
-
-
-def _judged(row: Mapping[str, Any] | None) -> str:
-    if row is None:
-        return "–"
-    return f"<b>{escape(str(row['verdict']))}</b><br><small>{escape(str(row['why']))}</small>"
+    return f"registered {registered} ({claim.claimed}, margin {claim.margin:g}), removed {removed}"
 
 
 def told(told: documents.Told) -> str:
     """Return an answer as a part of the page: sentences, then the table, then what could not be tried."""
-    head = f"<h3>{escape(told.question.text)}</h3>"
-    said = "".join(f"<li>{escape(sentence)}</li>" for sentence in told.sentences)
-    absent = [(escape(level), escape(why)) for why, levels in told.untried.items() for level in levels]
-    caption = f"{escape(told.question.text)} Time, and times the fastest with its 95 % interval"
-    if told.table.empty:
-        table = _table(("", "could not be tried"), absent, escape(told.question.text)) if absent else ""
-        return f'<section class="bb bb-told">{head}<p>No answer: nothing ran.</p>{table}</section>'
+    question, table = told.question, told.table
+    untried = [(level, why) for why, levels in told.untried.items() for level in levels]
+    if table.empty:
+        return str(_PARTS.answered(question.text, [], [], [], untried))
+    of = [name for name in ("what", "level") if table[name].ne("").any()]
+    heads = [*("" for _ in of), *question.operations.values()]
     rows = []
-    of = [name for name in ("what", "level") if told.table[name].ne("").any()]
-    for key, group in told.table.groupby(of, sort=False):
-        cells = {one.operation: f"{number(one.ms)} ms<br><small>{_times(one)}</small>" for one in each(group)}
-        names = [escape(str(one)) for one in (key if isinstance(key, tuple) else (key,))]
-        rows.append((*names, *(cells.get(name, "–") for name in told.question.operations)))
-    heads = (*("" for _ in of), *told.question.operations.values())
-    table = _table(heads, rows, caption, absent)
-    return f'<section class="bb bb-told">{head}<ul>{said}</ul>{table}</section>'
+    for names, group in table.groupby(of, sort=False):
+        times = {row.operation: {"spent": f"{number(row.ms)} ms", "beside": _beside(row)} for row in each(group)}
+        rows.append((names, [(head, times.get(name)) for name, head in question.operations.items()]))
+    return str(_PARTS.answered(question.text, told.sentences, heads, rows, untried))
 
 
-def _times(one: Any) -> str:
-    return "the fastest" if one.ratio == 1 and pd.isna(one.low) else f"× {estimate(one.ratio, one.low, one.high)}"
+def _beside(row: Any) -> str:
+    """Return how many times the fastest's time a row's is."""
+    fastest = row.ratio == 1 and pd.isna(row.low)
+    return "the fastest" if fastest else f"× {estimate(row.ratio, row.low, row.high)}"
 
 
 def link(path: Path) -> str:
@@ -184,4 +137,4 @@ def link(path: Path) -> str:
     kinds = {".svg": "image/svg+xml", ".pdf": "application/pdf", ".csv": "text/csv", ".json": "application/json"}
     data = base64.b64encode(path.read_bytes()).decode()
     words = {".json": "provenance"}.get(path.suffix, path.suffix[1:].upper())
-    return f'<a download="{path.name}" href="data:{kinds[path.suffix]};base64,{data}">{words}</a>'
+    return str(_PARTS.link(path.name, f"data:{kinds[path.suffix]};base64,{data}", words))

@@ -342,14 +342,19 @@ def checks(table: pd.DataFrame) -> HTML:
     return _html("checks", differ=differ, agree=agree)
 
 
-TEMPLATES: Final = Environment(
-    loader=FileSystemLoader(Path(__file__).parent / "template"),
-    autoescape=select_autoescape(["html.j2"]),
-    undefined=StrictUndefined,
-)
-TEMPLATES.filters |= {"number": number, "detectable": detectable, "p_value": p_value}
-TEMPLATES.filters |= {"estimate": _estimate, "ratio": _ratio, "apart": apart, "mark": _mark, "pair": sides}
-TEMPLATES.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
+def templates(*folders: Path) -> Environment:
+    """Return the templates of some folders: all escape what they are given, and write numbers alike."""
+    found = Environment(
+        loader=FileSystemLoader(folders), autoescape=select_autoescape(["html.j2"]), undefined=StrictUndefined
+    )
+    found.filters |= _FILTERS
+    found.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
+    return found
+
+
+_FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_value, "estimate": _estimate,
+                   "ratio": _ratio, "apart": apart, "mark": _mark, "pair": sides}  # fmt: skip
+TEMPLATES: Final = templates(Path(__file__).parent / "template")
 
 
 _TEXT: Final = re.compile(r'(?<=<t[dh])(?= class="(?:text|long|words)\b)')
