@@ -14,6 +14,7 @@ from matplotlib.text import Text
 from benchbook import cli
 from benchbook.cli import sources
 from benchbook.evidence import Evidence
+from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, numbers
 from benchbook.plots import latex, style
 from benchbook.plots.exhibit import save
@@ -29,7 +30,7 @@ SMALLEST = 6.0
 
 @pytest.fixture(scope="module")
 def committed() -> Evidence:
-    return Evidence.of_reference()
+    return Run.of_reference().evidence
 
 
 def boxes(figure: Figure) -> list[tuple[str, object]]:

@@ -106,7 +106,7 @@ def source() -> Source:
 
 @pytest.fixture(scope="module")
 def committed() -> Evidence:
-    return Evidence.of_reference()
+    return Run.of_reference().evidence
 
 
 def asked(source: Source, key: str, comparison: str, wanted: dict[str, Any]) -> contrasts.Asked:
