@@ -255,7 +255,7 @@ def test_a_number_is_rounded_by_its_interval(interval, text):
 
 
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(committed, keyed, capsys, monkeypatch):
-    monkeypatch.setattr(sources, "evidence", lambda asked: (committed, "reference"))  # read once, not five times
+    monkeypatch.setattr(sources, "run", lambda asked: Run("reference", committed))  # read once, not five times
     mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
     assert cli.main(["number", mark, "--reference"]) == cli.DONE
     assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (
