@@ -570,8 +570,9 @@ def test_the_static_closure_covers_what_smoke_cells_really_load(slug: str):
     assert loaded - listed - folders <= set().union(*known)
 
 
-def test_the_way_of_a_number_leads_through_files_that_hold_what_they_are_said_to_hold():
-    section = (ROOT / "CONTRIBUTING.md").read_text().partition("## Follow a number\n")[2].partition("\n## ")[0]
+@pytest.mark.parametrize("what", ["number", "claim"])
+def test_the_way_of_a_number_leads_through_files_that_hold_what_they_are_said_to_hold(what: str):
+    section = (ROOT / "CONTRIBUTING.md").read_text().partition(f"## Follow a {what}\n")[2].partition("\n## ")[0]
     steps = re.findall(r"^\d+\. (.*)$", section, re.MULTILINE)
     assert len(steps) > 10
     for step in steps:
