@@ -89,4 +89,4 @@ audit: setup
 	@$(BIN)/python -m tools.audit $(ENV)/audit/bin/pip-audit
 
 clean:
-	rm -rf .venv harness/node/node_modules build dist site figures/quick figures/evening figures/night figures/paper figures/smoke
+	rm -rf .venv harness/node/node_modules build dist site figures/quick figures/evening figures/night figures/paper figures/smoke figures/reference_drawn_anew

@@ -4,6 +4,7 @@
 # npm's caches of what they fetched (1.6 GB, in the home folder), and for what Debian's packages provide: installed when
 # that is missing and we are root (no service is started), else named.
 set -eu
+unset PYTHONSAFEPATH # it would hide tools/
 cd "$(dirname "$0")"
 folder=$(pwd -P)
 cd "$folder"

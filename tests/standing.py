@@ -1,5 +1,6 @@
 """Servers that many tests share: those at the addresses that the run was given, else our own; and tampered engines."""
 
+import atexit
 import fcntl
 import os
 import shutil
@@ -190,6 +191,10 @@ def end_own() -> None:
     """Stop the servers of our own: idle ones take processor time from other tests."""
     while _OWN:
         _OWN.popitem()[1].stop()
+
+
+atexit.register(end_own)
+"""What is interrupted, or ends at its first failure, has a next test for which servers are kept."""
 
 
 def tamper(monkeypatch: pytest.MonkeyPatch, change: Callable[[Engine], None]) -> None:

@@ -63,6 +63,11 @@ def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itse
     assert len(Merged("decide", [], Run("decide", Evidence.of(later)), tmp_path).beside) > 100
 
 
+def test_what_a_stand_in_took_is_not_set_beside_what_the_product_took(means: pd.DataFrame):
+    stood_in = Evidence.of(means.assign(stand_in=True))
+    assert changes.values(Evidence.of(means), stood_in).empty and len(changes.values(stood_in, stood_in)) > 100
+
+
 def test_too_few_blocks_are_told_apart_from_no_change(run: Evidence, means: pd.DataFrame):
     first = Evidence.of(means[means["block"] == 0])
     table = changes.values(first, run)

@@ -19,7 +19,7 @@ import pytest
 from IPython.display import Markdown
 
 import constructed
-from benchbook import cli, evidence, inputs, results
+from benchbook import cli, evidence, grid, inputs, results
 from benchbook.evidence import Evidence, reference, runs
 from benchbook.evidence import kept as kept_evidence
 from benchbook.evidence.contrasts import judged as judge_anew
@@ -135,9 +135,12 @@ def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: 
         assert text in row.words and text in answer.words
 
 
+@pytest.mark.parametrize("found", [True, False])
 def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
-    nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
+    found: bool, nothing_ran: Path, monkeypatch: pytest.MonkeyPatch
 ):
+    if not found:  # no server, no lane: a plan of nothing
+        monkeypatch.setattr(grid, "plan", lambda *_: [])
     merged = merge.merge(runs.REFERENCE)
     means = pd.read_parquet(REFERENCE / reference.MEANS)
     assert {cell.key for cell in merged.cells if cell.state == "done"} == {
@@ -145,7 +148,7 @@ def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
     }
     assert merge.ran(merged)["Values"].sum() == pq.read_metadata(REFERENCE / reference.REPETITIONS).num_rows
     assert merged.beside.empty and merged.own.means.empty
-    assert merged.profile == "decide" and merged.folder != REFERENCE
+    assert merged.profile == "decide" and merged.folder != REFERENCE and words.absent(merged) == ""
 
 
 def test_the_committed_page_of_verdicts_says_what_the_code_says_today(committed: Evidence):

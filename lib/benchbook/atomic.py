@@ -41,8 +41,11 @@ def write(path: Path, content: bytes | str, *, durable: bool = False) -> None:
 
 
 def flush_folder(folder: Path) -> None:
-    """Make the folder's names survive a power cut."""
-    handle = os.open(folder, os.O_RDONLY)
+    """Make the folder's names survive a power cut, where it may be read."""
+    try:
+        handle = os.open(folder, os.O_RDONLY)
+    except PermissionError:
+        return
     try:
         os.fsync(handle)
     finally:

@@ -73,7 +73,7 @@ def parsed(name: str) -> EngineName:
     return EngineName("none" if product == "noop" else product, brand, version, mode)
 
 
-PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in ENGINES if name != "noop"))
+PRODUCTS: Final = tuple(dict.fromkeys(parsed(name).product for name in ENGINES if parsed(name).product != "none"))
 """What engines run on."""
 
 

@@ -68,7 +68,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             sys.stdout.flush()  # here, where a full disk can still be told
         return ended
     except SystemExit as error:  # of argparse: 0 after --help, 2 after a usage error
-        return int(error.code or 0)
+        if isinstance(error.code, int):
+            return error.code
+        return USAGE if error.code else DONE
     except (UsageError, InputError, FileNotFoundError, FolderError) as error:
         return _print_error(error, USAGE)
     except NothingRanError as error:

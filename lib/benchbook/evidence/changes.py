@@ -19,7 +19,7 @@ from benchbook.stats.inference import quantile
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
 
-_UNSAID: Final = ("seed", "repetitions", "format in turn", "topology", "arm")
+_UNSAID: Final = ("seed", "repetitions", "format in turn", "topology", "arm", "stand_in")
 
 
 @dataclass(frozen=True)
@@ -138,20 +138,23 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     """
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
     values: dict[tuple[str, str, str, str, str], Side] = {}
-    for study, rows in means.groupby("study", sort=False):
+    stood_in = means["stand_in"].fillna(False).astype(bool).rename("stood_in")
+    for (study, stand_in), rows in means.groupby(["study", stood_in], sort=False):
         measured = Measured(str(study), rows)
-        cells = measured.configured.map({number: _cell(about) for number, about in measured.configurations.items()})
+        named = {number: _cell(about, bool(stand_in)) for number, about in measured.configurations.items()}
+        cells = measured.configured.map(named)
         latest = rows.assign(cell=cells).sort_values("started_at").groupby("cell")["cell_id"].last()
         measured = Measured(str(study), rows[rows["cell_id"] == cells.map(latest)])
-        values |= {(str(study), _cell(about), *quantity): side for about, quantity, side in measured.each()}
+        for about, quantity, side in measured.each():
+            values[str(study), _cell(about, bool(stand_in)), *quantity] = side
     return values
 
 
-def _cell(about: Configuration) -> str:
-    """Return how a cell ran, as JSON, with those parameters at their defaults that were not there when it ran."""
+def _cell(about: Configuration, stand_in: bool) -> str:
+    """Return how a cell ran, as JSON, on a stand-in or not: parameters that were not there then at their defaults."""
     model = studies.load(about.study).Parameters.model_fields
     defaults = {name: field.default for name, field in model.items() if not field.is_required()}
-    settings = {**defaults, **about.settings}
+    settings = {**defaults, **about.settings, "stand_in": stand_in}
     kept = {name: level for name, level in settings.items() if name not in ("seed", "repetitions")}
     return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
 

@@ -385,7 +385,7 @@ def _effect_in_words(claim: Tested, effect: Effect) -> str:
         bound = f"; {effect.reason}" if effect.reason else ""
         return f"{name}{estimate(effect.ratio, effect.low, effect.high)}{of} in {blocks}{bound}"
     if not isnan(effect.difference[1]):
-        ends = interval(*effect.difference, effect.unit, sign="+")
+        ends = interval(*effect.difference, effect.unit, sign="+") or number(effect.difference[0], sign="+")
         of = f" from {claim.against}" if isinstance(claim, Bound) else ""
         return f"the difference{of} is {ends} {effect.unit} in {blocks}; {effect.reason}"
     ratio = "" if isnan(effect.ratio) else f"{number(effect.ratio)} in {blocks}; "

@@ -347,9 +347,12 @@ class _Runner:
 
 
 def _found() -> dict[str, Source]:
-    """Return what ran here, if anything did, and the reference run."""
-    here = Source.of_here()
-    return {**({HERE: here} if here.studies else {}), REFERENCE: Source.of_reference()}
+    """Return what ran here and the reference run, each if it has anything."""
+    sources = {HERE: Source.of_here(), REFERENCE: Source.of_reference()}
+    if ran := {name: source for name, source in sources.items() if source.studies}:
+        return ran
+    nowhere = f"nothing ran here, and there is no reference run in {paths.reference()}: restore it from git"
+    raise FileNotFoundError(nowhere)
 
 
 def _comparable(source: Source) -> list[str]:

@@ -108,16 +108,16 @@ def merge(profile: str) -> Merged:
 
 def _as_it_ran(cells: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
     """Return a plan's cells, those that a run has as done, whatever was found or has run on this machine."""
-    ran: dict[tuple[tuple[str, str], int], str] = {}
-    for cell in each(means[["study", "parameters", "cell_id", "block"]].drop_duplicates()):
-        kind = grid.kind(cell.study, studies.load(cell.study).Parameters.model_validate_json(cell.parameters))
-        ran[kind, cell.block] = cell.cell_id
-    return [
-        replace(cell, identity=ran[cell.kind, cell.block], state="done", missing=None)
-        if (cell.kind, cell.block) in ran
-        else replace(cell, state="todo")
-        for cell in cells
-    ]
+    ran: dict[tuple[tuple[str, str], int], grid.Cell] = {}
+    for row in each(means[["study", "parameters", "cell_id", "block"]].drop_duplicates()):
+        study = studies.load(row.study)
+        parameters = study.Parameters.model_validate_json(row.parameters)
+        product, topology = study.deployment(parameters)
+        cell = grid.Cell(row.study, parameters, row.cell_id, row.block, 0, product, topology, None, "done")
+        ran[cell.kind, cell.block] = cell
+    planned = {(cell.kind, cell.block): replace(cell, state="todo") for cell in cells}
+    # A plan lacks what cannot be had here, though the run had it.
+    return [*(planned | ran).values()]
 
 
 def ran(merged: Merged) -> pd.DataFrame:
@@ -150,7 +150,7 @@ def unfinished(merged: Merged) -> pd.DataFrame:
     """Return what is not done: a row for the cells of a study that one reason keeps, how many and which."""
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
     reasons = {(row.cell_id, row.block): str(row.reason) for row in each(merged.query(sql))}
-    lost = results.lost()
+    lost = set() if merged.run.name == REFERENCE else results.lost()
     kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":

@@ -10,6 +10,7 @@ after each campaign: results keep the blocks of all campaigns together.
 
 import argparse
 import json
+import shutil
 import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,9 @@ def keep(profile: str) -> None:
         folder.mkdir(parents=True, exist_ok=True)
         reference.write(folder, keys, stored_means(keys))
     for former in folder.iterdir():
-        if former.suffix != ".parquet":
+        if former.is_dir():
+            shutil.rmtree(former)
+        elif former.suffix != ".parquet":
             former.unlink()
     for name, text in texts.items():
         _write(folder / name, text)

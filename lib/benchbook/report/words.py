@@ -13,6 +13,7 @@ from benchbook.digits import estimate, interval, number, rounded
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
+from benchbook.evidence.runs import REFERENCE
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
 from benchbook.papers.references import Reference, reference
@@ -91,7 +92,9 @@ def headline(merged: Merged) -> str:
 
 
 def absent(merged: Merged) -> str:
-    """Return a line for each product that is not here."""
+    """Return a line for each product that is not here; of the committed run none, which had others."""
+    if merged.run.name == REFERENCE:
+        return ""
     return "\n".join(
         f"- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
         for one in grid.left_out(studies.SLUGS, merged.profile)

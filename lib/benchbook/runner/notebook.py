@@ -16,7 +16,6 @@ import papermill
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 
-from benchbook.digits import duration
 from benchbook.runner.kernels import Kernel
 from benchbook.scrubbing import scrubbed
 from benchbook.servers.errors import advised
@@ -105,7 +104,7 @@ def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s
     while worker.is_alive():
         worker.join(_GLANCE_S)
         if time.monotonic() > deadline:
-            return f"it was given up after {duration(timeout_s)}"
+            return f"it was given up after {timeout_s:g} s"
         if worker.is_alive() and (why := broken()):
             worker.join(_GRACE_S)
             return why

@@ -1,8 +1,8 @@
 """The studies, found by name and imported only when used: a module for each of the five papers, and installed ones.
 
 In come a cell's ``Parameters``; out goes a row for each value that its ``run`` measured. Begin with a paper's module,
-such as `crud`; `cell` has what all studies share, `store` what those of databases do. A package that announces a study
-(`benchbook.plugins`, group ``benchbook.studies``) holds ``<name>.yaml`` and ``<name>.ipynb`` in its folder, too.
+such as `crud`; `cell` has what all studies share, `cell_store` what those of databases do. A package that announces a
+study (`benchbook.plugins`, group ``benchbook.studies``) holds ``<name>.yaml`` and ``<name>.ipynb`` in its folder, too.
 """
 
 import importlib

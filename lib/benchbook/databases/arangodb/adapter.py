@@ -22,7 +22,7 @@ from arango.request import Request
 from requests.exceptions import RequestException
 from typing_extensions import override
 
-from benchbook.databases.arangodb.server import origin_and_database
+from benchbook.databases.arangodb.address import origin_and_database
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
     DuplicateKeyError,

@@ -40,12 +40,12 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
-from benchbook.databases.mongodb.server import Client
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Record, Schema
 
 Document = dict[str, Any]
+Client = pymongo.MongoClient[Document]
 AsyncClient = pymongo.AsyncMongoClient[Document]
 
 T = TypeVar("T")

@@ -32,7 +32,7 @@ from benchbook.databases.engine import (
     RefusedError,
     UnreachableError,
 )
-from benchbook.databases.postgresql.server import Connection, connect
+from benchbook.databases.postgresql.session import Connection, connect
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Deployment, Node
 from benchbook.schemas import Record, Schema
