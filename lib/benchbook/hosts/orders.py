@@ -44,9 +44,9 @@ class Plan:
     """A host's cells: each cell once, and where it stands in which blocks, so that many blocks are soon sent."""
 
     def __init__(self, cells: Sequence[Cell]) -> None:
-        once = {cell.identity: replace(cell, state="todo") for cell in reversed(cells)}
-        self.kinds = [*once.values()]
-        numbers = {identity: number for number, identity in enumerate(once)}
+        by_identity = {cell.identity: replace(cell, state="todo") for cell in reversed(cells)}
+        self.kinds = [*by_identity.values()]
+        numbers = {identity: number for number, identity in enumerate(by_identity)}
         rows = [(numbers[cell.identity], cell.block, cell.position) for cell in cells]
         self._rows = np.array(rows, np.int32).reshape(-1, 3)
         studies = {study: number for number, study in enumerate(dict.fromkeys(cell.study for cell in self.kinds))}

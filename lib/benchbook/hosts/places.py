@@ -161,8 +161,8 @@ class _Lease(AbstractContextManager["_Lease"]):
             raise ServerError(f"host {self._name} was lost: {error}") from error
 
 
-def _version(fleet: Fleet, found: Found) -> str:
-    return found.version
+def _version(fleet: Fleet, programs: Found) -> str:
+    return programs.version
 
 
 def _addresses(client: Client, names: set[str]) -> dict[str, str]:
@@ -186,14 +186,14 @@ async def held(lease: str, product: str, topology: Topology) -> str:
     address = urlsplit(dask_worker.address).hostname
     assert address, "a worker has an address"
     await _in_main_thread(partial(_begin, lease, product, topology, address))
-    before: str | None = None
+    former: str | None = None
     try:
         while worker.wanted(dask_worker, lease):
             why = _held[lease][0].failure()
             # One whose port was taken is started once more.
-            if why and before:
+            if why and former:
                 return why
-            before = why
+            former = why
             await asyncio.sleep(_WATCH_S)
         return "the run wants it no more"
     finally:

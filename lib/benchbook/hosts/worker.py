@@ -283,9 +283,9 @@ def _written(order: Order) -> Iterator[Path]:
 
 def _forget_others(order: Order) -> None:
     """Remove what was delivered before, or is wanted no more."""
-    own = {cell.key for cell in order.cells}
+    ordered = {cell.key for cell in order.cells}
     for path in paths.results().glob("*/**/*.*"):
-        if path.is_file() and ".".join(path.name.split(".")[:2]) not in own:
+        if path.is_file() and ".".join(path.name.split(".")[:2]) not in ordered:
             path.unlink()
 
 

@@ -97,11 +97,11 @@ class Shared(Work):
             on_host.setdefault(result.host, set()).add(as_anywhere(result.cell))
         for part in host.plan.parts if on_host else ():
             wanted = {as_anywhere(cell) for cell in host.plan.cells(part) if not cell.missing}
-            if any(wanted <= done for done in on_host.values()):
+            if any(wanted <= measured for measured in on_host.values()):
                 self._taken.add(part)
         for cell in cells:
-            done = cell.block in self._done.get(cell.identity, ())
-            if done or ((cell.block, cell.study) in self._taken and not cell.missing):
+            measured = cell.block in self._done.get(cell.identity, ())
+            if measured or ((cell.block, cell.study) in self._taken and not cell.missing):
                 cell = replace(cell, state="done")
             self.plan.append(cell)
         self._progress.expect(self.plan)
