@@ -76,9 +76,9 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
 def fingerprint(profile: str) -> str:
     """Return a hash of all that the report is made of: results, the reference run, grids, papers, notebook and code."""
     digest = hashlib.sha256(profile.encode())
-    for one in results.whole():
-        facts = one.path.stat()
-        digest.update(f"{one.path.parent.name}/{one.path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
+    for result in results.whole():
+        path, facts = result.path, result.path.stat()
+        digest.update(f"{path.parent.name}/{path.name} {facts.st_size} {facts.st_mtime_ns}\n".encode())
     code = Path(benchbook.__file__).parent
     sources = [paths.notebooks() / NOTEBOOK, *paths.grids().glob("*.yaml"), *paths.published().glob("*.csv")]
     sources += [*paths.claims().glob("*.yaml"), *paths.findings().glob("*.yaml"), *paths.reference().glob("*.parquet")]
@@ -138,8 +138,8 @@ def _titles(notebook: Path) -> dict[str, str]:
     titles: dict[str, str] = {}
     title = ""
     for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"]:
-        if found := re.match(r"##+ (.+)", "".join(cell["source"])):
-            title = found[1]
+        if heading := re.match(r"##+ (.+)", "".join(cell["source"])):
+            title = heading[1]
         if title:
             titles[cell["id"]] = title
     return titles
@@ -202,15 +202,14 @@ def _letters_once(document: "HtmlElement") -> None:
 
 def references(document: "HtmlElement") -> list[str]:
     """Return every address that a browser would fetch when it opens the page."""
-    found = []
+    addresses = []
     for element in document.xpath("//*"):
-        wanted = LINKS_THAT_LOAD | ({"href"} if element.tag in ("link", "image", "use") else set())
-        found += [
-            value for name, value in element.attrib.items() if name in wanted and not value.startswith(("data:", "#"))
-        ]
+        loading = LINKS_THAT_LOAD | {"href"} if element.tag in ("link", "image", "use") else LINKS_THAT_LOAD
+        values = [value for name, value in element.attrib.items() if name in loading]
+        addresses += [value for value in values if not value.startswith(("data:", "#"))]
         if element.tag == "style" and element.text and ("url(" in element.text or "@import" in element.text):
-            found.append(element.text)
-    return found
+            addresses.append(element.text)
+    return addresses
 
 
 def _paginate(document: "HtmlElement") -> None:
@@ -233,7 +232,7 @@ def _paginate(document: "HtmlElement") -> None:
     pages.extend(builder.LI(builder.A(name, href=f"#{view.get('id')}")) for name, view in views)
     for name, view in views[1:]:
         titles = {part.get("id"): re.sub(rf"(: | of ){name}$", "", part.text_content()) for part in view.iter("h3")}
-        parts = [builder.A(title, href=f"#{there}") for there, title in titles.items()]
+        parts = [builder.A(title, href=f"#{anchor}") for anchor, title in titles.items()]
         view.insert(1, builder.NAV({"class": "local", "aria-label": "On this page"}, *parts))
     for heading in main.xpath(".//h2 | .//h3 | .//h4"):
         heading.tag = f"h{int(heading.tag[1]) - 1}"  # each part is a page of its own

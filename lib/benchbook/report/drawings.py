@@ -4,6 +4,7 @@ A notebook is opened anywhere: without the page's colours, and where its outputs
 """
 
 import base64
+import math
 import re
 from typing import Any, Final
 
@@ -59,7 +60,7 @@ def inline(svg: str, name: str) -> str:
     body = svg[svg.index("<svg") :]
     body = re.sub(r"<(metadata|title)>.*?</\1>|<!--.*?-->", "", body, flags=re.DOTALL)
     used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
-    body = re.sub(r' id="([^"]+)"', lambda own: own[0] if own[1] in used else "", body)
+    body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
     body = re.sub(rf'(\bid="|url\(#|href="#)(?!{LETTER})', rf"\g<1>{name}-", body)
     for colour, variable in _THEME.items():
         body = body.replace(colour, variable)
@@ -72,15 +73,15 @@ def inline(svg: str, name: str) -> str:
 
 def in_words(points: pd.DataFrame) -> str:
     """Return the values that a figure shows, as text: each published one and each of this machine with its interval."""
-    said = [_point(row) for row in each(points.head(_MOST))]
+    values = [_point(row) for row in each(points.head(_MOST))]
     if len(points) > _MOST:
-        said.append(f"and {len(points) - _MOST} more, in the data")
-    return "; ".join(said)
+        values.append(f"and {len(points) - _MOST} more, in the data")
+    return "; ".join(values)
 
 
 def _point(row: Any) -> str:
-    where = ", ".join(str(one) for one in (row.panel, row.level, row.series) if one != "")
+    where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
     unit = "" if row.unit == "ratio" else str(row.unit)
-    if row.value != row.value:
+    if math.isnan(row.value):
         return f"{where}: {row.source} bounds ({between(row.low, row.high)}) {unit}".rstrip()
     return f"{where}: {row.source} {estimate(row.value, row.low, row.high, unit)}"

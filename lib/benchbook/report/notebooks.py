@@ -6,6 +6,7 @@ from typing import Any
 
 import pandas as pd
 from IPython.display import Markdown
+from pydantic import BaseModel
 
 from benchbook import grid, results
 from benchbook.digits import NOT_PRINTED, estimate, interval, number, rounded
@@ -41,27 +42,28 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
         second = study.Parameters(**{**asked.model_dump(), **other})
         rows.append(_rows(study, slug, second, study.run(second)))
     table = pd.concat(rows)
-    found = Evidence.of(table.assign(block=table["repetition"])).comparisons
+    comparisons = Evidence.of(table.assign(block=table["repetition"])).comparisons
     beside = _elsewhere(slug)
-    lines = [_line(row, beside) for row in Compared.of(found[found["ratio"].notna()])]
+    lines = [_line(row, beside) for row in Compared.of(comparisons[comparisons["ratio"].notna()])]
     if not lines:
         return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
     names = ["ratio", "of", "this run", "95 % interval", "the paper's numbers", *beside]
     head = [f"| {' | '.join(names)} |", f"|---|---|{'--:|' * (len(names) - 2)}"]
     turns = "one side after the other" if other else "the sides in turn"
-    said = (
+    caption = (
         f"Intervals are over {asked.repetitions} repetitions in one process, {turns}: they say nothing of another "
         "process or another day. A batch run (`benchbook run`) compares blocks, and the final notebook judges the "
         f"paper's claims by them"
         f"{'; what such runs gave for the same stands at the right' if beside else ''}.\n\n*{reference(slug)}*"
     )
-    return Markdown("\n".join([*head, *lines, "", said]))  # type: ignore[no-untyped-call]
+    return Markdown("\n".join([*head, *lines, "", caption]))  # type: ignore[no-untyped-call]
 
 
-def _rows(study: ModuleType, slug: str, asked: Any, observations: pd.DataFrame) -> pd.DataFrame:
+def _rows(study: ModuleType, slug: str, asked: BaseModel, observations: pd.DataFrame) -> pd.DataFrame:
     """Return a run's rows beside what a runner would say of its cell."""
     named = asked.model_dump(mode="json")
-    known = {name: named[name] for name in results.CELLS.names if name in named and name != "parameters"}
+    known = {name: named[name] for name in results.CELLS.names if name in named}
+    known.pop("parameters", None)
     if known.get("format") == "both":
         del known["format"]
     known |= {"study": slug, "cell_id": str(named.get("engine", slug)), "block": 0, "state": "done", "host": "here"}
@@ -73,17 +75,17 @@ def _rows(study: ModuleType, slug: str, asked: Any, observations: pd.DataFrame) 
 
 def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Compared]]:
     """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
-    done = [one.facts for one in results.folder.whole(slug) if one.facts.state == "done"]
-    here = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
+    done = [result.facts for result in results.folder.whole(slug) if result.facts.state == "done"]
+    here = grid.current((facts.cell_id, facts.study, str(facts.parameters)) for facts in done)
     runs = {"batch runs here": Run.of_results(slug, here), "reference run": Run.of_reference()}
-    found = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
-    return {name: {row.key: row for row in Compared.of(rows)} for name, rows in found.items() if len(rows)}
+    tables = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
+    return {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
 
 
 def _line(row: Compared, beside: Mapping[str, Mapping[tuple[str, ...], Compared]]) -> str:
     what = f"{METRICS.get(row.metric, row.metric)}, {row.operation}, {row.role}".replace("_", " ")
     ratio, ends = rounded(row.ratio, row.low, row.high)[0], interval(row.ratio, row.low, row.high) or NOT_PRINTED
     others = (comparisons.get(row.key) for comparisons in beside.values())
-    theirs = [estimate(other.ratio, other.low, other.high) if other else NOT_PRINTED for other in others]
-    cells = [sides(row), what, f"**{ratio}**", ends, number(row.published_ratio), *theirs]
+    ratios = [estimate(other.ratio, other.low, other.high) if other else NOT_PRINTED for other in others]
+    cells = [sides(row), what, f"**{ratio}**", ends, number(row.published_ratio), *ratios]
     return f"| {' | '.join(cells)} |"

@@ -13,7 +13,7 @@ import json
 import shutil
 import sys
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from math import isnan
 from typing import Any, Final
 
 import pandas as pd
@@ -42,8 +42,8 @@ def keep(profile: str) -> None:
     merged = merge.merge(profile)
     texts = {path.name: path.read_text(encoding="utf-8") for kind in _KINDS for path in sorted(drawn.glob(kind))}
     del texts[STAMP]
-    about = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
-    texts[ABOUT] = json.dumps(about, indent=1, ensure_ascii=False) + "\n"
+    origin = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
+    texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
     texts[PAGE] = page(
         merged.profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged)
     )
@@ -57,19 +57,14 @@ def keep(profile: str) -> None:
         elif former.suffix != ".parquet":
             former.unlink()
     for name, text in texts.items():
-        _write(folder / name, text)
-
-
-def _write(file: Path, text: str) -> None:
-    """Write a text without the paths of the machines that it comes from."""
-    file.write_text(without_paths(text), encoding="utf-8")
+        (folder / name).write_text(without_paths(text), encoding="utf-8")
 
 
 def campaigns(means: pd.DataFrame) -> list[dict[str, Any]]:
     """Return each campaign's start, host, blocks and number of cells."""
     groups = means.groupby(["campaign", "host"], sort=True)
     return [
-        {"start": start, "host": host, "blocks": sorted({int(one) for one in rows["block"]})}
+        {"start": start, "host": host, "blocks": sorted({int(block) for block in rows["block"]})}
         | {"cells": int(rows.groupby(["cell_id", "block"]).ngroups)}
         for (start, host), rows in groups
     ]
@@ -84,22 +79,21 @@ def page(
         for study, group in outcomes.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
-    about = {"profile": profile, "means": reference.MEANS, "repetitions": reference.REPETITIONS}
-    said = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
-    return TEMPLATES.get_template("verdicts.md.j2").render(about | said) + "\n"
+    files = {"means": reference.MEANS, "repetitions": reference.REPETITIONS}
+    parts = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
+    return TEMPLATES.get_template("verdicts.md.j2").render(profile=profile, **files, **parts) + "\n"
 
 
 def _trusted(merged: Merged) -> list[str]:
     """Return what the machine did beside the work, and what came of each study's identical arms."""
-    found, disturbed = merged.evidence.controls, merge.disturbed(merged)
-    said = [words.trust(found, disturbed), words.disturbances(disturbed)]
-    return [*said, *(f"{row.study}: {row.words}" for row in each(found))]
+    controls, disturbed = merged.evidence.controls, merge.disturbed(merged)
+    sentences = [words.trust(controls, disturbed), words.disturbances(disturbed)]
+    return [*sentences, *(f"{row.study}: {row.words}" for row in each(controls))]
 
 
 def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
-    here, published = (
-        estimate(*ratio) if ratio[0] == ratio[0] else "" for ratio in ((row.ratio, row.low, row.high), (row.published,))
-    )
+    here = "" if isnan(row.ratio) else estimate(row.ratio, row.low, row.high)
+    published = "" if isnan(row.published) else estimate(row.published)
     others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
     why = "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
     return [row.says, row.wording, row.stage, here, published, STACKS.get(row.lane, ""), why]

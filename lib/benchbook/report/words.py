@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isnan
 from typing import Any
 
 import pandas as pd
@@ -60,23 +61,23 @@ def leads(merged: Merged) -> list[Lead]:
 
 
 def _lead(merged: Merged, study: str) -> Lead:
-    if found := exhibits.lead(merged.evidence, study):
-        headline, row = found
+    if lead := exhibits.lead(merged.evidence, study):
+        headline, row = lead
         before, _, after = headline.says.partition("{}")
         here = row.overall, row.overall_low, row.overall_high
-        about = [f"95 % interval {ends}, {row.overall_blocks} blocks"] if (ends := interval(*here)) else []
-        about += [f"published {number(row.published)}"] if row.published == row.published else ["no ratio is published"]
-        about += [condition(headline, row)]
+        notes = [f"95 % interval {ends}, {row.overall_blocks} blocks"] if (ends := interval(*here)) else []
+        notes.append("no ratio is published" if isnan(row.published) else f"published {number(row.published)}")
+        notes.append(condition(headline, row))
         ratio = f"{rounded(*here)[0]} times"
-        return Lead(study, reference(study), before, ratio, after, "; ".join(about), row.verdict)
-    ran = study in set(merged.means["study"])
-    said = f"Not judged in this profile: {'too few blocks ran' if ran else 'nothing was measured'}."
-    if not (kept := exhibits.lead(merged.reference_evidence, study)):
-        return Lead(study, reference(study), said)
-    headline, row = kept
-    told = headline.says.format(f"{estimate(row.overall, row.overall_low, row.overall_high)} times")
+        return Lead(study, reference(study), before, ratio, after, "; ".join(notes), row.verdict)
+    why = "too few blocks ran" if study in set(merged.means["study"]) else "nothing was measured"
+    sentence = f"Not judged in this profile: {why}."
+    if not (lead := exhibits.lead(merged.reference_evidence, study)):
+        return Lead(study, reference(study), sentence)
+    headline, row = lead
+    finding = headline.says.format(f"{estimate(row.overall, row.overall_low, row.overall_high)} times")
     where = condition(headline, row)
-    return Lead(study, reference(study), said, about=f"The committed reference run ({where}): {told}")
+    return Lead(study, reference(study), sentence, about=f"The committed reference run ({where}): {finding}")
 
 
 def headline(merged: Merged) -> str:
@@ -84,11 +85,11 @@ def headline(merged: Merged) -> str:
     table = ran(merged).set_index("Study")
     without = [study for study in studies.SLUGS if not table.loc[study, "Done"]]
     total, done, failed = (int(table[name].sum()) for name in ("Cells", "Done", "Failed"))
-    said = f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
-    said += f"{table['Values'].sum():,} values. "
+    sentences = f"Profile `{merged.profile}`: **{done} of {total} cells** are done, {failed} failed; "
+    sentences += f"{table['Values'].sum():,} values. "
     if without:
-        said += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
-    return said + _stand_ins(merged.means)
+        sentences += f"Nothing was measured of {', '.join(without)}: there the papers' numbers stand alone. "
+    return sentences + _stand_ins(merged.means)
 
 
 def absent(merged: Merged) -> str:
@@ -96,19 +97,20 @@ def absent(merged: Merged) -> str:
     if merged.run.name == REFERENCE:
         return ""
     return "\n".join(
-        f"- not here, and so left out of {' and '.join(one.studies)}: {one.product} ({one.why})"
-        for one in grid.left_out(studies.SLUGS, merged.profile)
+        f"- not here, and so left out of {' and '.join(product.studies)}: {product.product} ({product.why})"
+        for product in grid.left_out(studies.SLUGS, merged.profile)
     )
 
 
 def _stand_ins(means: pd.DataFrame) -> str:
     rows = means[means["stand_in"].fillna(False).astype(bool)]
     names = sorted(set(rows["engine"].dropna()))
-    said = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
+    sentences = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
     real = means.drop(rows.index)["engine"].dropna().unique()
     if unproven := [engine for engine in sorted(real) if untested(engine)]:
-        said += f" Their adapters have not passed the compliance tests on the product itself: {', '.join(unproven)}."
-    return said
+        listed = ", ".join(unproven)
+        sentences += f" Their adapters have not passed the compliance tests on the product itself: {listed}."
+    return sentences
 
 
 def found(table: pd.DataFrame) -> str:
@@ -117,11 +119,12 @@ def found(table: pd.DataFrame) -> str:
     if tested.empty:
         return "No comparison could be tested: it takes two blocks or more of both sides."
     stands = int((tested["p_holm"] < ALPHA).sum())
-    said = f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands after Holm's correction. "
+    sentences = f"Of **{len(tested)} tested comparisons, {stands} show a difference** that stands "
+    sentences += "after Holm's correction. "
     if len(ratios := tested["detectable_ratio"].dropna()):
-        said += "The smallest effect that these blocks could have shown is a ratio of "
-        said += f"{number(ratios.median())} in the median, {number(ratios.min())} at best. "
-    return said + _against_paper(table)
+        sentences += "The smallest effect that these blocks could have shown is a ratio of "
+        sentences += f"{number(ratios.median())} in the median, {number(ratios.min())} at best. "
+    return sentences + _against_paper(table)
 
 
 def _against_paper(table: pd.DataFrame) -> str:
@@ -146,11 +149,11 @@ def trust(controls: pd.DataFrame, disturbed: pd.DataFrame) -> str:
     disturbed
         As `benchbook.report.merge.disturbed` returns it: what others used of the machine slows both arms alike.
     """
-    said = _identical_arms(controls)
+    sentences = _identical_arms(controls)
     if not (marked := int(disturbed["disturbed"].sum())):
-        return said
+        return sentences
     return (
-        f"{said} **{marked} of {len(disturbed)} cells ran while other processes used the machine** "
+        f"{sentences} **{marked} of {len(disturbed)} cells ran while other processes used the machine** "
         f"({disturbed['load'].max():.2f} processors at most): that slows both arms alike, so no pair of arms shows it."
     )
 
@@ -165,16 +168,19 @@ def _identical_arms(controls: pd.DataFrame) -> str:
         return f"Identical arms ran {few}: nothing vouches for the machine's steadiness yet."
     tested |= {f"with {TOO_FEW}": count} if (count := int(counts.get(TOO_FEW, 0))) else {}
     listed = ", ".join(f"{count} {name}" for name, count in tested.items())
-    said = f"Identical arms were compared as if they differed, by study and kind of quantity: {listed}. "
-    bad = controls[controls["untrusted"]]
-    if len(bad):
-        names = ", ".join(sorted(set(bad["study"])))
-        return f"{said}**Untrusted: {names}**, where they differ and nothing should; doubt the differences found there."
+    sentences = f"Identical arms were compared as if they differed, by study and kind of quantity: {listed}. "
+    untrusted = controls[controls["untrusted"]]
+    if len(untrusted):
+        names = ", ".join(sorted(set(untrusted["study"])))
+        sentences += f"**Untrusted: {names}**, where they differ and nothing should; "
+        return sentences + "doubt the differences found there."
     if (rest := controls[controls["state"] != ALIKE]).empty:
-        return f"{said}**All are alike** within the smallest margin of their study's claims."
-    said += f"**Whether they differ is open** in {', '.join(sorted(set(rest['study'])))}"
+        return f"{sentences}**All are alike** within the smallest margin of their study's claims."
+    sentences += f"**Whether they differ is open** in {', '.join(sorted(set(rest['study'])))}"
     hidden = rest["detectable"].max()
-    return said + (f": a factor of up to {number(hidden)} could have gone unseen there." if hidden == hidden else ".")
+    if isnan(hidden):
+        return f"{sentences}."
+    return f"{sentences}: a factor of up to {number(hidden)} could have gone unseen there."
 
 
 def disturbances(disturbed: pd.DataFrame) -> str:
@@ -183,11 +189,11 @@ def disturbances(disturbed: pd.DataFrame) -> str:
     if known.empty:
         return "What other processes used meanwhile was not measured."
     marked = int(known["disturbed"].sum())
-    said = f"Other processes used {known['load'].median():.2f} processors beside a cell in the median, "
-    said += f"{known['load'].max():.2f} at most. "
+    sentences = f"Other processes used {known['load'].median():.2f} processors beside a cell in the median, "
+    sentences += f"{known['load'].max():.2f} at most. "
     if not marked:
-        return said + f"None of {len(known)} cells was disturbed."
-    return said + f"**{marked} of {len(known)} cells were disturbed**, and their values count all the same."
+        return sentences + f"None of {len(known)} cells was disturbed."
+    return sentences + f"**{marked} of {len(known)} cells were disturbed**, and their values count all the same."
 
 
 def durability(merged: Merged) -> str:
@@ -195,10 +201,10 @@ def durability(merged: Merged) -> str:
     levels = sorted(set(merged.means["durability"].dropna()))
     if not levels:
         return "No store ran."
-    said = f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
-    said += "MongoDB's default does not wait for the disk, PostgreSQL's does."
-    in_memory = any(one.get("file_system_in_memory") for one in environments(merged.means))
-    return said + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
+    sentences = f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
+    sentences += "MongoDB's default does not wait for the disk, PostgreSQL's does."
+    in_memory = any(environment.get("file_system_in_memory") for environment in environments(merged.means))
+    return sentences + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
 
 
 def counts(table: pd.DataFrame) -> str:
@@ -209,24 +215,26 @@ def counts(table: pd.DataFrame) -> str:
 def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
     counts = Counts.of(table["verdict"])
-    said = f"The five papers make **{counts.claims} claims** that compare; **{counts.decided} were decided** by what"
-    said += " ran here."
+    sentences = f"The five papers make **{counts.claims} claims** that compare; "
+    sentences += f"**{counts.decided} were decided** by what ran here."
     if counts.testable:
         named = [(name, counts.by_verdict[name], meaning) for name, meaning in MEANINGS.items()]
-        said += f" Judged were: {', '.join(f'**{count} {name}** ({what})' for name, count, what in named if count)}."
+        listed = ", ".join(f"**{count} {name}** ({meaning})" for name, count, meaning in named if count)
+        sentences += f" Judged were: {listed}."
     if rest := counts.claims - counts.testable:
-        said += f" {rest} are not testable here; each study's table says why."
+        sentences += f" {rest} are not testable here; each study's table says why."
     if doubted := sorted(set(table.loc[table["untrusted"].astype(bool), "study"])):
-        said += f" **Untrusted: {', '.join(doubted)}**, where identical arms differed; their verdicts are marked †."
-    return said
+        sentences += f" **Untrusted: {', '.join(doubted)}**, where identical arms differed; "
+        sentences += "their verdicts are marked †."
+    return sentences
 
 
 def result(row: Any) -> str:
     """Return one row's result in a line: verdict, ratio and interval, and when it was decided."""
-    one = row if isinstance(row, Mapping) else row._asdict()
-    parts = [one["wording"], one["stage"]]
-    if one["ratio"] == one["ratio"]:
-        parts.insert(1, estimate(one["ratio"], one["low"], one["high"]))
+    outcome = row if isinstance(row, Mapping) else row._asdict()
+    parts = [outcome["wording"], outcome["stage"]]
+    if not isnan(outcome["ratio"]):
+        parts.insert(1, estimate(outcome["ratio"], outcome["low"], outcome["high"]))
     return ", ".join(filter(None, parts))
 
 
@@ -236,20 +244,20 @@ def study_verdicts(table: pd.DataFrame) -> str:
     return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}."
 
 
-def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], found: Sequence[Finding]) -> str:
+def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[Finding]) -> str:
     """Return how many printed numbers and statements were recomputed, how many agree, and what does not follow."""
     total, agree, disagree = (int(tally[name].sum()) for name in ("recomputed", "agree", "disagree"))
-    kinds = Counter(one.kind for one in found)
+    kinds = Counter(finding.kind for finding in findings)
     listed = ", ".join(f"{count} {FINDINGS[kind]}" for kind, count in kinds.most_common())
     return (
         f"Of {coverage['printed']} printed values {coverage['recomputed']} follow from others and "
         f"{coverage['used']} more are what those or an ordering are computed from; {coverage['alone']} stand alone "
         f"and {coverage['texts']} are text. **{total} numbers, bounds and orderings were recomputed: {agree} agree, "
-        f"{disagree} disagree.** What does not follow is told in **{len(found)} findings**: {listed}."
+        f"{disagree} disagree.** What does not follow is told in **{len(findings)} findings**: {listed}."
     )
 
 
-def study_recomputed(checks: pd.DataFrame, found: Sequence[Finding]) -> str:
+def study_recomputed(checks: pd.DataFrame, findings: Sequence[Finding]) -> str:
     """Return the counts of one study."""
     agree = int(checks["agrees"].sum())
-    return f"**{len(checks)} recomputed, {agree} agree, {len(checks) - agree} disagree; {len(found)} findings.**"
+    return f"**{len(checks)} recomputed, {agree} agree, {len(checks) - agree} disagree; {len(findings)} findings.**"
