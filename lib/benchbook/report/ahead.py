@@ -1,6 +1,6 @@
 """What claims that are not decided wait for: the command that runs it, or why it cannot run here."""
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, Final
 
 import pandas as pd
@@ -17,7 +17,7 @@ FULL: Final = "paper"
 """The profile that has every cell of the grids."""
 
 
-def waits(profile: str, cells: Sequence[grid.Cell], found: evidence.Evidence) -> dict[str, str]:
+def waits(profile: str, cells: Sequence[grid.Cell], measured: evidence.Evidence) -> dict[str, str]:
     """Return for each claim that is not decided what it waits for, by its id; claims that nothing can test have none.
 
     Parameters
@@ -26,50 +26,50 @@ def waits(profile: str, cells: Sequence[grid.Cell], found: evidence.Evidence) ->
         Whose results were judged.
     cells
         Those that `benchbook.grid.plan` lists for it.
-    found
+    measured
         What the finished ones say.
     """
     full = grid.plan(studies.SLUGS, FULL)
-    able = "\n".join(f"{cell.key} {cell.state} {cell.missing}" for cell in (*cells, *full))
+    states = "\n".join(f"{cell.key} {cell.state} {cell.missing}" for cell in (*cells, *full))
 
     def made() -> pd.DataFrame:
-        return pd.DataFrame(_waits(profile, cells, full, found).items(), columns=["id", "waits for"])
+        return pd.DataFrame(_waits(profile, cells, full, measured).items(), columns=["id", "waits for"])
 
-    return dict(found.part("waits", made, f"{profile}\n{able}").itertuples(index=False, name=None))
+    return dict(measured.part("waits", made, f"{profile}\n{states}").itertuples(index=False, name=None))
 
 
 def _waits(
-    profile: str, cells: Sequence[grid.Cell], full: Sequence[grid.Cell], found: evidence.Evidence
+    profile: str, cells: Sequence[grid.Cell], full: Sequence[grid.Cell], measured: evidence.Evidence
 ) -> dict[str, str]:
-    undecided = set(found.outcomes.loc[~found.outcomes["verdict"].isin(DECIDED), "id"])
-    claims = [one for one in evidence.claims() if one.id in undecided and isinstance(one, Tested)]
-    contrasts = found.contrasts[found.contrasts["id"].isin(undecided)]
+    outcomes = measured.outcomes
+    undecided = set(outcomes.loc[~outcomes["verdict"].isin(DECIDED), "id"])
+    tested = [claim for claim in evidence.claims() if isinstance(claim, Tested)]
+    claims = [claim for claim in tested if claim.id in undecided]
+    contrasts = measured.contrasts[measured.contrasts["id"].isin(undecided)]
     waiting: dict[str, str] = {}
-    for one in standings(readings(cells, claims), contrasts, claims):
-        if one.state in ("open", "parked"):
-            run = f"more blocks: benchbook run {one.claim.study} --profile {profile} --until-decided"
-            waiting.setdefault(one.claim.id, run if one.state == "open" else f"parked: {one.why}")
+    for standing in standings(readings(cells, claims), contrasts, claims):
+        if standing.state == "open":
+            run = f"more blocks: benchbook run {standing.claim.study} --profile {profile} --until-decided"
+            waiting.setdefault(standing.claim.id, run)
+        elif standing.state == "parked":
+            waiting.setdefault(standing.claim.id, f"parked: {standing.why}")
+    # Of the others no cell of the profile tells.
     rest = [claim for claim in claims if claim.id not in waiting]
     named = {claim.study for claim in rest}
-    return waiting | _elsewhere(readings([cell for cell in full if cell.study in named], rest))
-
-
-def _elsewhere(read: Iterable[Reading]) -> dict[str, str]:
-    """Return what claims wait for of which no cell of the profile tells."""
     by_claim: dict[str, list[Reading]] = {}
-    for one in read:
-        by_claim.setdefault(one.claim.id, []).append(one)
-    return {name: _command(some) for name, some in by_claim.items()}
+    for reading in readings([cell for cell in full if cell.study in named], rest):
+        by_claim.setdefault(reading.claim.id, []).append(reading)
+    return waiting | {name: _command(of_claim) for name, of_claim in by_claim.items()}
 
 
-def _command(some: Sequence[Reading]) -> str:
+def _command(of_claim: Sequence[Reading]) -> str:
     """Return the command that runs the cells of a claim's contrasts on its first lane, or why none can run."""
-    lane = next((one.lane for one in some if one.cells), None)
+    lane = next((reading.lane for reading in of_claim if reading.cells), None)
     if lane is None:
-        return f"what cannot run here: {'; '.join(dict.fromkeys(one.why for one in some))}"
-    claim = some[0].claim
-    kinds = sorted({kind for one in some if one.lane == lane for kind in one.cells})
-    levels = _levels(claim, [parameters(given) for _, given in kinds])
+        return f"what cannot run here: {'; '.join(dict.fromkeys(reading.why for reading in of_claim))}"
+    claim = of_claim[0].claim
+    kinds = sorted({kind for reading in of_claim if reading.lane == lane for kind in reading.cells})
+    levels = _levels(claim, [parameters(as_json) for _, as_json in kinds])
     wanted = [f"--where {name}={','.join(values)}" for name, values in levels.items()]
     return f"cells that this profile has not: benchbook run {claim.study} --profile {FULL} {' '.join(wanted)}"
 
@@ -78,5 +78,5 @@ def _levels(claim: Tested, cells: Sequence[Mapping[str, Any]]) -> dict[str, list
     """Return the levels of what a claim names of its cells' parameters, as ``--where`` takes them."""
     sides = [name for side in claim.sides().values() for name in side]
     names = dict.fromkeys(["lane", *claim.at, *claim.each, *sides])
-    every = {name: [text(one[name]) for one in cells if name in one] for name in names}
-    return {name: list(dict.fromkeys(levels)) for name, levels in every.items() if levels}
+    levels = {name: [text(cell[name]) for cell in cells if name in cell] for name in names}
+    return {name: list(dict.fromkeys(texts)) for name, texts in levels.items() if texts}

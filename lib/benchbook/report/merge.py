@@ -151,37 +151,34 @@ def unfinished(merged: Merged) -> pd.DataFrame:
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
     reasons = {(row.cell_id, row.block): str(row.reason) for row in each(merged.query(sql))}
     lost = set() if merged.run.name == REFERENCE else results.lost()
-    kept: dict[tuple[str, str, str], list[grid.Cell]] = {}
+    alike: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":
             never = DAMAGED if cell.key in lost else "not run yet"
             why = reasons.get((cell.identity, cell.block)) or cell.missing or never
-            kept.setdefault((cell.study, STATES[cell.state], why), []).append(cell)
-    every = {study: _levels(merged.of(study)) for study in studies.SLUGS}
-    rows = [
-        {"Study": study, "State": state, "Cells": len(cells), "Which": _apart(_levels(cells), every[study]), "Why": why}
-        for (study, state, why), cells in kept.items()
-    ]
+            alike.setdefault((cell.study, STATES[cell.state], why), []).append(cell)
+    planned = {study: _levels(merged.of(study)) for study in studies.SLUGS}
+    rows = []
+    for (study, state, why), cells in alike.items():
+        apart = [(name, levels) for name, levels in _levels(cells).items() if levels != planned[study][name]]
+        which = "; ".join(f"{name}: {_listed(levels)}" for name, levels in apart) or "all"
+        rows.append({"Study": study, "State": state, "Cells": len(cells), "Which": which, "Why": why})
     return pd.DataFrame(rows, columns=["Study", "State", "Cells", "Which", "Why"])
-
-
-def _apart(levels: dict[str, list[Any]], among: dict[str, list[Any]]) -> str:
-    """Return the levels of some cells that tell them from the others of their study."""
-    return "; ".join(f"{name}: {_listed(mine)}" for name, mine in levels.items() if mine != among[name]) or "all"
 
 
 def left_out(merged: Merged) -> pd.DataFrame:
     """Return what the papers' grids have and this profile does not: levels, repetitions, blocks."""
     rows: list[dict[str, str]] = []
     for study in studies.SLUGS:
-        theirs = _levels(grid.plan([study], "paper"))
-        mine = _levels(merged.of(study))
-        for name, levels in theirs.items():
-            ran_here = mine.get(name, [])
-            fewer = name in COUNTS and max(ran_here, default=0) < max(levels)
-            absent = levels if fewer else [] if name in COUNTS else [one for one in levels if one not in ran_here]
+        of_profile = _levels(merged.of(study))
+        for name, levels in _levels(grid.plan([study], "paper")).items():
+            here = of_profile.get(name, [])
+            if name in COUNTS:
+                absent = levels if max(here, default=0) < max(levels) else []
+            else:
+                absent = [level for level in levels if level not in here]
             if absent:
-                rows.append({"Study": study, "Parameter": name, "Here": _listed(ran_here), "Not here": _listed(absent)})
+                rows.append({"Study": study, "Parameter": name, "Here": _listed(here), "Not here": _listed(absent)})
     return pd.DataFrame(rows, columns=["Study", "Parameter", "Here", "Not here"])
 
 
@@ -192,8 +189,10 @@ def _levels(cells: list[grid.Cell]) -> dict[str, list[Any]]:
         for name, value in cell.parameters.model_dump().items():
             levels.setdefault(name, {})[json.dumps(value)] = value
     levels.pop("arm", None)
-    found = {name: sorted(some.values(), key=lambda one: (str(type(one)), one)) for name, some in levels.items()}
-    return found | {"blocks": [len({cell.block for cell in cells})]}
+    ordered = {
+        name: sorted(values.values(), key=lambda level: (str(type(level)), level)) for name, values in levels.items()
+    }
+    return ordered | {"blocks": [len({cell.block for cell in cells})]}
 
 
 def _listed(levels: list[Any]) -> str:
@@ -203,20 +202,20 @@ def _listed(levels: list[Any]) -> str:
 def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
     """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms."""
     means = merged.means
-    found = means[(means["outliers"] > 0) & means["metric"].isin(results.TIMES)]
-    change = (found["value_without"] / found["value"] - 1).abs().rename("change")
-    found = found.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
+    rows = means[(means["outliers"] > 0) & means["metric"].isin(results.TIMES)]
+    change = (rows["value_without"] / rows["value"] - 1).abs().rename("change")
+    rows = rows.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
     columns = {"study": "Study", "operation": "Operation", "n": "n", "block": "Block", "measured": "Repetitions"}
     columns |= {"outliers": "Outliers", "value": "Mean, ms", "value_without": "Without, ms"}
-    shown = found.assign(value=found["value"] / 1e6, value_without=found["value_without"] / 1e6)
+    shown = rows.assign(value=rows["value"] / 1e6, value_without=rows["value_without"] / 1e6)
     return shown[list(columns)].rename(columns=columns)
 
 
 def servers(merged: Merged) -> pd.DataFrame:
     """Return the settings that each product's primary ran with, a row a product and number of nodes."""
     rows: dict[tuple[str, int, str], None] = {}
-    for one in environments(merged.means):
-        ran_on = one.get("servers") or {}
+    for environment in environments(merged.means):
+        ran_on = environment.get("servers") or {}
         if nodes := ran_on.get("nodes"):
             primary = _flat(ran_on.get("settings", {}).get("primary", {}))
             settings = ", ".join(f"{name} = {value}" for name, value in sorted(primary.items()) if value is not None)
@@ -226,25 +225,26 @@ def servers(merged: Merged) -> pd.DataFrame:
 
 def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
     """Return nested settings with dotted names, addresses and ports left out."""
-    found: dict[str, Any] = {}
+    flat: dict[str, Any] = {}
     for name, value in settings.items():
         if isinstance(value, dict):
-            found |= _flat(value, f"{prefix}{name}.")
+            flat |= _flat(value, f"{prefix}{name}.")
         elif name not in ("port", "bindIp", "keyFile", "path"):
-            found[prefix + name] = value
-    return found
+            flat[prefix + name] = value
+    return flat
 
 
 def machine(merged: Merged) -> pd.DataFrame:
     """Return what was measured on: a row a fact."""
-    where = environments(merged.means)
-    every = [json.loads(text) for text in merged.means["environment"].dropna().unique()]
-    rates = [one["fsyncs_per_s"] for one in every if one.get("fsyncs_per_s")]
-    facts = {name: distinct(where, key) for key, name in FACTS.items()}
-    facts["Memory"] = memory(where)
+    machines = environments(merged.means)
+    as_written = [json.loads(text) for text in merged.means["environment"].dropna().unique()]
+    rates = [environment["fsyncs_per_s"] for environment in as_written if environment.get("fsyncs_per_s")]
+    facts = {name: distinct(machines, key) for key, name in FACTS.items()}
+    facts["Memory"] = memory(machines)
     facts |= {name[0].upper() + name[1:]: text for name, text in software(merged.means).items()}
     facts["Forced writes a second"] = f"{number(min(rates))} to {number(max(rates))}" if rates else ""
-    libraries = {f"{name} {version}" for one in where for name, version in one.get("libraries", {}).items()}
+    installed = [environment.get("libraries", {}) for environment in machines]
+    libraries = {f"{name} {version}" for versions in installed for name, version in versions.items()}
     facts["Libraries"] = ", ".join(sorted(libraries))
     measured = span(merged.means)
     facts["Measured"] = " to ".join(f"{moment:%Y-%m-%d %H:%M}" for moment in measured) + " UTC" if measured else ""
