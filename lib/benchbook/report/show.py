@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
+from math import isnan
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any, Final, NamedTuple
@@ -61,20 +62,20 @@ def study(
     own_tests, also
         What this paper alone has: shown with its own numbers, and below the tests.
     """
-    outcomes, found = (
-        table[table["study"] == slug] for table in (merged.evidence.outcomes, merged.evidence.comparisons)
-    )
+    outcomes = where(merged.evidence.outcomes, study=slug)
+    tested = where(merged.evidence.comparisons, study=slug)
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
     output(reference_of(slug), f"### Claims of {slug}", words.study_verdicts(outcomes))
-    output(
-        *(exhibit(merged.folder, name) for name in exhibits.FIGURES if name.startswith(slug) and VERDICTS.search(name))
-    )
+    of_study = [name for name in exhibits.FIGURES if name.startswith(slug)]
+    output(*(exhibit(merged.folder, name) for name in of_study if VERDICTS.search(name)))
     output(claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference))
     for head, registry in (("Figures", exhibits.FIGURES), ("Tables", exhibits.TABLES)):
-        mine = [name for name in registry if name.startswith(f"{slug}_") and not VERDICTS.search(name)]
-        output(f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in mine))
-    output(f"### Tests of {slug}\n\n{tests}", words.found(found))
-    output(comparisons(found, "Nothing to compare in this profile."), *also)
+        of_study = [name for name in registry if name.startswith(f"{slug}_")]
+        output(
+            f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in of_study if not VERDICTS.search(name))
+        )
+    output(f"### Tests of {slug}\n\n{tests}", words.found(tested))
+    output(comparisons(tested, "Nothing to compare in this profile."), *also)
     beside(merged, slug)
     own_cells(merged, slug)
     output(f"### The paper's own numbers: {slug}\n\n{own} {CARDS}", words.study_recomputed(checked, follow))
@@ -93,37 +94,38 @@ def beside(merged: Merged, slug: str) -> None:
         "Reference": list(rows["before"]),
         "Here": list(rows["after"]),
         "Here over reference": [estimate(row.change, row.low, row.high) for row in each(rows)],
-        "Differs": ["yes" if one else "" for one in differs],
+        "Differs": ["yes" if differ else "" for differ in differs],
     }
-    said = f"Of {len(rows)} ratios that the committed reference run has, too, {sum(differs)} differ beyond noise"
-    head = f"### Beside the reference run: {slug}\n\n{said} (Holm, 5 %)."
+    tally = f"Of {len(rows)} ratios that the committed reference run has, too, {sum(differs)} differ beyond noise"
+    head = f"### Beside the reference run: {slug}\n\n{tally} (Holm, 5 %)."
     output(head, frame(pd.DataFrame(shown), fold=f"{len(rows)} ratios"))
 
 
 def own_cells(merged: Merged, slug: str) -> None:
     """Show what ran of a study that is in no profile, with levels or records of one's own; nothing where none did."""
-    found = where(merged.own.comparisons, study=slug)
-    if found.empty:
+    tested = where(merged.own.comparisons, study=slug)
+    if tested.empty:
         return
     name = f"{slug}_own"
     save(ratios.own(merged.own, slug), merged.folder / name, exhibits.measured(merged.own, [slug], merged.profile))
-    said = "Measured with `--set`, a level or a file that no profile has; no claim is judged by them."
-    output(f"### Your own cells of {slug}\n\n{said}", exhibit(merged.folder, name), comparisons(found, ""))
+    caption = "Measured with `--set`, a level or a file that no profile has; no claim is judged by them."
+    output(f"### Your own cells of {slug}\n\n{caption}", exhibit(merged.folder, name), comparisons(tested, ""))
 
 
 def leads(merged: Merged) -> HTML:
     """Show the first screen: a finding a study with its paper, and the overview figure."""
     drawn = Markup(exhibit(merged.folder, "overview").data)
-    about = {"overview": drawn, "counts": words.counts(merged.evidence.outcomes)}
-    return _html("findings_first", leads=words.leads(merged), **about)
+    counts = words.counts(merged.evidence.outcomes)
+    return _html("findings_first", leads=words.leads(merged), overview=drawn, counts=counts)
 
 
 def reference_of(slug: str) -> Markdown:
     """Show which paper a study is about."""
-    one = reference(slug)
-    where = f" [doi:{one.doi}]({one.url})" if one.doi else ""
-    year = f" ({one.year})" if one.year else ""
-    return Markdown(f"{', '.join(one.authors)}{year}. *{one.title}*. {one.venue}.{where}")  # type: ignore[no-untyped-call]
+    paper = reference(slug)
+    link = f" [doi:{paper.doi}]({paper.url})" if paper.doi else ""
+    year = f" ({paper.year})" if paper.year else ""
+    authors = ", ".join(paper.authors)
+    return Markdown(f"{authors}{year}. *{paper.title}*. {paper.venue}.{link}")  # type: ignore[no-untyped-call]
 
 
 def output(*parts: str | Shown) -> None:
@@ -158,8 +160,9 @@ _NUMBERS: Final = ("value", "low", "high")
 def _measured(about: Mapping[str, Any]) -> str:
     """Return a figure's provenance in a line."""
     days = list(dict.fromkeys(about["measured"]))
-    blocks = f"{len(about['blocks'])} block{'' if len(about['blocks']) == 1 else 's'}" if about["blocks"] else ""
-    parts = [f"Measured {' to '.join(days)}" if days else "", blocks, about["host_cpu"], about["measured_by"]]
+    blocks = "1 block" if len(about["blocks"]) == 1 else f"{len(about['blocks'])} blocks"
+    measured = f"Measured {' to '.join(days)}" if days else ""
+    parts = [measured, blocks if about["blocks"] else "", about["host_cpu"], about["measured_by"]]
     return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
@@ -203,7 +206,9 @@ def _kind(name: str, values: "pd.Series[Any]") -> str:
         return source
     texts = values.astype(str)
     numeric = texts.str.fullmatch(r"[-+<> ]*[\d.,]+( \(.*\))?|nan|" + NOT_PRINTED + "|" + NOT_RUN)
-    return "" if numeric.all() else "long" if texts.str.len().max() > LONG else "text"
+    if numeric.all():
+        return ""
+    return "long" if texts.str.len().max() > LONG else "text"
 
 
 class _Head(NamedTuple):
@@ -218,22 +223,22 @@ def _heads(kinds: Mapping[str, str]) -> list[_Head]:
     """Return the headings: columns of one quantity, published and here, share theirs."""
     groups = groupby(kinds, key=lambda name: name.rpartition(", ")[0] if kinds[name] in SOURCES else name)
     classes = [(name, [kinds[column] for column in columns]) for name, columns in groups]
-    return [_Head(name, some[0], some if some[0] in SOURCES else []) for name, some in classes]
+    return [_Head(name, of_group[0], of_group if of_group[0] in SOURCES else []) for name, of_group in classes]
 
 
-def comparisons(found: pd.DataFrame, otherwise: str) -> Shown:
+def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
     """Show rows of `benchbook.evidence.comparisons`, a pair each, or say that there are none."""
-    if found.empty:
+    if table.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
-    ordered = _ordered(found)
+    ordered = _ordered(table)
     return _html("comparisons", rows=list(zip(each(ordered), _varying(ordered["factors"]), strict=True)))
 
 
-def _ordered(found: pd.DataFrame) -> pd.DataFrame:
+def _ordered(table: pd.DataFrame) -> pd.DataFrame:
     """Bring comparisons of one quantity together, small n before large."""
-    quantity = found.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
-    natural = found["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
-    return found.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+    quantity = table.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
+    natural = table["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
+    return table.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
 
 
 def _varying(factors: "pd.Series[str]") -> list[str]:
@@ -283,35 +288,34 @@ def claims(
     reference
         The outcomes of the reference run; None: they are not shown.
     """
-    able, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
-    apart = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
-    told = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
-    judged = [(row, _stage(row), *_why(row, apart)) for row in each(able)]
-    about = {"waits": waits, "told": told, "untrusted": UNTRUSTED}
-    return _html("claims", judged=judged, rest=list(each(rest)), **about)
+    testable, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
+    by_claim = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
+    of_reference = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
+    judged = [(row, _stage(row), *_why(row, by_claim)) for row in each(testable)]
+    return _html("claims", judged=judged, rest=list(each(rest)), waits=waits, told=of_reference, untrusted=UNTRUSTED)
 
 
 def _stage(row: Any) -> str:
     """Return when it was decided, by which interval, and on which lane."""
-    confidence = "; repeated 95 % interval" if row.low == row.low else ""
+    confidence = "" if isnan(row.low) else "; repeated 95 % interval"
     return f"{row.stage}{confidence}; in {STACKS[row.lane]}"
 
 
-def _why(row: Any, apart: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
+def _why(row: Any, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     """Return the reason, and behind it each of several contrasts, and what the other lanes and hosts found."""
-    mine = apart.get((row.id, row.host, row.lane))
+    contrasts = by_claim.get((row.id, row.host, row.lane))
     others = [f"{STACKS[other['lane']]} on {other['host']}: {words.result(other)}" for other in row.others]
-    if mine is None or len(mine) < 2:
+    if contrasts is None or len(contrasts) < 2:
         return row.why, others
-    able, rest = (mine[(mine["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
-    counts = ", ".join(f"{count} {name}" for name, count in able["verdict"].value_counts().items())
-    counted = f"{len(able)} contrast{'' if len(able) == 1 else 's'}: {counts}"
+    judged, rest = (contrasts[(contrasts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
+    counts = ", ".join(f"{count} {name}" for name, count in judged["verdict"].value_counts().items())
+    counted = f"{len(judged)} contrast{'' if len(judged) == 1 else 's'}: {counts}"
     counted += f"; {len(rest)} more could not be judged" if len(rest) else ""
     counted += f"; {row.products_missing}" if row.products_missing else ""
     absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)
     return counted, [
-        *(f"{one.contrast}: {one.verdict}, {one.why}" for one in each(able)),
-        *(f"{why}: {where}" for why, where in absent.items()),
+        *(f"{contrast.contrast}: {contrast.verdict}, {contrast.why}" for contrast in each(judged)),
+        *(f"{why}: {labels}" for why, labels in absent.items()),
         *others,
     ]
 
@@ -331,9 +335,9 @@ def controls(table: pd.DataFrame) -> Shown:
     return frame(shown, otherwise="No pair to show.")
 
 
-def findings(found: Sequence[recomputed.Finding]) -> HTML:
+def findings(cards: Sequence[recomputed.Finding]) -> HTML:
     """Show what does not follow from a paper's own numbers, a card each: as printed, recomputed, why."""
-    return _html("findings", findings=found)
+    return _html("findings", findings=cards)
 
 
 def checks(table: pd.DataFrame) -> HTML:
@@ -344,12 +348,12 @@ def checks(table: pd.DataFrame) -> HTML:
 
 def templates(*folders: Path) -> Environment:
     """Return the templates of some folders: all escape what they are given, and write numbers alike."""
-    found = Environment(
+    environment = Environment(
         loader=FileSystemLoader(folders), autoescape=select_autoescape(["html.j2"]), undefined=StrictUndefined
     )
-    found.filters |= _FILTERS
-    found.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
-    return found
+    environment.filters |= _FILTERS
+    environment.globals |= {"nothing": (NOT_PRINTED, NOT_RUN), "wide": WIDE, "metrics": METRICS}
+    return environment
 
 
 _FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_value, "estimate": _estimate,
