@@ -1,8 +1,9 @@
 """What can be asked of a study's measurements, and the answer: a ratio with its interval and all that stands behind."""
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import permutations
 from typing import Any, Final
 
 import pandas as pd
@@ -20,7 +21,9 @@ from benchbook.registry import title
 _NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
 _OTHER_UNIT: Final = {
-    one.of[0]: one.metric for one in DERIVED if len(one.of) == 1 and one.per in (None, "memory_total")
+    derived.of[0]: derived.metric
+    for derived in DERIVED
+    if len(derived.of) == 1 and derived.per in (None, "memory_total")
 }
 """Metrics as they are stored, each with the one that says the same in the papers' unit, or as a share of a constant."""
 
@@ -101,26 +104,26 @@ class Answer:
 @lru_cache(16)
 def comparisons(measured: Measured) -> dict[str, Comparison]:
     """Return by name what can be compared in a study: what its paper compares, then every other factor that varies."""
-    every = {comparison.name: comparison for comparison in claim_files.comparisons(measured.study)}
-    papers = {comparison.by for comparison in every.values()}
+    by_name = {comparison.name: comparison for comparison in claim_files.comparisons(measured.study)}
+    papers = {comparison.by for comparison in by_name.values()}
     levels: dict[str, set[Any]] = {}
     for settings in measured.settings:
         for name, value in settings.items():
             if _is_factor(name):
                 levels.setdefault(name, set()).add(value)
-    for name, ran in sorted(levels.items()):
-        if len(ran) > 1 and name not in papers:
+    for name, measured_levels in sorted(levels.items()):
+        if len(measured_levels) > 1 and name not in papers:
             called = f"by {called_factor(name)}"
-            every[called] = Comparison.model_construct(
+            by_name[called] = Comparison.model_construct(
                 name=called,
                 by=name,
                 pairs=(),
                 quantities=(),
                 shown=(),
                 study=measured.study,
-                labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in ran},
+                labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in measured_levels},
             )
-    return {name: comparison for name, comparison in every.items() if _quantities(measured, comparison)}
+    return {name: comparison for name, comparison in by_name.items() if _quantities(measured, comparison)}
 
 
 def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -> Asked:
@@ -143,12 +146,14 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -
         if len(sides) > 1
     ]
     pairs = _pairs(comparison, rows)
-    a = _kept(wanted.get("a"), firsts := list(dict.fromkeys(first for first, _ in pairs)))
-    b = _kept(wanted.get("b"), seconds := [other for first, other in pairs if first == a])
+    firsts = list(dict.fromkeys(first for first, _ in pairs))
+    a = _kept(wanted.get("a"), firsts)
+    seconds = [second for first, second in pairs if first == a]
+    b = _kept(wanted.get("b"), seconds)
     options: dict[str, list[Any]] = {"operation": operations, "measure": measures, "a": firsts, "b": seconds}
-    rows = [(common, sides) for common, sides in rows if a in sides and b in sides]
+    rows = [(common, sides) for common, sides in rows if sides.keys() >= {a, b}]
     factors: dict[str, Any] = {}
-    for name in [name for name in _ordered(comparison, rows) if len({str(common.get(name)) for common, _ in rows}) > 1]:
+    for name in _varying(comparison, rows):
         levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
         if len(levels) > 1:
             options[name] = levels
@@ -165,10 +170,9 @@ def answer(pair: Pair) -> Answer:
     row = tested(pair)
     blocks = shared(pair.sides.values())
     a, b = pair.sides["a"], pair.sides["b"]
-    at = {name: side.blocks.searchsorted(blocks) for name, side in pair.sides.items()}
     points = pd.DataFrame(
-        {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[at["a"]], "cell_b": b.cells[at["b"]],
-         "a": a.of(blocks), "b": b.of(blocks)}
+        {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[a.blocks.searchsorted(blocks)],
+         "cell_b": b.cells[b.blocks.searchsorted(blocks)], "a": a.of(blocks), "b": b.of(blocks)}
     )  # fmt: skip
     points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
     words = sentence(row, row.p, tests=1)
@@ -185,7 +189,7 @@ def called_measure(role: str, metric: str) -> str:
     return f"{_METRICS.get(metric, metric.replace('_', ' '))}, {role}"
 
 
-def called_level(name: str, value: Any) -> str:
+def called_level(name: str, value: object) -> str:
     """Return what a level of a factor is called where people read it."""
     known: dict[str, Mapping[str, str]] = {
         "lane": names.STACKS, "format": names.FORMATS, "model": names.MODELS, "codec": names.CODECS,
@@ -197,19 +201,20 @@ def called_level(name: str, value: Any) -> str:
         return "yes" if value else "no"
     if isinstance(value, int | float):
         return f"{value:,}"
-    said = str(value)
-    return title(said) if name == "engine" else known.get(name, {}).get(said, said)
+    level = str(value)
+    return title(level) if name == "engine" else known.get(name, {}).get(level, level)
 
 
 def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:
     """Return what both sides of some pair were measured in, what the paper compares first, and nothing twice."""
-    ran, papers = dict.fromkeys(measured.quantities), dict.fromkeys(_listed(comparison))
-    every = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
-    sides_of = measured.every(comparison.by, comparison.loose, every)
-    able = {quantity for quantity, _, _, sides in sides_of if _pairs(comparison, [({}, sides)])}
-    ran_on_both = [quantity for quantity in every if quantity in able]
-    once = [quantity for quantity in ran_on_both if quantity in papers or not _repeats(quantity, able, comparison)]
-    return sorted(once, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
+    ran = dict.fromkeys(measured.quantities)
+    papers = dict.fromkeys(comparison.every_quantity() if comparison.quantities else ())
+    ordered = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
+    sides_of = measured.every(comparison.by, comparison.loose, ordered)
+    on_both = {quantity for quantity, _, _, sides in sides_of if _pairs(comparison, [({}, sides)])}
+    once = on_both - {repeated for repeated in on_both.difference(papers) if _repeats(repeated, on_both, comparison)}
+    shown = [quantity for quantity in ordered if quantity in once]
+    return sorted(shown, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
 
 
 def _repeats(quantity: tuple[str, str, str], others: Collection[tuple[str, str, str]], comparison: Comparison) -> bool:
@@ -222,17 +227,13 @@ def _repeats(quantity: tuple[str, str, str], others: Collection[tuple[str, str, 
     return (operation, role, _OTHER_UNIT.get(metric)) in others
 
 
-def _listed(comparison: Comparison) -> list[tuple[str, str, str]]:
-    return comparison.every_quantity() if comparison.quantities else []
-
-
-def _pairs(comparison: Comparison, rows: Iterable[tuple[Any, Mapping[str, Any]]]) -> list[tuple[str, str]]:
+def _pairs(comparison: Comparison, rows: Iterable[tuple[object, Mapping[str, object]]]) -> list[tuple[str, str]]:
     """Return the pairs of levels that were measured alike, in the paper's order and then the other way round."""
     ran = [sides for _, sides in rows]
     levels = sorted({level for sides in ran for level in sides}, key=_rank)
-    every = comparison.every_pair() if comparison.pairs else [(a, b) for b in levels for a in levels if a != b]
-    every = [*every, *((b, a) for a, b in every)]
-    return [(a, b) for a, b in dict.fromkeys(every) if any(a in sides and b in sides for sides in ran)]
+    pairs = comparison.every_pair() if comparison.pairs else [(a, b) for b, a in permutations(levels, 2)]
+    both_ways = [*pairs, *((b, a) for a, b in pairs)]
+    return [pair for pair in dict.fromkeys(both_ways) if any(sides.keys() >= {*pair} for sides in ran)]
 
 
 def _rank(level: str) -> tuple[float, str]:
@@ -242,11 +243,12 @@ def _rank(level: str) -> tuple[float, str]:
         return float("inf"), level
 
 
-def _ordered(comparison: Comparison, rows: Iterable[tuple[Mapping[str, Any], Any]]) -> list[str]:
-    """Return the factors that may differ, those that the paper shows first."""
+def _varying(comparison: Comparison, rows: Sequence[tuple[Mapping[str, Any], object]]) -> list[str]:
+    """Return the factors in which these differ, those that the paper shows first."""
     present = list(dict.fromkeys(name for common, _ in rows for name in common if _is_factor(name)))
     shown = [name for name in ("host", *comparison.shown) if name in present]
-    return list(dict.fromkeys([*shown, *sorted(present)]))
+    ordered = dict.fromkeys([*shown, *sorted(present)])
+    return [name for name in ordered if len({str(common.get(name)) for common, _ in rows}) > 1]
 
 
 def _is_factor(name: str) -> bool:
@@ -255,8 +257,8 @@ def _is_factor(name: str) -> bool:
 
 def _levels(values: Iterable[Any]) -> list[Any]:
     """Return the levels once each, numbers in their order."""
-    every = list({text(value): value for value in values}.values())
-    return sorted(every, key=lambda value: _rank(text(value)))
+    by_text = {text(value): value for value in values}
+    return [by_text[level] for level in sorted(by_text, key=_rank)]
 
 
 def _default(study: str, name: str) -> Any:

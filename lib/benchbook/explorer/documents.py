@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, nan
+from math import isfinite, isnan, nan
 from pathlib import Path
 from typing import Final
 
@@ -94,7 +94,7 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 
 @dataclass(frozen=True)
-class Told:
+class Reply:
     """An answer to a question.
 
     Parameters
@@ -134,18 +134,17 @@ def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, bloc
         When the file cannot be taken: with its line and the reason.
     """
     path = Path(file).expanduser().resolve()
-    there = len(own_records.read(path).records)
-    n = min(there, RECORDS) if n is None else n
-    own = {"dataset_file": str(path), "n": n}
-    return [Request(QUESTIONS[name].study, {**QUESTIONS[name].settings, **own}, blocks) for name in chosen]
+    records = len(own_records.read(path).records)
+    given = {"dataset_file": str(path), "n": min(records, RECORDS) if n is None else n}
+    return [Request(QUESTIONS[name].study, {**QUESTIONS[name].settings, **given}, blocks) for name in chosen]
 
 
-def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Told]:
+def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Reply]:
     """Return the answers that the finished cells of those requests give; a question without any says what it lacks."""
-    return [_told(QUESTIONS[name], one) for name, one in zip(chosen, asked, strict=True)]
+    return [_answer(QUESTIONS[name], request) for name, request in zip(chosen, asked, strict=True)]
 
 
-def _told(question: Question, request: Request) -> Told:
+def _answer(question: Question, request: Request) -> Reply:
     missing: dict[str, dict[str, None]] = {}
     for left_out in request.refused():
         for parameters in left_out.refused:
@@ -159,20 +158,21 @@ def _told(question: Question, request: Request) -> Told:
     for cell in cells:
         if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
             missing.setdefault(why, {})[_asked(question, cell.parameters)] = None
-    found = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
+    means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
     rows: list[dict[str, object]] = []
     sentences = []
     quantities = [(operation, "client", question.metric) for operation in question.operations]
-    study = Measured(question.study, ended(found)).every(question.by, question.loose, quantities) if len(found) else ()
-    versions = names.versions(found)
-    for (operation, _, _), _, common, sides in study:
+    ways = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
+    versions = names.versions(means)
+    for (operation, _, _), _, common, sides in ways:
         what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
-        ranked = sorted(sides.items(), key=lambda one: float(one[1].values.mean()))
-        some = [_row(_named(question.by, level, {level: side}, versions), side, ranked[0][1]) for level, side in ranked]
-        rows += [{"what": what, "operation": operation, **row} for row in some]
-        if len(some) > 1:
-            sentences.append(_sentence(what, question.operations[operation], some[0], some[1], len(some)))
-    return Told(question, tuple(sentences), pd.DataFrame(rows), {why: [*some] for why, some in missing.items()})
+        ranked = sorted(sides.items(), key=lambda named_side: float(named_side[1].values.mean()))
+        _, fastest = ranked[0]
+        raced = [_row(_named(question.by, level, {level: side}, versions), side, fastest) for level, side in ranked]
+        rows += [{"what": what, "operation": operation, **row} for row in raced]
+        if len(raced) > 1:
+            sentences.append(_sentence(what, question.operations[operation], raced[0], raced[1], len(raced)))
+    return Reply(question, tuple(sentences), pd.DataFrame(rows), {why: [*levels] for why, levels in missing.items()})
 
 
 def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapping[str, str]) -> str:
@@ -197,22 +197,26 @@ _STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines 
 
 
 def _row(level: str, side: Side, fastest: Side) -> dict[str, object]:
-    found = effect(A_OVER_B, {"a": side, "b": fastest})
-    known = side is not fastest and isfinite(found.high)
-    ratio = {"ratio": 1.0 if side is fastest else found.ratio, "low": found.low if known else nan}
-    mean = float(side.values.mean()) / 1e6
-    return {"level": level, "ms": mean, **ratio, "high": found.high if known else nan}
+    times = effect(A_OVER_B, {"a": side, "b": fastest})
+    known = side is not fastest and isfinite(times.high)
+    return {
+        "level": level,
+        "ms": float(side.values.mean()) / 1e6,
+        "ratio": 1.0 if side is fastest else times.ratio,
+        "low": times.low if known else nan,
+        "high": times.high if known else nan,
+    }
 
 
 def _sentence(what: str, operation: str, first: Mapping[str, object], second: Mapping[str, object], of: int) -> str:
     """Return who was fastest, by how much and how surely; the interval is that of the second over the first."""
     ratio, low, high = (float(str(second[name])) for name in ("ratio", "low", "high"))
-    before, one, other = f"{what}: " if what else "", first["level"], second["level"]
-    if low != low:
-        return f"{before}{one} was faster than {other} {operation}, in one block: nothing says how surely."
+    before, fastest, other = f"{what}: " if what else "", first["level"], second["level"]
+    if isnan(low):
+        return f"{before}{fastest} was faster than {other} {operation}, in one block: nothing says how surely."
     times = f"{estimate(ratio, low, high)} times"
     if low <= 1:
-        return f"{before}{one} and {other} cannot be told apart {operation} in so few blocks: {times} as long."
+        return f"{before}{fastest} and {other} cannot be told apart {operation} in so few blocks: {times} as long."
     if of == 2:
-        return f"{before}{other} took {times} as long {operation} as {one}."
-    return f"{before}{one} was the fastest {operation}; the next, {other}, took {times} as long."
+        return f"{before}{other} took {times} as long {operation} as {fastest}."
+    return f"{before}{fastest} was the fastest {operation}; the next, {other}, took {times} as long."

@@ -1,6 +1,6 @@
 """The explorer's figure: the ratio of every block, how the blocks lie on each side, and repetitions in time."""
 
-from math import isfinite
+from math import isfinite, isnan
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ _SCALES: Final = {
 }
 
 
-def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, seed: int = 1) -> Exhibit:
+def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame], *, seed: int = 1) -> Exhibit:
     """Draw an answer.
 
     Parameters
@@ -41,7 +41,7 @@ def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, s
         With the blocks' values as its data, to be saved like any other figure.
     """
     words = {name: asked.pair.words(name) for name in ("a", "b")}
-    divisor, unit = _scale(found, str(found.row["unit"]))
+    divisor, unit = _scale(answer, str(answer.row["unit"]))
     notes, thinned = [], {}
     for name, rows in repetitions.items():
         step = -(-len(rows) // _MOST) if len(rows) else 1
@@ -50,15 +50,15 @@ def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, s
     with style.applied():
         figure = plt.figure(figsize=(style.layout().width, 4.6), layout="constrained")
         grid = figure.add_gridspec(2, 2, height_ratios=(1, 1.75), width_ratios=(1, 2.1))
-        _ratios(figure.add_subplot(grid[0, :]), found)
+        _ratios(figure.add_subplot(grid[0, :]), answer)
         left = figure.add_subplot(grid[1, 0])
         right = figure.add_subplot(grid[1, 1], sharey=left)
         right.tick_params(labelleft=False)
-        _blocks(left, found, words, divisor, np.random.default_rng(seed))
+        _blocks(left, answer, words, divisor, np.random.default_rng(seed))
         measure = called_measure(*asked.quantity[1:])
         left.set_ylabel(f"{measure} ({unit})" if unit else measure)
         _in_time(right, thinned, divisor)
-        _scaled(left, [found.points["a"], found.points["b"], *(rows["value"] for rows in thinned.values())], divisor)
+        _scaled(left, [answer.points["a"], answer.points["b"], *(rows["value"] for rows in thinned.values())], divisor)
         if engine := figure.get_layout_engine():
             engine.execute(figure)
         figure.set_layout_engine(None)  # once is enough: it would be laid out twice more while it is written
@@ -66,57 +66,57 @@ def draw(asked: Asked, found: Answer, repetitions: dict[str, pd.DataFrame], *, s
     factors = "; ".join(f"{called_factor(name)} {called_level(name, level)}" for name, level in asked.factors.items())
     title = f"{asked.comparison.study}: {words['a']} over {words['b']}, {asked.quantity[0]}, {measure}"
     # as everywhere that people read: the first block is block 1
-    frame = found.points.assign(
-        block=found.points["block"] + 1, a_is=words["a"], b_is=words["b"], unit=found.row["unit"]
+    frame = answer.points.assign(
+        block=answer.points["block"] + 1, a_is=words["a"], b_is=words["b"], unit=answer.row["unit"]
     )
     return Exhibit(title, frame, tuple(filter(None, (factors, *notes))), figure)
 
 
-def _scale(found: Answer, unit: str) -> tuple[float, str]:
+def _scale(answer: Answer, unit: str) -> tuple[float, str]:
     """Return what values are divided by, and the unit that they then have."""
-    middle = float(found.points[["a", "b"]].abs().to_numpy().max()) if len(found.points) else 0.0
-    return next(((by, name) for by, name in _SCALES.get(unit, ()) if middle >= by), (1.0, unit))
+    largest = float(answer.points[["a", "b"]].abs().to_numpy().max()) if len(answer.points) else 0.0
+    return next(((by, name) for by, name in _SCALES.get(unit, ()) if largest >= by), (1.0, unit))
 
 
-def _ratios(axes: Axes, found: Answer) -> None:
+def _ratios(axes: Axes, answer: Answer) -> None:
     """Draw each block's ratio, their mean with its interval, the margin around 1 and the paper's own."""
-    points = found.points
-    ratio, low, high = (float(found.row[name]) for name in ("ratio", "low", "high"))
+    points = answer.points
+    ratio, low, high = (float(answer.row[name]) for name in ("ratio", "low", "high"))
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylim(-1.1, 1.1)
-    if ratio != ratio:
-        reason = found.row["reason"] or "no ratio: a mean is zero or negative"
+    if isnan(ratio):
+        reason = answer.row["reason"] or "no ratio: a mean is zero or negative"
         axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", color=style.FAINT)
         axes.set_xticks([])
         return
-    published = float(found.row["published_ratio"])
+    published = float(answer.row["published_ratio"])
     values = points["ratio"][points["ratio"] > 0].to_numpy()
     ends = [end for end in (low, high) if isfinite(end)]
-    every = [*values, ratio, 1.0, *ends, *([published] if published == published else [])]
+    shown = [*values, ratio, 1.0, *ends, *([] if isnan(published) else [published])]
     axes.set_xscale("log")
-    span = max(max(every) / min(every), 1.25) ** 0.05
-    axes.set_xlim(min(every) / span, max(every) * span)
+    span = max(max(shown) / min(shown), 1.25) ** 0.05
+    axes.set_xlim(min(shown) / span, max(shown) * span)
     name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=8))
     axes.axvspan(1 / MARGIN, MARGIN, color="#f1f1f1", zorder=0)
     axes.axvline(1, color=style.INK, linewidth=0.9)
     campaigns = list(dict.fromkeys(points["campaign"]))
-    heights = [-0.75 + 0.5 * (campaigns.index(one) / max(1, len(campaigns) - 1)) for one in points["campaign"]]
+    heights = [-0.75 + 0.5 * (campaigns.index(name) / max(1, len(campaigns) - 1)) for name in points["campaign"]]
     axes.plot(points["ratio"], heights, "o", color=style.FAINT, markersize=4, alpha=0.75, label="a block")
     bar: dict[str, Any] = {"color": style.INK, "linewidth": 2}
     if ends:
         axes.plot(ends, [0.35, 0.35], **bar)
     axes.plot(ratio, 0.35, "D", color=style.INK, markersize=7, label="this ratio, 95 % interval")
-    if published == published:
+    if not isnan(published):
         axes.plot(published, 0.35, "o", mec=style.VERMILION, mfc="none", mew=1.6, ms=10, label="the paper's")
     axes.set_title("Ratio, all blocks and each" if len(points) > 1 else "Ratio")
     axes.legend(loc="upper right", bbox_to_anchor=(1, 1.32), ncols=3, handletextpad=0.3, columnspacing=1.2)
 
 
-def _blocks(axes: Axes, found: Answer, words: dict[str, str], divisor: float, random: np.random.Generator) -> None:
+def _blocks(axes: Axes, answer: Answer, words: dict[str, str], divisor: float, random: np.random.Generator) -> None:
     """Draw each side's block means, and their middle half."""
     for place, (name, colour, marker) in enumerate(_SIDES):
-        values = found.points[name].to_numpy(dtype=float) / divisor
+        values = answer.points[name].to_numpy(dtype=float) / divisor
         spread = random.uniform(-0.16, 0.16, len(values))
         axes.plot(place + spread, values, marker, color=colour, markersize=4, alpha=0.7)
         if len(values) > 1:
@@ -131,28 +131,28 @@ def _blocks(axes: Axes, found: Answer, words: dict[str, str], divisor: float, ra
 
 def _scaled(axes: Axes, values: list["pd.Series[float]"], divisor: float) -> None:
     """Scale what both panels share: logarithmically where values differ by several times."""
-    every = np.concatenate([one.to_numpy(dtype=float) for one in values])
-    if every.size and every.min() > 0 and every.max() / every.min() > 3:
+    shown = np.concatenate([series.to_numpy(dtype=float) for series in values])
+    if shown.size and shown.min() > 0 and shown.max() / shown.min() > 3:
         axes.set_yscale("log")
-        axes.set_ylim(every.min() / divisor / 1.15, every.max() / divisor * 1.15)
+        axes.set_ylim(shown.min() / divisor / 1.15, shown.max() / divisor * 1.15)
         name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
 
 
 def _in_time(axes: Axes, repetitions: dict[str, pd.DataFrame], divisor: float) -> None:
     """Draw the repetitions in the order of their time; pauses between blocks are taken out."""
     axes.set_title("Repetitions, in the order of time")
-    every = pd.concat([rows.assign(side=name) for name, rows in repetitions.items()], ignore_index=True)
-    if every.empty:
+    rows = pd.concat([of_side.assign(side=name) for name, of_side in repetitions.items()], ignore_index=True)
+    if rows.empty:
         axes.text(0.5, 0.5, "none kept", transform=axes.transAxes, ha="center", color=style.FAINT)
         axes.set_xticks([])
         return
-    blocks = every.groupby("block")["started_at"].min().sort_values().index
-    rank = every["block"].map({block: place for place, block in enumerate(blocks)})
-    inside = every.groupby("block")["started_at"].rank(method="first", pct=True)
-    every["x"] = rank + 0.06 + 0.88 * inside
+    blocks = rows.groupby("block")["started_at"].min().sort_values().index
+    rank = rows["block"].map({block: place for place, block in enumerate(blocks)})
+    inside = rows.groupby("block")["started_at"].rank(method="first", pct=True)
+    rows["x"] = rank + 0.06 + 0.88 * inside
     for name, colour, marker in _SIDES:
-        mine = every[every["side"] == name]
-        axes.plot(mine["x"], mine["value"] / divisor, marker, color=colour, markersize=2.5, alpha=0.55, mew=0)
+        of_side = rows[rows["side"] == name]
+        axes.plot(of_side["x"], of_side["value"] / divisor, marker, color=colour, markersize=2.5, alpha=0.55, mew=0)
     edges = range(1, len(blocks))
     axes.vlines(edges, 0, 1, transform=axes.get_xaxis_transform(), color="#e4e4e4", linewidth=0.6, zorder=0)
     step = -(-len(blocks) // 10)

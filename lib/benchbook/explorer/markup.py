@@ -34,41 +34,42 @@ def terminal(requests: Iterable[running.Request]) -> str:
     return str(_PARTS.terminal([request.command for request in requests]))
 
 
-def answer(found: Answer) -> str:
+def answer(answer: Answer) -> str:
     """Return the ratio large, its interval, and the finding in a sentence."""
-    row = found.row
+    row = answer.row
     if pd.isna(row["ratio"]):
-        return str(_PARTS.answer("", "", found.words, ""))
+        return str(_PARTS.answer("", "", answer.words, ""))
     here = row["ratio"], row["low"], row["high"]
-    ends, blocks = interval(*here), f"{len(found.points)} block{'' if len(found.points) == 1 else 's'}"
+    ends, blocks = interval(*here), f"{len(answer.points)} block{'' if len(answer.points) == 1 else 's'}"
     between = f"95 % interval {ends}, over {blocks}" if ends else f"no interval, of {blocks}"
     test = str(row["test"])
     if pd.notna(row["p"]):
         p = p_value(row["p"])
         test += f", p {p}" if p.startswith("<") else f", p = {p}"
-    return str(_PARTS.answer(rounded(*here)[0], between, found.words, test))
+    return str(_PARTS.answer(rounded(*here)[0], between, answer.words, test))
 
 
-def figure(drawn: Exhibit, found: Answer) -> str:
+def figure(drawn: Exhibit, answer: Answer) -> str:
     """Return the drawing, with its values for who does not see it."""
     assert drawn.figure is not None
     file = io.StringIO()
     with style.applied():
         drawn.figure.savefig(file, format="svg", metadata={"Date": None})
-    blocks = "; ".join(f"block {int(point.block) + 1}: {number(point.ratio)}" for point in each(found.points))
-    values = f"{drawn.title}. {found.words} Ratio of each block: {blocks}."
+    blocks = "; ".join(f"block {int(point.block) + 1}: {number(point.ratio)}" for point in each(answer.points))
+    values = f"{drawn.title}. {answer.words} Ratio of each block: {blocks}."
     return str(_PARTS.figure(Markup(inline(file.getvalue(), "explorer")), values, ". ".join(drawn.notes)))
 
 
-def claims(found: pd.DataFrame) -> str:
+def claims(contrasts: pd.DataFrame) -> str:
     """Return the verdicts of the paper's claims."""
-    return str(_PARTS.claims(list(each(found))))
+    return str(_PARTS.claims(list(each(contrasts))))
 
 
-def provenance(head: str, about: Mapping[str, Any]) -> str:
+def provenance(head: str, origin: Mapping[str, Any]) -> str:
     """Return where a value comes from."""
-    machine = json.loads(about.get("environment") or "{}")
-    facts = {name: value for name, value in about.items() if name != "environment" and pd.notna(value)}
+    machine = json.loads(origin.get("environment") or "{}")
+    facts = {name: value for name, value in origin.items() if pd.notna(value)}
+    facts.pop("environment", None)
     facts |= {name: facts[name] + 1 for name in ("block", "position") if name in facts}  # people count from 1
     facts |= {name: machine[name] for name in ("cpu", "kernel", "python") if name in machine}
     return str(_PARTS.provenance(head, {name.replace("_", " "): value for name, value in facts.items()}))
@@ -111,19 +112,19 @@ def _removal(entry: Mapping[str, Any]) -> str:
     return f"registered {registered} ({claim.claimed}, margin {claim.margin:g}), removed {removed}"
 
 
-def told(told: documents.Told) -> str:
+def reply(reply: documents.Reply) -> str:
     """Return an answer as a part of the page: sentences, then the table, then what could not be tried."""
-    question, table = told.question, told.table
-    untried = [(level, why) for why, levels in told.untried.items() for level in levels]
+    question, table = reply.question, reply.table
+    untried = [(level, why) for why, levels in reply.untried.items() for level in levels]
     if table.empty:
         return str(_PARTS.answered(question.text, [], [], [], untried))
-    of = [name for name in ("what", "level") if table[name].ne("").any()]
-    heads = [*("" for _ in of), *question.operations.values()]
+    named_by = [name for name in ("what", "level") if table[name].ne("").any()]
+    heads = [*("" for _ in named_by), *question.operations.values()]
     rows = []
-    for names, group in table.groupby(of, sort=False):
+    for names, group in table.groupby(named_by, sort=False):
         times = {row.operation: {"spent": f"{number(row.ms)} ms", "beside": _beside(row)} for row in each(group)}
         rows.append((names, [(head, times.get(name)) for name, head in question.operations.items()]))
-    return str(_PARTS.answered(question.text, told.sentences, heads, rows, untried))
+    return str(_PARTS.answered(question.text, reply.sentences, heads, rows, untried))
 
 
 def _beside(row: Any) -> str:

@@ -44,26 +44,29 @@ def bearing(source: Source, asked: Asked) -> pd.DataFrame:
         ``id, says, contrast, claimed, ratio, low, high, blocks, verdict, why``; a row a contrast.
     """
     lane = _lane(asked)
-    every = {one.id: one for one in claims(asked.comparison.study) if not isinstance(one, Untestable)}
-    meant = [(name, of_it) for name, one in every.items() for of_it in _meant(one, asked, lane)]
+    of_paper = {claim.id: claim for claim in claims(asked.comparison.study) if not isinstance(claim, Untestable)}
+    meant = [(name, contrast) for name, claim in of_paper.items() for contrast in _meant(claim, asked, lane)]
     if not meant:
         return pd.DataFrame(columns=["says", *_SHOWN])
-    table = judged(_means(source, asked), [every[name] for name in dict(meant)])
+    means = source.means[source.means["study"] == asked.comparison.study]
+    table = judged(means, [of_paper[name] for name in dict(meant)])
     table = table[(table["lane"] == lane) & (table["host"] == asked.pair.host)]
     table = table[[key in meant for key in zip(table["id"], table["contrast"], strict=True)]]
-    return table.assign(says=[every[name].says for name in table["id"]])[["says", *_SHOWN]].reset_index(drop=True)
+    return table.assign(says=[of_paper[name].says for name in table["id"]])[["says", *_SHOWN]].reset_index(drop=True)
 
 
 def _meant(claim: Tested, asked: Asked, lane: str) -> list[str]:
     """Return the labels of a claim's contrasts that set the same two sides against each other."""
-    found = []
+    labels = []
     for levels in claim.contrasts(lane):
-        wanted = of_contrast(claim, levels).values()
+        sides = of_contrast(claim, levels).values()
         a, b = (
-            {place for place, one in enumerate(wanted) if _is(side, asked, one)} for side in asked.pair.sides.values()
+            {place for place, wanted in enumerate(sides) if _is(side, asked, wanted)}
+            for side in asked.pair.sides.values()
         )
-        found += [label(levels)] if any(one != other for one in a for other in b) else []
-    return found
+        if any(place != other for place in a for other in b):
+            labels.append(label(levels))
+    return labels
 
 
 def _lane(asked: Asked) -> str:
@@ -72,12 +75,9 @@ def _lane(asked: Asked) -> str:
 
 def _is(side: Side, asked: Asked, wanted: Mapping[str, Any]) -> bool:
     """Return whether a side is one that a contrast asks for."""
-    own = {**side.settings, **dict(zip(OF_QUANTITY, asked.quantity, strict=True))}
-    return all(own.get(name) in (level if isinstance(level, tuple) else (level,)) for name, level in wanted.items())
-
-
-def _means(source: Source, asked: Asked) -> pd.DataFrame:
-    return source.means[source.means["study"] == asked.comparison.study]
+    settings = {**side.settings, **dict(zip(OF_QUANTITY, asked.quantity, strict=True))}
+    levels = {name: level if isinstance(level, tuple) else (level,) for name, level in wanted.items()}
+    return all(settings.get(name) in among for name, among in levels.items())
 
 
 def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) -> Ratio:
@@ -103,9 +103,12 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
         advice = f"a ratio above 1, at most {_WIDEST}; 1.1 says that a tenth more or less would not matter"
         raise InputError("the margin", f"{margin:g} is none: {advice}")
     by, common = asked.comparison.by, asked.pair.common
-    names = {name for name in common if name not in FREE and not name.endswith(" in turn") and common[name] is not None}
-    sides = {name: {by: side.settings[by], **{other: side.settings[other] for other in asked.comparison.loose
-             if isinstance(side.settings.get(other), str)}} for name, side in asked.pair.sides.items()}  # fmt: skip
+    stated = {name for name, level in common.items() if level is not None} - {*FREE}
+    names = {name for name in stated if not name.endswith(" in turn")}
+    sides = {}
+    for name, side in asked.pair.sides.items():
+        loose = {other: side.settings.get(other) for other in asked.comparison.loose}
+        sides[name] = {by: side.settings[by], **{other: at for other, at in loose.items() if isinstance(at, str)}}
     words = {"more": "more than", "less": "less than", "equal": "as much as"}.get(claimed, claimed)
     operation, role, metric = asked.quantity
     return Ratio.model_validate(
@@ -126,7 +129,7 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
     )
 
 
-def judge(source: Source, own: Ratio, since: datetime | None = None) -> dict[str, Any]:
+def judge(source: Source, claim: Ratio, since: datetime | None = None) -> dict[str, Any]:
     """Return a claim's contrast judged on this source as the papers' claims are: a row of `bearing`.
 
     Parameters
@@ -134,54 +137,56 @@ def judge(source: Source, own: Ratio, since: datetime | None = None) -> dict[str
     since
         Only the blocks that began later; None for all.
     """
-    means = source.means[source.means["study"] == own.study]
+    means = source.means[source.means["study"] == claim.study]
     if since is not None:
         means = means[means["started_at"] > since]
-    table = judged(means, [own])
+    table = judged(means, [claim])
     row: dict[Any, Any] = dict.fromkeys(_SHOWN) if table.empty else table.iloc[0].to_dict()
+    shown = {name: row[name] for name in _SHOWN}
     verdict = row["verdict"] or NOT_TESTABLE
-    return {**{name: row[name] for name in _SHOWN}, "says": own.says, "verdict": verdict, "why": row["why"] or NOT_RUN}
+    return {**shown, "says": claim.says, "verdict": verdict, "why": row["why"] or NOT_RUN}
 
 
-def register(own: Ratio, found: Answer, source: Source, file: Path | None = None) -> dict[str, Any]:
+def register(claim: Ratio, answer: Answer, source: Source, file: Path | None = None) -> dict[str, Any]:
     """Keep a claim with the moment and how many blocks had been measured by then; return what is kept.
 
     Who claims after having looked explores: the blocks that come later are the test.
     """
     file = file or paths.results() / FILE
-    kept = registered(file)
-    entry = {"claim": own.model_dump(mode="json", exclude_defaults=True), "source": source.name,
-             "registered": _now(), "seen": len(found.points)}  # fmt: skip
-    _write([*kept, entry], file)
+    entries = registered(file)
+    entry = {"claim": claim.model_dump(mode="json", exclude_defaults=True), "source": source.name,
+             "registered": _now(), "seen": len(answer.points)}  # fmt: skip
+    _write([*entries, entry], file)
     return entry
 
 
 def remove(name: str, file: Path | None = None) -> None:
     """Take a claim off the list; the file keeps it with the moment, so that it cannot come back as if it were new."""
     file = file or paths.results() / FILE
-    kept = registered(file)
-    _write([{**entry, "removed": _now()} if entry["claim"]["id"] == name else entry for entry in kept], file)
+    entries = registered(file)
+    _write([{**entry, "removed": _now()} if entry["claim"]["id"] == name else entry for entry in entries], file)
 
 
 def earlier(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """Return the claims about the same contrast that were removed before this one was registered, the oldest first."""
-    return [other for other in entries
-            if other.get("removed", "~") <= entry["registered"] and _about(other) == _about(entry)]  # fmt: skip
+    former = [other for other in entries if other.get("removed", "~") <= entry["registered"]]
+    return [other for other in former if _about(other) == _about(entry)]
 
 
 def _about(entry: Mapping[str, Any]) -> str:
     """Return what a claim is about whatever it says of it: its quantity, levels, and sides in either order."""
-    own = read(entry)
-    sides = sorted(json.dumps(side, sort_keys=True) for side in (own.a, own.b))
-    return json.dumps([own.study, own.quantity.model_dump(), own.at, own.lanes, sides], sort_keys=True)
+    claim = read(entry)
+    sides = sorted(json.dumps(side, sort_keys=True) for side in (claim.a, claim.b))
+    return json.dumps([claim.study, claim.quantity.model_dump(), claim.at, claim.lanes, sides], sort_keys=True)
 
 
-def levels(own: Ratio) -> str:
+def levels(claim: Ratio) -> str:
     """Return in words the levels at which a claim holds: of records first, then of everything that both sides share."""
-    at = {name: level for name, level in own.at.items() if name != "timeout_s" and level != "none"}
+    at = {name: level for name, level in claim.at.items() if level != "none"}
+    at.pop("timeout_s", None)
     ordered = sorted(at, key=lambda name: (name != "n", name))
     shared = [f"{called_factor(name)} {called_level(name, at[name])}" for name in ordered]
-    return "; ".join([*shared, *(f"implementation {called_level('lane', lane)}" for lane in own.lanes)])
+    return "; ".join([*shared, *(f"implementation {called_level('lane', lane)}" for lane in claim.lanes)])
 
 
 def _now() -> str:
@@ -244,8 +249,8 @@ def read(entry: Mapping[str, Any]) -> Ratio:
     return Ratio.model_validate(_tuples(entry["claim"]))
 
 
-def _tuples(value: Any) -> Any:
+def _tuples(value: object) -> object:
     """Return what JSON holds as the strict form of a claim takes it."""
     if isinstance(value, dict):
-        return {name: _tuples(one) for name, one in value.items()}
+        return {name: _tuples(item) for name, item in value.items()}
     return tuple(map(_tuples, value)) if isinstance(value, list) else value

@@ -37,7 +37,7 @@ class Page:
     """
 
     def __init__(self, sources: Mapping[str, Source] | None = None) -> None:
-        self.sources = dict(sources) if sources is not None else _found()
+        self.sources = dict(_sources() if sources is None else sources)
         self._quiet = False
         self._controls: dict[str, widgets.Dropdown] = {}
         self._source = self._control("source", "Numbers of", self._comparable_sources())
@@ -75,21 +75,22 @@ class Page:
         claimed = widgets.Dropdown(options=["more", "less", "equal"], description="The first takes", layout=_WIDE)
         margin = widgets.FloatText(1.1, step=0.01, description="Margin", layout=_WIDE)
         why = widgets.Text(description="Why so much", placeholder="below that I would decide the same", layout=_WIDE)
-        said = _html()
+        refusal = _html()
 
         def register() -> None:
             if not why.value.strip():
-                said.value = markup.refused("Say why the margin is what it is: what would you do otherwise beyond it?")
+                why_not = "Say why the margin is what it is: what would you do otherwise beyond it?"
+                refusal.value = markup.refused(why_not)
                 return
             source, asked = self._now
             entries = own_claims.registered()
             try:
-                own = own_claims.claim(asked, claimed.value, margin.value, why.value.strip(), len(entries) + 1)
-                own_claims.register(own, self._found, source)
+                claim = own_claims.claim(asked, claimed.value, margin.value, why.value.strip(), len(entries) + 1)
+                own_claims.register(claim, self._shown_answer, source)
             except (InputError, ValidationError, OSError) as error:
-                said.value = markup.refused(str(error))
+                refusal.value = markup.refused(str(error))
                 return
-            said.value = ""
+            refusal.value = ""
             self._show_registered()
 
         def remove() -> None:
@@ -97,12 +98,12 @@ class Page:
             self._show_registered()
 
         chosen = widgets.Box([claimed, margin, why])
-        kept = "it stays below, with its date: registered once more, it is not new"
-        self._removal.children = [self._removable, _button("Remove this claim", remove, kept)]
+        tooltip = "it stays below, with its date: registered once more, it is not new"
+        self._removal.children = [self._removable, _button("Remove this claim", remove, tooltip)]
         chosen.add_class("bb-controls")
         self._show_registered()
         go = widgets.HBox([_button("Register and judge", register)])
-        return _part(chosen, go, said, self._registered, self._removal)
+        return _part(chosen, go, refusal, self._registered, self._removal)
 
     @property
     def measure(self) -> widgets.Widget:
@@ -111,12 +112,12 @@ class Page:
         box.add_class("bb-controls")
         blocks = widgets.BoundedIntText(5, min=1, max=30, description="blocks", layout=_WIDE)
         fields: dict[str, list[Any]] = {}
-        own: dict[str, tuple[Any, ...]] = {}
+        own_files: dict[str, tuple[Any, ...]] = {}
         study = ""
 
         def requests() -> list[running.Request]:
-            chosen = {name: tuple(dict.fromkeys(_values(some))) for name, some in fields.items()}
-            return running.requests(study, chosen | own, blocks.value, noisy=runner.noisy.value)
+            chosen = {name: tuple(dict.fromkeys(_values(inputs))) for name, inputs in fields.items()}
+            return running.requests(study, chosen | own_files, blocks.value, noisy=runner.noisy.value)
 
         def shown(*_: object) -> None:
             head.value = markup.terminal(requests())
@@ -131,9 +132,9 @@ class Page:
                 for field in fields[control.name]:
                     field.observe(shown, "value")
             files = tuple(dict.fromkeys(side["dataset_file"] for side in sides if side.get("dataset_file")))
-            own.clear()
-            own.update({"dataset_file": files} if files else {})
-            box.children = [*(field for some in fields.values() for field in some), blocks]
+            own_files.clear()
+            own_files.update({"dataset_file": files} if files else {})
+            box.children = [*(field for inputs in fields.values() for field in inputs), blocks]
             shown()
 
         def follow() -> None:
@@ -147,8 +148,8 @@ class Page:
             alone.value = markup.refused("Only one side is measured: measure the other, too.") if lacks else ""
 
         runner = _Runner(requests, measured)
-        for one in (blocks, runner.noisy):
-            one.observe(shown, "value")
+        blocks.observe(shown, "value")
+        runner.noisy.observe(shown, "value")
         self._follow = follow
         fill()
         take = _button("Take the contrast above", fill, "the parameters of both sides")
@@ -159,11 +160,11 @@ class Page:
         """One's own documents: a file, some questions, the answers."""
         upload = widgets.FileUpload(accept=".csv,.json,.jsonl,.ndjson", description="Choose a file")
         path = widgets.Text(description="or its path", placeholder="records.csv", layout=_WIDE)
-        ticks = {name: widgets.Checkbox(True, description=one.text, indent=False)
-                 for name, one in documents.QUESTIONS.items()}  # fmt: skip
+        ticks = {name: widgets.Checkbox(True, description=question.text, indent=False)
+                 for name, question in documents.QUESTIONS.items()}  # fmt: skip
         count = widgets.BoundedIntText(documents.RECORDS, min=1, max=100_000, description="records", layout=_WIDE)
         blocks = widgets.BoundedIntText(documents.BLOCKS, min=2, max=30, description="blocks", layout=_WIDE)
-        told = _html()
+        replies = _html()
         asked: list[running.Request] = []
 
         def uploaded(_: object) -> None:
@@ -180,19 +181,19 @@ class Page:
         def requests() -> list[running.Request]:
             if not path.value.strip():
                 raise InputError("no file", "choose one, or write its path: CSV with a head, or JSON Lines")
-            told.value = ""
+            replies.value = ""
             asked[:] = documents.requests(path.value.strip(), chosen(), count.value, blocks.value)
             return asked
 
         def answered() -> None:
-            told.value = "".join(map(markup.told, documents.answers(chosen(), asked)))
+            replies.value = "".join(map(markup.reply, documents.answers(chosen(), asked)))
             self._measured_here(move=False)
 
         upload.observe(uploaded, "value")
         first, second = widgets.Box([upload, path, count, blocks]), widgets.Box([*ticks.values()])
-        for one in (first, second):
-            one.add_class("bb-controls")
-        return _part(first, second, _Runner(requests, answered, "Measure and answer").widget, told)
+        first.add_class("bb-controls")
+        second.add_class("bb-controls")
+        return _part(first, second, _Runner(requests, answered, "Measure and answer").widget, replies)
 
     def update(self, _: object = None) -> None:
         """Show what is chosen; what cannot be had with it is set to the nearest that can.
@@ -215,48 +216,48 @@ class Page:
         source = self.sources[self._source.value]
         _offer(self._study, [(study, study) for study in _comparable(source)])
         measured = source.measured(self._study.value)
-        every = contrasts.comparisons(measured)
-        _offer(self._comparison, [(name, name) for name in every])
+        comparisons = contrasts.comparisons(measured)
+        _offer(self._comparison, [(name, name) for name in comparisons])
         # what is kept of a study's choice is not what another paper compares
-        kept = self._controls if self._study.value == self._chosen_study else {}
+        controls = self._controls if self._study.value == self._chosen_study else {}
         self._chosen_study = self._study.value
-        wanted = {name: control.value for name, control in kept.items()}
-        asked = contrasts.ask(measured, every[self._comparison.value], wanted)
+        wanted = {name: control.value for name, control in controls.items()}
+        asked = contrasts.ask(measured, comparisons[self._comparison.value], wanted)
         by = asked.comparison.by
-        of = {"operation": asked.quantity[0], "measure": asked.quantity[1:], "a": asked.a, "b": asked.b}
+        chosen = {"operation": asked.quantity[0], "measure": asked.quantity[1:], "a": asked.a, "b": asked.b}
         shown = []
         for name, options in asked.options.items():
             words = {"a": "This", "b": "over that", "measure": "What"}.get(name) or _named(name)
-            said = [(_option(name, by, option, asked), option) for option in options]
-            control = self._controls.get(name) or self._control(name, words, said)
-            _offer(control, said, {**asked.factors, **of}[name])
+            called = [(_option(name, by, option, asked), option) for option in options]
+            control = self._controls.get(name) or self._control(name, words, called)
+            _offer(control, called, {**asked.factors, **chosen}[name])
             shown.append(control)
         self._factors.children = shown
         self._now = source, asked
 
     def _show(self) -> None:
         source, asked = self._now
-        self._found = found = contrasts.answer(asked.pair)
+        self._shown_answer = answer = contrasts.answer(asked.pair)
         repetitions = {name: source.repetitions(side, asked.quantity) for name, side in asked.pair.sides.items()}
-        self._drawn = drawn = drawing.draw(asked, found, repetitions)
-        figure, claims = markup.figure(drawn, found), markup.claims(own_claims.bearing(source, asked))
-        points = [(f"{int(one.block) + 1}, of {one.campaign or 'an undated campaign'}", int(one.block))
-                  for one in each(found.points)]  # fmt: skip
+        self._drawn = drawn = drawing.draw(asked, answer, repetitions)
+        figure, claims = markup.figure(drawn, answer), markup.claims(own_claims.bearing(source, asked))
+        points = [(f"{int(point.block) + 1}, of {point.campaign or 'an undated campaign'}", int(point.block))
+                  for point in each(answer.points)]  # fmt: skip
         self._quiet = True
         _offer(self._point, points)
         self._quiet = False
         self._show_point()
-        self._answer.value, self._figure.value, self._claims.value = markup.answer(found), figure, claims
+        self._answer.value, self._figure.value, self._claims.value = markup.answer(answer), figure, claims
         self._files.value = ""
 
     def _show_point(self) -> None:
         if self._quiet or self._point.value is None:
             return
         source, asked = self._now
-        point = self._found.points.set_index("block").loc[self._point.value]
+        point = self._shown_answer.points.set_index("block").loc[self._point.value]
         parts = []
         for name in ("a", "b"):
-            head = f"{asked.pair.words(name)}: {quantity(point[name], self._found.row['unit'])}"
+            head = f"{asked.pair.words(name)}: {quantity(point[name], self._shown_answer.row['unit'])}"
             parts.append(markup.provenance(head, source.provenance(str(point[f"cell_{name}"]), int(self._point.value))))
         self._provenance.value = f'<div class="bb bb-two">{"".join(parts)}</div>'
 
@@ -270,14 +271,12 @@ class Page:
 
     def _export(self) -> None:
         source, asked = self._now
-        rows = source.means[
-            source.means["cell_id"].isin({*self._found.points["cell_a"], *self._found.points["cell_b"]})
-        ]
-        about = provenance(rows, source.name)
-        links = []
+        points = self._shown_answer.points
+        rows = source.means[source.means["cell_id"].isin({*points["cell_a"], *points["cell_b"]})]
+        origin = provenance(rows, source.name)
         with tempfile.TemporaryDirectory() as folder:
             stem = Path(folder) / f"{asked.comparison.study}-{asked.quantity[0]}-{asked.quantity[2]}"
-            links = [markup.link(path) for path in exhibit.save(self._drawn, stem, about, ["svg", "pdf", "csv"])]
+            links = [markup.link(path) for path in exhibit.save(self._drawn, stem, origin, ["svg", "pdf", "csv"])]
         self._files.value = f'<span class="bb bb-links">{" ".join(links)}</span>'
 
     def _parameters(self) -> list[dict[str, Any]]:
@@ -317,16 +316,16 @@ class _Runner:
         self._stop = _button("Stop", self._end, "what is finished is kept")
         self.noisy = widgets.Checkbox(False, description="do not wait for a quiet machine", indent=False)
         self._bar = widgets.IntProgress(0, 0, 1, layout=widgets.Layout(width="12rem", visibility="hidden"))
-        self._said = _html()
+        self._status = _html()
         self._stop.disabled = True
-        self.widget = widgets.VBox([widgets.HBox([self._go, self._stop, self.noisy, self._bar]), self._said])
+        self.widget = widgets.VBox([widgets.HBox([self._go, self._stop, self.noisy, self._bar]), self._status])
 
     def _start(self) -> None:
         try:
-            asked = [replace(one, noisy=self.noisy.value) for one in self._requests()]
-            self._run = running.Run(asked, self._tell).start()
+            requests = [replace(request, noisy=self.noisy.value) for request in self._requests()]
+            self._run = running.Run(requests, self._tell).start()
         except InputError as error:
-            self._said.value = markup.refused(str(error))
+            self._status.value = markup.refused(str(error))
             return
         self._go.disabled, self._stop.disabled = True, False
         self._bar.layout.visibility = "visible"
@@ -339,14 +338,15 @@ class _Runner:
         self._bar.max, self._bar.value = max(run.total, 1), run.done
         last = next((line for line in reversed(run.lines) if line), "starting")
         lines = escape("\n".join(run.lines))
-        told = f"<details><summary>all that was said</summary><pre>{lines}</pre></details>"
-        self._said.value = f'<div class="bb" role="status">{run.done} of {run.total} cells. {escape(last)}{told}</div>'
+        details = f"<details><summary>all that was said</summary><pre>{lines}</pre></details>"
+        progress = f"{run.done} of {run.total} cells. {escape(last)}{details}"
+        self._status.value = f'<div class="bb" role="status">{progress}</div>'
         if run.status is not None:
             self._go.disabled, self._stop.disabled = False, True
             self._then()
 
 
-def _found() -> dict[str, Source]:
+def _sources() -> dict[str, Source]:
     """Return what ran here and the reference run, each if it has anything."""
     sources = {HERE: Source.of_here(), REFERENCE: Source.of_reference()}
     if ran := {name: source for name, source in sources.items() if source.studies}:
@@ -364,12 +364,13 @@ def _comparable(source: Source) -> list[str]:
 
 def _offer(control: widgets.Dropdown, options: list[tuple[str, Any]], value: Any = None) -> None:
     """Give a control its options; it keeps its value where that is among them."""
-    values = [one for _, one in options]
-    kept = value if value in values else control.value if control.value in values else next(iter(values), None)
+    values = [option for _, option in options]
+    if value not in values:
+        value = control.value if control.value in values else next(iter(values), None)
     if list(control.options) != options:
         control.options = options
-    if control.value != kept:
-        control.value = kept
+    if control.value != value:
+        control.value = value
 
 
 def _option(name: str, by: str, option: Any, asked: Asked) -> str:
@@ -402,11 +403,11 @@ def _fields(control: running.Control) -> list[Any]:
 
 def _values(fields: list[Any]) -> list[Any]:
     """Return what is chosen in the fields of a parameter."""
-    every = [field.value for field in fields]
-    return [*every[0]] if isinstance(every[0], tuple) else every
+    values = [field.value for field in fields]
+    return [*values[0]] if isinstance(values[0], tuple) else values
 
 
-def _button(words: str, act: Callable[[], Any], tooltip: str = "") -> widgets.Button:
+def _button(words: str, act: Callable[[], object], tooltip: str = "") -> widgets.Button:
     button = widgets.Button(description=words, tooltip=tooltip, layout=widgets.Layout(width="auto"))
     button.on_click(lambda _: act())
     return button

@@ -77,10 +77,10 @@ class Request:
     def refused(self) -> list[grid.LeftOut]:
         """Return which of its cells refuse the records that they were given, and why."""
         absent = grid.left_out([self.study], PROFILE, ["arm=a"], self.changes)
-        return [one for one in absent if one.refused]
+        return [left_out for left_out in absent if left_out.refused]
 
 
-def _plain(value: Any) -> str:
+def _plain(value: object) -> str:
     return str(value).lower() if isinstance(value, bool) else str(value)
 
 
@@ -103,15 +103,15 @@ def controls(study: str, *given: Mapping[str, Any]) -> list[Control]:
     given
         Parameters of the cells of each side. Of repetitions, which do not tell sides apart, the first's stand.
     """
-    found = []
+    controls = []
     model: type[BaseModel] = studies.load(study).Parameters
-    for name, about in model.model_fields.items():
-        options = (False, True) if about.annotation is bool else get_args(about.annotation)
-        if name in _NOT_ASKED or len(options) == 1 or (not options and about.annotation is not int):
+    for name, field in model.model_fields.items():
+        options = (False, True) if field.annotation is bool else get_args(field.annotation)
+        if name in _NOT_ASKED or len(options) == 1 or (not options and field.annotation is not int):
             continue
-        values = tuple(dict.fromkeys(one.get(name, about.default) for one in given or ({},)))
-        found.append(Control(name, values[:1] if name == "repetitions" else values, tuple(options)))
-    return found
+        values = tuple(dict.fromkeys(parameters.get(name, field.default) for parameters in given or ({},)))
+        controls.append(Control(name, values[:1] if name == "repetitions" else values, tuple(options)))
+    return controls
 
 
 def requests(study: str, chosen: Mapping[str, tuple[Any, ...]], blocks: int, *, noisy: bool = False) -> list[Request]:
@@ -194,12 +194,6 @@ class Run:
             due()
         return self.status or 0
 
-    def _schedule(self, due: Callable[[], None]) -> None:
-        if self._loop is None:
-            self._due.put(due)
-        else:
-            self._loop.call_soon_threadsafe(due)
-
     def _next(self) -> None:
         if not self._left:
             self.status = max(self._statuses, default=0)
@@ -218,12 +212,15 @@ class Run:
             self.lines.append(line.decode(errors="replace").rstrip())
             self._tell(self)
         self._statuses.append(process.wait())
-        self._schedule(self._next)
+        if self._loop is None:
+            self._due.put(self._next)
+        else:
+            self._loop.call_soon_threadsafe(self._next)
 
     def _watch(self) -> None:
-        before = -1
+        former = -1
         while self.status is None:
-            if (done := self.done) != before:
-                before = done
+            if (done := self.done) != former:
+                former = done
                 self._tell(self)
             time.sleep(_EVERY_S)

@@ -148,9 +148,9 @@ class Server(Voila):  # type: ignore[misc]
 
     def init_handlers(self) -> list[Any]:
         """Return Voila's handlers, with the page of above."""
-        handlers = super().init_handlers()
-        own = [(path, _Page if kind is TornadoVoilaHandler else kind, *more) for path, kind, *more in handlers]
-        return [(HostMatches(_HERE), own)]
+        voila = super().init_handlers()
+        handlers = [(path, _Page if kind is TornadoVoilaHandler else kind, *more) for path, kind, *more in voila]
+        return [(HostMatches(_HERE), handlers)]
 
 
 if __name__ == "__main__":

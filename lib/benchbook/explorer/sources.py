@@ -55,16 +55,16 @@ class Source:
     @classmethod
     def of_here(cls) -> Self:
         """Return what ran here with the code as it is now."""
-        done = [one.facts for one in results.folder.whole() if one.facts.state == "done"]
-        current = grid.current((one.cell_id, one.study, str(one.parameters)) for one in done)
+        done = [result.facts for result in results.folder.whole() if result.facts.state == "done"]
+        current = grid.current((facts.cell_id, facts.study, str(facts.parameters)) for facts in done)
         return cls.of(HERE, Run.of_results(HERE, current))
 
     @classmethod
     def of(cls, name: str, run: Run) -> Self:
         """Return a run, under the name that the page gives it."""
-        found = cls(name, first_arms(run.means), run.files())
+        source = cls(name, first_arms(run.means), run.files())
         pa.default_memory_pool().release_unused()  # what reading took, 150 MB that each page would go on holding
-        return found
+        return source
 
     @property
     def studies(self) -> list[str]:
@@ -87,16 +87,16 @@ class Source:
             ``cell_id, block, repetition, value, unit, started_at``; a derived quantity (a rate, a share) is derived of
             each repetition as it is of a block's means.
         """
-        of_it = [ds.field(name) == level for name, level in zip(OF_QUANTITY, quantity, strict=True)]
-        stored = self._rows(side, _SHOWN, of_it)
+        of_quantity = [ds.field(name) == level for name, level in zip(OF_QUANTITY, quantity, strict=True)]
+        stored = self._rows(side, _SHOWN, of_quantity)
         if stored.empty:  # it is derived, or the end of what its client timed
             rows = self._rows(side, [*_SHOWN, *_PARTS], [])
             rows["block"] = _FOLD * rows["block"].astype("int64") + rows["repetition"]
-            if any_ := [one for one in means.DERIVED if one.metric == quantity[2]]:
+            if formulas := [derived for derived in means.DERIVED if derived.metric == quantity[2]]:
                 alone = dict.fromkeys(("at_least", "geometric", "value_without"), rows["value"])
-                rows = means.derive(rows.assign(outliers=0, **alone), any_)
-            found = means.ended(rows)
-            stored = found[(found[list(OF_QUANTITY)] == list(quantity)).all(axis=1)]
+                rows = means.derive(rows.assign(outliers=0, **alone), formulas)
+            rows = means.ended(rows)
+            stored = rows[(rows[list(OF_QUANTITY)] == list(quantity)).all(axis=1)]
             stored = stored.assign(repetition=stored["block"] % _FOLD, block=stored["block"] // _FOLD)
         ordered: pd.DataFrame = stored[list(_SHOWN)].sort_values("started_at", ignore_index=True)
         return ordered
@@ -104,11 +104,14 @@ class Source:
     def provenance(self, cell: str, block: int) -> dict[str, Any]:
         """Return what the runner wrote of a cell in a block, and the file that holds it."""
         wanted = (ds.field("cell_id") == cell) & (ds.field("block") == block)
-        paths_ = self._files([(cell, block)])
-        source = self._dataset(paths_)
+        files = self._files([(cell, block)])
+        source = self._dataset(files)
         columns = [name for name in _PROVENANCE if name in source.schema.names]
         rows = source.head(1, columns=columns, filter=wanted).to_pylist()
-        return {"cell": cell, "block": block, **(rows[0] if rows else {}), "file": _shown(Path(paths_[0]))}
+        file = Path(files[0])
+        # As a person in the checkout would name it.
+        shown = file.relative_to(paths.root()) if file.is_relative_to(paths.root()) else file
+        return {"cell": cell, "block": block, **(rows[0] if rows else {}), "file": str(shown)}
 
     def _rows(self, side: Side, columns: Iterable[str], conditions: Iterable[ds.Expression]) -> pd.DataFrame:
         """Return some columns of a side's rows: of its cells, what is of its arm."""
@@ -116,8 +119,8 @@ class Source:
         if not (files := self._files(keys)):
             return pd.DataFrame(columns=list(columns))
         wanted = ds.field("cell_id").isin(sorted({*side.cells}))
-        for one in conditions:
-            wanted &= one
+        for condition in conditions:
+            wanted &= condition
         for name in OF_AN_ARM:  # a cell may take several in turn, and each row states its own
             if isinstance(level := side.settings.get(name), str) and name != "arm":
                 wanted &= ds.field(name).is_null() | (ds.field(name) == level)
@@ -134,10 +137,5 @@ class Source:
         return self._datasets[key]
 
     def _files(self, keys: Iterable[tuple[str, int]]) -> list[str]:
-        every = [self.files.get(None) or self.files.get(key) for key in keys]
-        return [str(path) for path in dict.fromkeys(every) if path is not None and path.is_file()]
-
-
-def _shown(file: Path) -> str:
-    """Return a file as a person in the checkout would name it."""
-    return str(file.relative_to(paths.root()) if file.is_relative_to(paths.root()) else file)
+        files = dict.fromkeys(self.files.get(None) or self.files.get(key) for key in keys)
+        return [str(path) for path in files if path is not None and path.is_file()]
