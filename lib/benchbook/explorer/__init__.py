@@ -1,8 +1,9 @@
 """The explorer: any contrast of a study looked at from all sides, and one's own documents measured by questions.
 
-`benchbook.explorer.page` puts the widgets together; what they show is made by functions that need no widget:
-`sources` (what was measured), `contrasts` (what can be asked, and the answer), `drawing`, `own_claims`, `running`,
-`documents`. `serving` is the page's server, which `benchbook explore` starts.
+In come block means with the repetitions behind them (`sources`), and what a reader chooses; out go widgets, files of a
+figure, and cells that are measured (`running`). Begin with `contrasts`: what can be asked, and the answer. `drawing`,
+`own_claims` and `documents` need no widget either; `markup` makes HTML of what they return, and `page` puts it on the
+widgets. `serving` is the page's server, which `benchbook explore` starts.
 """
 
 from typing import Final
