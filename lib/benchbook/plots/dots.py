@@ -68,12 +68,12 @@ def dots(
         figure = sheet(title, notes, legend(points, series, line=False), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
-            mine = points[points["panel"] == panel]
+            in_panel = points[points["panel"] == panel]
             axes.set_title(heads[panel])
             axes.set_yticks([*places.values()], labels)
             axes.set_ylim(heights.sum() + 0.1, -0.1)
-            _draw(axes, mine, places, series)
-            if not (mine["source"] == "here").any():
+            _draw(axes, in_panel, places, series)
+            if not (in_panel["source"] == "here").any():
                 not_run(axes, room / columns - 0.1)
             lowest = rank + columns >= len(panels)
             _scale(axes, points, log, reference, max(2, int(room / columns / _TICK_INCHES)))
@@ -111,11 +111,11 @@ def _draw(axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series:
     """Draw the points of one panel, a row a level; a row in which a stand-in ran is hatched."""
     axes.tick_params(axis="y", length=0)
     for row, y in places.items():
-        mine = points[points["level"] == row]
-        present = [name for name in series if name in set(mine["series"])]
-        if (mine["stand_in"].astype(bool) & (mine["source"] == "here")).any():
+        in_row = points[points["level"] == row]
+        present = [name for name in series if name in set(in_row["series"])]
+        if (in_row["stand_in"].astype(bool) & (in_row["source"] == "here")).any():
             axes.axhspan(y - 0.46, y + 0.46, zorder=0.5, **style.STAND_IN)
-        for point in each(mine):
+        for point in each(in_row):
             _dot(axes, point, y + _shift(present.index(point.series), len(present)))
 
 
@@ -133,7 +133,7 @@ def _dot(axes: Axes, point: Any, y: float) -> None:
         axes.plot(point.value, y, look.marker, color=look.colour if point.series else style.INK, markersize=8.5 * size,
                   markerfacecolor="none", markeredgewidth=1.2 * size, zorder=4)  # fmt: skip
         return
-    if point.low == point.low:
+    if pd.notna(point.low):
         ends, colour = [point.low, point.high], look.colour
         axes.plot(ends, [y, y], color=colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3)
         axes.plot(ends, [y, y], "|", color=colour, markersize=6 * size, zorder=3)
@@ -160,9 +160,9 @@ def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
     Two blocks can give intervals over many powers of ten: in full they would press all marks into one.
     """
     marks = np.append(_above_zero(points[["value"]]), reference or [])
-    every = np.append(_above_zero(points[["low", "high"]]), marks)
-    low = max(every.min(), marks.min() / REACH)
-    high = min(every.max(), marks.max() * REACH)
+    numbers = np.append(_above_zero(points[["low", "high"]]), marks)
+    low = max(numbers.min(), marks.min() / REACH)
+    high = min(numbers.max(), marks.max() * REACH)
     margin = max((high / low) ** 0.06, 1.08)
     return low / margin, high * margin
 

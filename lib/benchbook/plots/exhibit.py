@@ -100,13 +100,13 @@ def _metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
     """Return what a drawing's file says of itself, under the names that its format has for it."""
     suite = about.get("drawn_by")
     origin = json.dumps({name: value for name, value in about.items() if name not in ("title", "notes")})
-    said = ". ".join(about["notes"])
+    notes = ". ".join(about["notes"])
     if kind == "pdf":
-        named = {"Title": about["title"], "Subject": said, "Keywords": origin, "Creator": suite}
+        named = {"Title": about["title"], "Subject": notes, "Keywords": origin, "Creator": suite}
         return {**named, "Producer": None, "CreationDate": None}
     if kind == "svg":
-        return {"Title": about["title"], "Description": f"{said} {origin}".strip(), "Creator": suite, "Date": None}
-    return {"Title": about["title"], "Description": said, "Source": origin, "Software": suite}
+        return {"Title": about["title"], "Description": f"{notes} {origin}".strip(), "Creator": suite, "Date": None}
+    return {"Title": about["title"], "Description": notes, "Source": origin, "Software": suite}
 
 
 def _latex(exhibit: Exhibit, name: str, about: Mapping[str, Any]) -> str:

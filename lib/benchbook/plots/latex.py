@@ -77,8 +77,8 @@ def _caption(title: str, notes: Sequence[str]) -> str:
 
 def _split(name: str) -> tuple[str, str]:
     """Return what columns of one quantity share in their names, and what is a column's own: whose numbers they are."""
-    found = _SOURCE.fullmatch(name)
-    return (found[1], found[2]) if found else ("", name)
+    parts = _SOURCE.fullmatch(name)
+    return (parts[1], parts[2]) if parts else ("", name)
 
 
 def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, str]:
@@ -89,11 +89,11 @@ def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, s
     """
     columns = [[head, *texts.iloc[:, at]] for at, head in enumerate(heads)]
     gaps = 2 * _GAP * len(columns)
-    natural = [max(map(len, some)) for some in columns]
+    natural = [max(map(len, column)) for column in columns]
     if sum(natural) * _LETTERS["footnotesize"] + gaps <= room:
-        numeric = [any(re.match(r"[-+<>]? ?\d", text) for text in some[1:]) for some in columns]
-        return "footnotesize", "@{}" + "".join("r" if one else "l" for one in numeric) + "@{}"
-    words = [max(len(word) for text in some for word in text.split() or [""]) for some in columns]
+        numeric = [any(re.match(r"[-+<>]? ?\d", text) for text in column[1:]) for column in columns]
+        return "footnotesize", "@{}" + "".join("r" if number else "l" for number in numeric) + "@{}"
+    words = [max(len(word) for text in column for word in text.split() or [""]) for column in columns]
     size = next((size for size, points in _LETTERS.items() if sum(words) * points + gaps <= room), [*_LETTERS][-1])
     spare = max(room - gaps - sum(words) * _LETTERS[size], 0.0)
     wanted = sum(natural) - sum(words) or 1
@@ -101,22 +101,22 @@ def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, s
         word * _LETTERS[size] + spare * (most - word) / wanted + 2 * _GAP
         for word, most in zip(words, natural, strict=True)
     ]
-    shares = (f"p{{\\dimexpr {one / sum(points):.3f}\\linewidth-2\\tabcolsep}}" for one in points)
+    shares = (f"p{{\\dimexpr {width / sum(points):.3f}\\linewidth-2\\tabcolsep}}" for width in points)
     return size, "".join(f">{{\\raggedright\\arraybackslash}}{share}" for share in shares)
 
 
 def _heads(heads: Sequence[tuple[str, str]]) -> list[str]:
     """Return the headings: one line, or two where columns share one."""
-    groups = [(group, [last for _, last in some]) for group, some in groupby(heads, key=lambda one: one[0])]
-    if not any(group and len(some) > 1 for group, some in groups):
+    groups = [(group, [last for _, last in several]) for group, several in groupby(heads, key=lambda head: head[0])]
+    if not any(group and len(lasts) > 1 for group, lasts in groups):
         return ["    " + " & ".join(escaped(f"{group}, {last}" if group else last) for group, last in heads) + r" \\"]
     above: list[str] = []
     rules: list[str] = []
     beneath: list[str] = []
     at = 1
-    for group, some in groups:
-        above.append(f"\\multicolumn{{{len(some)}}}{{c}}{{{escaped(group)}}}" if group else " & " * (len(some) - 1))
-        rules += [f"\\cmidrule(lr){{{at}-{at + len(some) - 1}}}"] if group else []
-        beneath += map(escaped, some)
-        at += len(some)
+    for group, lasts in groups:
+        above.append(f"\\multicolumn{{{len(lasts)}}}{{c}}{{{escaped(group)}}}" if group else " & " * (len(lasts) - 1))
+        rules += [f"\\cmidrule(lr){{{at}-{at + len(lasts) - 1}}}"] if group else []
+        beneath += map(escaped, lasts)
+        at += len(lasts)
     return [f"    {' & '.join(above)} \\\\", f"    {''.join(rules)}", f"    {' & '.join(beneath)} \\\\"]

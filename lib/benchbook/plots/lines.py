@@ -65,12 +65,12 @@ def lines(
         figure = sheet(title, notes, legend(points, series), max(high, _LOWEST_INCHES) * rows + 0.25)
         grid = figure.subplots(rows, columns, sharex=True, squeeze=False)
         for place, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
-            mine = apart[apart["panel"] == panel]
+            in_panel = apart[apart["panel"] == panel]
             row = panels[place // columns * columns :][:columns]
-            _panel(axes, mine, (heads or {}).get(panel, panel), series, layout.width / columns - _BESIDE_INCHES)
+            _panel(axes, in_panel, (heads or {}).get(panel, panel), series, layout.width / columns - _BESIDE_INCHES)
             _along(axes, axes_names, ticks, log[0])
-            _upwards(axes, apart[apart["panel"].isin(row)] if alike else mine, log[1], limits)
-            _bounds(axes, mine[mine["value"].isna()])
+            _upwards(axes, apart[apart["panel"].isin(row)] if alike else in_panel, log[1], limits)
+            _bounds(axes, in_panel[in_panel["value"].isna()])
         for axes in grid[:-1].flat:
             axes.set_xlabel("")
         for axes in grid[:, 1:].flat:
@@ -82,9 +82,9 @@ def lines(
 def _panel(axes: Axes, points: pd.DataFrame, head: str, series: Sequence[str], room: float) -> None:
     axes.set_title(head)
     for name in series:
-        mine = points[points["series"] == name].sort_values("level")
-        _published(axes, mine[(mine["source"] == "published") & mine["value"].notna()], style.look(name))
-        _here(axes, mine[mine["source"] == "here"], style.look(name))
+        of_series = points[points["series"] == name].sort_values("level")
+        _published(axes, of_series[(of_series["source"] == "published") & of_series["value"].notna()], style.look(name))
+        _here(axes, of_series[of_series["source"] == "here"], style.look(name))
     if not (points["source"] == "here").any():
         not_run(axes, room)
 
@@ -104,8 +104,8 @@ def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
         edge = axes.transLimits.transform(axes.transScale.transform((axes.get_xlim()[0], bound.high)))[1]
         beneath = bound.low if bound.low > 0 else bound.high
         x, y, across, up = (0.98, bound.high, "right", "bottom") if edge < _LOW else (0.02, beneath, "left", "top")
-        said = f"published: {between(bound.low, bound.high, short)}"
-        axes.text(x, y, said, transform=axes.get_yaxis_transform(), ha=across, va=up, zorder=4.5,
+        label = f"published: {between(bound.low, bound.high, short)}"
+        axes.text(x, y, label, transform=axes.get_yaxis_transform(), ha=across, va=up, zorder=4.5,
                   fontsize=style.layout().small,
                   bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6})  # fmt: skip
 
@@ -139,7 +139,7 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
     """Scale y to hold every mark and bound; and intervals, on a logarithmic scale up to their reach."""
     ends = points[["low", "high"]].to_numpy(dtype=float).ravel()
     marks = np.append(points["value"].to_numpy(dtype=float), points.loc[points["value"].isna(), ["low", "high"]])
-    marks, ends = (some[np.isfinite(some) & ((some > 0) | (not log))] for some in (marks, ends))
+    marks, ends = (numbers[np.isfinite(numbers) & ((numbers > 0) | (not log))] for numbers in (marks, ends))
     values = np.append(marks, ends)
     low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
     if log:

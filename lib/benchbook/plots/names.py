@@ -80,7 +80,7 @@ def caveats(rows: pd.DataFrame) -> dict[str, str]:
     if "engine" not in rows:
         return {}
     known = rows.dropna(subset=["engine"]).groupby("engine", sort=True)
-    return {str(engine): said for engine, some in known if (said := _caveat(str(engine), some))}
+    return {str(engine): caveat for engine, group in known if (caveat := _caveat(str(engine), group))}
 
 
 def _caveat(name: str, rows: pd.DataFrame) -> str:
@@ -98,17 +98,19 @@ def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
     return rows["stand_in"].fillna(False).astype(bool)
 
 
-def mark(said: str, *, stand_in: bool) -> str:
+def mark(caveat: str, *, stand_in: bool) -> str:
     """Return the mark of a number, to stand behind it in a table; empty when nothing must be said of it."""
-    return STAND_IN if stand_in else UNTESTED if said else ""
+    if stand_in:
+        return STAND_IN
+    return UNTESTED if caveat else ""
 
 
 def versions(rows: pd.DataFrame) -> dict[str, str]:
     """Return the versions of each engine's servers, those of stand-ins and of untested adapters marked as such."""
     rows = rows.dropna(subset=["engine", "engine_version"])
-    found = {}
-    for name, some in rows[rows["engine_version"] != ""].groupby("engine"):
-        text = ", ".join(sorted(set(some["engine_version"])))
-        word = mark(untested(str(name)), stand_in=bool(stood_in(some).any()))
-        found[str(name)] = text if not word or word in text else f"{text} ({word})"
-    return found
+    by_engine = {}
+    for name, group in rows[rows["engine_version"] != ""].groupby("engine"):
+        text = ", ".join(sorted(set(group["engine_version"])))
+        word = mark(untested(str(name)), stand_in=bool(stood_in(group).any()))
+        by_engine[str(name)] = text if not word or word in text else f"{text} ({word})"
+    return by_engine

@@ -123,7 +123,9 @@ def here(
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, Any]:
     levels = group.pivot_table(index="block", columns=over or "source", values="drawn")
     means = levels.dropna().mean(axis=1).to_numpy(dtype=float)
-    scale: stats.Scale = "linear" if metric in CHANGES else "logit" if unit == "%" else "log"
+    scale: stats.Scale = "logit" if unit == "%" else "log"
+    if metric in CHANGES:
+        scale = "linear"
     interval = stats.mean_interval(means, scale=scale, whole=100.0)
     return {
         "source": "here",
@@ -163,14 +165,14 @@ def remarks(points: pd.DataFrame, levels: Mapping[str, Any]) -> list[str]:
 
     The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.
     """
-    mine = points[points["source"] == "here"]
-    if mine.empty:
+    measured = points[points["source"] == "here"]
+    if measured.empty:
         return ["not run in this profile: nothing of this machine to show"]
-    present = {*mine["level"], *mine["panel"]}
+    present = {*measured["level"], *measured["panel"]}
     absent = [name for name, level in levels.items() if level not in present]
-    said = [f"here: {counted(mine['blocks'])}", *not_run(absent)]
-    said += ["an arrow marks a wait that ran out: the true value is larger"] if mine["censored"].any() else []
-    return said + sorted(set(mine["caveat"]) - {""})
+    sentences = [f"here: {counted(measured['blocks'])}", *not_run(absent)]
+    sentences += ["an arrow marks a wait that ran out: the true value is larger"] if measured["censored"].any() else []
+    return sentences + sorted(set(measured["caveat"]) - {""})
 
 
 def counted(blocks: Iterable[float], a_side: str = "") -> str:
@@ -188,8 +190,8 @@ def not_run(absent: Sequence[str]) -> list[str]:
 
 def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
     """Return the rows of each stack that ran, by its name in print; of Python none when nothing ran at all."""
-    found = {name: table[table["lane"] == lane] for lane, name in STACKS.items()}
-    return {name: rows for name, rows in found.items() if len(rows)} or {STACKS["python"]: table}
+    by_stack = {name: table[table["lane"] == lane] for lane, name in STACKS.items()}
+    return {name: rows for name, rows in by_stack.items() if len(rows)} or {STACKS["python"]: table}
 
 
 def settled(
@@ -198,38 +200,39 @@ def settled(
     """Keep of each stack's rows one level of each factor not shown (`own`: a stack's), as `chosen` does."""
     kept, notes = {}, []
     for stack, rows in ran(table).items():
-        kept[stack], said = chosen(rows, {**way, **(own or {}).get(stack, {})})
-        notes += said if stack == STACKS["python"] else [f"{stack}: {note}" for note in said]
+        kept[stack], stack_notes = chosen(rows, {**way, **(own or {}).get(stack, {})})
+        notes += stack_notes if stack == STACKS["python"] else [f"{stack}: {note}" for note in stack_notes]
     return kept, notes
 
 
 def side_by_side(
-    theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
+    published: pd.DataFrame, by_stack: Mapping[str, pd.DataFrame], panels: Sequence[str] = ("",)
 ) -> tuple[pd.DataFrame, list[str]]:
     """Return the points with a panel for each stack beside the next, the paper's in all of them; and the panels.
 
     Where Python alone ran, panels keep their names.
     """
-    if list(mine) == [STACKS["python"]]:
-        return joined(theirs, *mine.values()), list(panels)
+    if list(by_stack) == [STACKS["python"]]:
+        return joined(published, *by_stack.values()), list(panels)
 
     def named(panel: str, stack: str) -> str:
         return f"{panel}, {stack}" if panel else stack
 
     parts = [
         part.assign(panel=[named(panel, stack) for panel in part["panel"]])
-        for stack, some in mine.items()
-        for part in (theirs, some)
+        for stack, measured in by_stack.items()
+        for part in (published, measured)
     ]
-    return joined(*parts), [named(panel, stack) for panel in panels for stack in mine]
+    return joined(*parts), [named(panel, stack) for panel in panels for stack in by_stack]
 
 
-def headed(mine: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
+def headed(by_stack: Mapping[str, pd.DataFrame]) -> dict[str, pd.DataFrame]:
     """Return each stack's part by what it is headed with in a table: ``here`` where Python alone ran."""
-    return {"here" if list(mine) == [STACKS["python"]] else f"{stack}, here": some for stack, some in mine.items()}
+    alone = list(by_stack) == [STACKS["python"]]
+    return {"here" if alone else f"{stack}, here": measured for stack, measured in by_stack.items()}
 
 
-def by_source(theirs: pd.DataFrame, mine: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
+def by_source(published: pd.DataFrame, by_stack: Mapping[str, pd.DataFrame]) -> tuple[pd.DataFrame, list[str]]:
     """Return the points for a table, each stack's with a source of its own; and the sources."""
-    heads = headed(mine)
-    return joined(theirs, *(some.assign(source=head) for head, some in heads.items())), ["published", *heads]
+    heads = headed(by_stack)
+    return joined(published, *(measured.assign(source=head) for head, measured in heads.items())), ["published", *heads]

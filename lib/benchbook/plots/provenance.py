@@ -21,7 +21,7 @@ RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
 """What runs the programs of other stacks, by lane."""
 
 NOT_TOLD: Final = "not recorded"
-_DERIVED: Final = frozenset(one.metric for one in DERIVED)
+_DERIVED: Final = frozenset(derived.metric for derived in DERIVED)
 _FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
 
@@ -29,21 +29,21 @@ def environments(observations: pd.DataFrame) -> Environments:
     """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
     if "environment" not in observations:
         return []
-    found = {}
+    by_text = {}
     for text in observations["environment"].dropna().unique():
         stable = {key: value for key, value in json.loads(text).items() if key not in _FLEETING}
-        found[json.dumps(stable, sort_keys=True)] = stable
-    return [found[key] for key in sorted(found)]
+        by_text[json.dumps(stable, sort_keys=True)] = stable
+    return [by_text[key] for key in sorted(by_text)]
 
 
 def distinct(cells: Environments, key: str) -> str:
     """Return the values of one key, joined; empty when none is known."""
-    return ", ".join({str(one[key]): None for one in cells if one.get(key) not in (None, "")})
+    return ", ".join({str(cell[key]): None for cell in cells if cell.get(key) not in (None, "")})
 
 
 def memory(cells: Environments) -> str:
     """Return how much memory the machines have."""
-    return ", ".join(sorted({size(one["memory"]) for one in cells if one.get("memory")}))
+    return ", ".join(sorted({size(cell["memory"]) for cell in cells if cell.get("memory")}))
 
 
 def software(means: pd.DataFrame) -> dict[str, str]:
@@ -52,15 +52,15 @@ def software(means: pd.DataFrame) -> dict[str, str]:
     The suite is the one that measured; of results that do not tell it, the one at hand, and that it is.
     """
     cells = environments(means)
-    found = {"Python": distinct(cells, "python")}
+    named = {"Python": distinct(cells, "python")}
     for lane, name in RUNTIMES.items():
-        mine = where(means, lane=lane)
-        known = sorted({str(text).removeprefix(f"{name} ") for text in mine["runtime"].dropna()})
-        found[name] = ", ".join(known) if known or mine.empty else NOT_TOLD
-    found["heap"] = _heaps(means)
+        of_lane = where(means, lane=lane)
+        known = sorted({str(text).removeprefix(f"{name} ") for text in of_lane["runtime"].dropna()})
+        named[name] = ", ".join(known) if known or of_lane.empty else NOT_TOLD
+    named["heap"] = _heaps(means)
     if cells:
-        found["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
-    return {name: text for name, text in found.items() if text}
+        named["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
+    return {name: text for name, text in named.items() if text}
 
 
 def _heaps(means: pd.DataFrame) -> str:
@@ -123,34 +123,34 @@ def setup(evidence: Evidence, *, study: str, source: str, about: str, rows: Sequ
     about
         What it is, for the title.
     """
-    theirs = paper(evidence, study, source)
-    theirs = where(theirs, row=rows) if rows else theirs
-    mine = where(evidence.means, study=study)
-    machine, servers = environments(mine), {names.engine(key): text for key, text in versions(mine).items()}
-    marked = theirs.assign(marked=theirs["printed"].where(theirs["note"] == "", theirs["printed"] + " *"))
+    printed = paper(evidence, study, source)
+    printed = where(printed, row=rows) if rows else printed
+    means = where(evidence.means, study=study)
+    machine, servers = environments(means), {names.engine(key): text for key, text in versions(means).items()}
+    marked = printed.assign(marked=printed["printed"].where(printed["note"] == "", printed["printed"] + " *"))
     frame = _nodes(marked) if source.startswith("Table") else _list(marked)
-    named = servers | software(mine)
+    named = servers | software(means)
     here = {row: HERE[row](machine) if row in HERE else named.get(row, "") for row in frame["Item"]}
     frame["This machine"] = frame["Item"].map(here).replace("", NOT_PRINTED)
-    said = list(names.caveats(mine).values())
+    caveats = list(names.caveats(means).values())
     if source == "Table II":  # which names no software
-        named, said = {}, []
+        named, caveats = {}, []
     if extra := [{"Item": name, "This machine": text} for name, text in named.items() if name not in here]:
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
-    notes = said if machine else ["not run in this profile"]
-    return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(theirs)))
+    notes = caveats if machine else ["not run in this profile"]
+    return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(printed)))
 
 
-def _nodes(theirs: pd.DataFrame) -> pd.DataFrame:
+def _nodes(printed: pd.DataFrame) -> pd.DataFrame:
     """Return one column a node, as the paper sets it."""
-    order = list(dict.fromkeys(theirs["row"]))
-    table = theirs.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
+    order = list(dict.fromkeys(printed["row"]))
+    table = printed.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
     table = table[[node for node in ("master", "slave", "client") if node in table]]
     return table.rename(columns=str.capitalize).rename_axis("Item").reset_index().rename_axis(None, axis=1)
 
 
-def _list(theirs: pd.DataFrame) -> pd.DataFrame:
+def _list(printed: pd.DataFrame) -> pd.DataFrame:
     """Return one column of what a section says."""
-    marked = theirs["column"] + ": " + theirs["marked"]
-    texts = marked.groupby(theirs["row"], sort=False).agg("; ".join)
+    marked = printed["column"] + ": " + printed["marked"]
+    texts = marked.groupby(printed["row"], sort=False).agg("; ".join)
     return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})

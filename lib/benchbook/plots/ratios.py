@@ -95,12 +95,13 @@ class Ratios:
         kept = pd.concat(by_stack.values())
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
-        rows = [_over(row, self.over) for row in each(kept) if not isnan(row.ratio) and _has(row, self.over)]
+        kept = kept[kept["ratio"].notna()]
+        rows = [_over(row, self.over) for row in each(kept) if self.over in ("", row.side_a, row.side_b)]
         rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
         at = f", {of_n(rows[0])}" if self.one_n and rows else ""
-        said = names.caveats(where(evidence.means, study=self.study))
+        caveats = names.caveats(where(evidence.means, study=self.study))
         points = joined(*(
-            points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, said)) for row in rows
+            points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, caveats)) for row in rows
         ))  # fmt: skip
         return points, [*_said(points), *notes], at
 
@@ -110,22 +111,24 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     table = where(evidence.comparisons, study=study, metric=list(METRICS))
     times = where(table, metric=["wall_time", "elapsed_time"])
     rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
-    rows = sorted(rows, key=lambda row: (row.operation, *(_in_order(one) for one in _settings(row).values())))
+    rows = sorted(rows, key=lambda row: (row.operation, *(_in_order(level) for level in _settings(row).values())))
     varying = {name for row in rows for name, level in _settings(row).items() if level != _settings(rows[0]).get(name)}
-    said = ([_in_words(*one) for one in _settings(row).items() if one[0] in varying] for row in rows)
+    conditions = ([_in_words(name, level) for name, level in _settings(row).items() if name in varying] for row in rows)
     points = joined(*(
-        points_of(row, ", ".join(filter(None, [row.operation.replace("_", " "), *other])), sides(row))
-        for row, other in zip(rows, said, strict=True)
+        points_of(row, ", ".join(filter(None, [row.operation.replace("_", " "), *condition])), sides(row))
+        for row, condition in zip(rows, conditions, strict=True)
     ))  # fmt: skip
     levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    same = [_in_words(*one) for one in _settings(rows[0]).items() if one[0] not in varying] if rows else []
+    shared = _settings(rows[0]) if rows else {}
+    same = [_in_words(name, level) for name, level in shared.items() if name not in varying]
     notes = [*_said(points), f"all: {', '.join(filter(None, same))}"]
     return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
 
 
 def _settings(row: Any) -> dict[str, Any]:
     """Return what a comparison's cells ran with, own records first; not what no reader asked for."""
-    ran = {name: level for name, level in row.settings.items() if level not in (None, "none") and name not in _UNSAID}
+    asked = {name: level for name, level in row.settings.items() if name not in _UNSAID}
+    ran = {name: level for name, level in asked.items() if level not in (None, "none")}
     return {"dataset_file": row.settings.get("dataset_file") or "", **ran}
 
 
@@ -148,7 +151,7 @@ _UNSAID: Final = ("arm", "seed", "dataset_file", "format in turn", "repetitions"
 def with_settings(table: pd.DataFrame) -> pd.DataFrame:
     """Return comparisons with a column for each of their settings, the lane always among them."""
     settings = pd.DataFrame([*table["settings"]], index=table.index)
-    lane = [one.get("lane") or "python" for one in table["settings"]]
+    lane = [cell.get("lane") or "python" for cell in table["settings"]]
     return table.join(settings.drop(columns=[name for name in settings if name in table])).assign(lane=lane)
 
 
@@ -157,8 +160,8 @@ def by_condition(
 ) -> tuple[dict[tuple[Any, ...], Any], list[str]]:
     """Return the comparisons of a table by stack and the levels of some factors, and what must be said of them."""
     by_stack, notes = settled(with_settings(table), way, own)
-    every = ((stack, row) for stack, rows in by_stack.items() for row in each(rows))
-    return {(stack, *(getattr(row, name) for name in factors)): row for stack, row in every}, notes
+    compared = ((stack, row) for stack, rows in by_stack.items() for row in each(rows))
+    return {(stack, *(getattr(row, name) for name in factors)): row for stack, row in compared}, notes
 
 
 def blocks_a_side(counts: Iterable[float]) -> str:
@@ -171,9 +174,9 @@ def of_one_n(rows: list[Any], notes: list[str]) -> tuple[list[Any], list[str]]:
     if not rows:
         return rows, notes
     counts = Counter(row.n for row in rows)
-    n = max(counts, key=lambda one: (counts[one], one))
-    others = "; the other n are in the table of comparisons" if len(counts) > 1 else ""
-    return [row for row in rows if row.n == n], [*notes, f"all at n = {int(n):,}{others}"]
+    n = max(counts, key=lambda size: (counts[size], size))
+    remark = "; the other n are in the table of comparisons" if len(counts) > 1 else ""
+    return [row for row in rows if row.n == n], [*notes, f"all at n = {int(n):,}{remark}"]
 
 
 def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
@@ -191,11 +194,6 @@ def beside(published: float, ratio: float, low: float, high: float, blocks: int)
     return [here] if isnan(published) else [{"source": "published", "value": published}, here]
 
 
-def _has(row: Any, side: str) -> bool:
-    """Return whether a comparison has that side; an empty one means any."""
-    return not side or side in (row.side_a, row.side_b)
-
-
 def _over(row: Any, side: str) -> Any:
     """Return a comparison with that side below the line; as it stands when it has no such side above it."""
     if row.side_a != side:
@@ -205,20 +203,20 @@ def _over(row: Any, side: str) -> Any:
     return row._replace(**swapped, **ratios, published_ratio=1 / row.published_ratio)
 
 
-def _about(row: Any, said: Mapping[str, str]) -> str:
+def _about(row: Any, caveats: Mapping[str, str]) -> str:
     """Return what must be said of a comparison's engines, of what is said of all engines."""
     engines = dict.fromkeys((row.side_a, row.side_b, row.settings.get("engine")))
-    return "; ".join(said[engine] for engine in engines if engine in said)
+    return "; ".join(caveats[engine] for engine in engines if engine in caveats)
 
 
 def _said(points: pd.DataFrame) -> list[str]:
-    mine = points[points["source"] == "here"]
-    if mine.empty:
+    measured = points[points["source"] == "here"]
+    if measured.empty:
         return ["not run in this profile: nothing of this machine to compare"]
     return [
-        blocks_a_side(mine["blocks"]),
+        blocks_a_side(measured["blocks"]),
         "right of 1: the first named is larger or slower",
-        *sorted(set(mine["caveat"]) - {""}),
+        *sorted(set(measured["caveat"]) - {""}),
     ]
 
 
@@ -242,7 +240,9 @@ class Headline:
 
 def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw each study's headlines on one sheet: contrasts of claims, on the lane that counts."""
-    points = joined(*(_contrast(evidence, study, one) for study, some in headlines.items() for one in some))
+    points = joined(
+        *(_contrast(evidence, study, headline) for study, several in headlines.items() for headline in several)
+    )
     missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [
         "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
@@ -256,13 +256,13 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
 
 def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw the headlines on each host that ran them, and on hosts like them where so many have that there is a mean."""
-    every = [(study, one) for study, some in headlines.items() for one in some]
+    pairs = [(study, headline) for study, several in headlines.items() for headline in several]
     drawn = [
         _contrast(evidence, study, headline, lane, host).assign(host=host)
-        for study, headline in every
+        for study, headline in pairs
         for lane, host in _places(evidence, headline)
     ]
-    points = joined(*(one.assign(panel=one["level"].str.replace(" (", "\n("), level=one["host"]) for one in drawn))
+    points = joined(*(part.assign(panel=part["level"].str.replace(" (", "\n("), level=part["host"]) for part in drawn))
     panels = list(dict.fromkeys(points["panel"]))
     rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
     notes = ["each host's own blocks, with 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
@@ -272,24 +272,24 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
 def _places(evidence: Evidence, headline: Headline) -> list[tuple[str, str]]:
     """Return on the lane that counts every host that judged a headline's claim."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    found = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)
-    return [(outcome.lane, host) for host in dict.fromkeys(found["host"]) if host]
+    contrasts = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)
+    return [(outcome.lane, host) for host in dict.fromkeys(contrasts["host"]) if host]
 
 
 def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> Any:
     """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    found = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
-    able = each(found[found["overall"].notna()])
+    contrasts = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
+    able = each(contrasts[contrasts["overall"].notna()])
     rows = [row for row in able if set(headline.levels) <= set(row.contrast.split(", "))]
     return rows[-1] if rows else None
 
 
 def condition(headline: Headline, row: Any) -> str:
     """Return where a headline's contrast was judged, in words: its levels that are not in the name, and the stack."""
-    shown = ", ".join(part for part in row.contrast.split(", ") if part and part not in headline.levels)
-    said = ", ".join(filter(None, (shown, row.common, names.STACKS[row.lane])))
-    return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", said).replace("=", " = ")
+    shown = ", ".join(part for part in row.contrast.split(", ") if part not in ("", *headline.levels))
+    place = ", ".join(filter(None, (shown, row.common, names.STACKS[row.lane])))
+    return re.sub(r"\d{4,}", lambda digits: f"{int(digits[0]):,}", place).replace("=", " = ")
 
 
 def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = "", host: str = "") -> pd.DataFrame:

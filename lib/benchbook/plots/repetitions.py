@@ -47,14 +47,14 @@ def repetitions(
         figure, grid = plt.subplots(1, count, figsize=(min(9.5, 2.5 + 2.9 * count), height), squeeze=False,
                                     layout="constrained")  # fmt: skip
         for axes, panel in zip(grid[0], panels, strict=False):
-            mine = values[values["panel"] == panel]
+            measured = values[values["panel"] == panel]
             dots = {"hue": "side", "hue_order": sides, "palette": colours, "dodge": len(sides) > 1, "size": 4.5}
-            sns.stripplot(mine, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
-            theirs = printed[printed["panel"] == panel]
-            for one in each(theirs):
-                mark = MARKS[series.index(one.series) % len(MARKS)]
-                axes.plot(one.value, rows.index(one.row), mark, mfc="none", mec=style.INK, ms=8, zorder=3)
-            _scaled(axes, [*mine["value"], *theirs["value"]])
+            sns.stripplot(measured, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
+            published = printed[printed["panel"] == panel]
+            for point in each(published):
+                mark = MARKS[series.index(point.series) % len(MARKS)]
+                axes.plot(point.value, rows.index(point.row), mark, mfc="none", mec=style.INK, ms=8, zorder=3)
+            _scaled(axes, [*measured["value"], *published["value"]])
             axes.set(title=panel, xlabel="", ylabel="")
             if axes is not grid[0][0]:
                 axes.tick_params(labelleft=False)
@@ -73,22 +73,22 @@ def repetitions(
 
 def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: dict[str, Any]) -> None:
     for side in sides:
-        for _, mine in values[values["side"] == side].groupby("row", sort=False):
-            axes.plot(mine["repetition"], mine["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
-    values_ = values["value"]
-    if values_.min() > 0:
+        for _, in_row in values[values["side"] == side].groupby("row", sort=False):
+            axes.plot(in_row["repetition"], in_row["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
+    drawn = values["value"]
+    if drawn.min() > 0:
         axes.set_yscale("log")
-        axes.set_ylim(values_.min() / 1.2, values_.max() * 1.2)
+        axes.set_ylim(drawn.min() / 1.2, drawn.max() * 1.2)
         name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
     axes.set(title="In their order", xlabel="repetition")
 
 
-def _scaled(axes: Axes, every: list[float]) -> None:
+def _scaled(axes: Axes, values: list[float]) -> None:
     """Scale logarithmically where values differ by several times, else from nought."""
-    positive = [one for one in every if one > 0]
-    if positive and len(positive) == len(every) and max(every) > 3 * min(every):
+    positive = [value for value in values if value > 0]
+    if positive and len(positive) == len(values) and max(values) > 3 * min(values):
         axes.set_xscale("log")
-        axes.set_xlim(min(every) / 1.4, max(every) * 1.4)
+        axes.set_xlim(min(values) / 1.4, max(values) * 1.4)
         name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=5))
-    elif every and min(every) >= 0:
-        axes.set_xlim(0, max(every) * 1.1 or 1)
+    elif values and min(values) >= 0:
+        axes.set_xlim(0, max(values) * 1.1 or 1)

@@ -40,8 +40,8 @@ def sheet(title: str, notes: Sequence[str], handles: Sequence[Artist], height: f
     """
     layout, sizes = style.layout(), style.layout().rc
     room = layout.width - 2 * _SIDE_INCHES
-    said = ". ".join(note[0].upper() + note[1:] for note in notes if note) + "."
-    headed, lines = ([*wrapped(title, room, sizes["figure.titlesize"], "bold")], wrapped(said, room, layout.small))
+    sentences = ". ".join(note[0].upper() + note[1:] for note in notes if note) + "."
+    headed, lines = ([*wrapped(title, room, sizes["figure.titlesize"], "bold")], wrapped(sentences, room, layout.small))
     if not layout.titled:
         headed, lines = [], []
     columns = _columns([str(handle.get_label()) for handle in handles], room, sizes["legend.fontsize"])
@@ -111,8 +111,10 @@ def settle(figure: Figure) -> None:
 def _thin(axis: Axis) -> None:
     """Take the name of each tick away that would touch one that is kept: the ends are, then as many as have room."""
     low, high = sorted(axis.get_view_interval())
-    ticks = [tick for tick in axis.get_major_ticks() if low <= tick.get_loc() <= high and tick.label1.get_text()]
-    boxes = {tick.get_loc(): tick.label1.get_window_extent() for tick in ticks}
+    boxes: dict[float, Bbox] = {}
+    for tick in axis.get_major_ticks():
+        if low <= tick.get_loc() <= high and tick.label1.get_text():
+            boxes[tick.get_loc()] = tick.label1.get_window_extent()
     order = sorted(boxes)
     kept: dict[float, Bbox] = {}
     for place in [*order[:1], *order[:0:-1][:1], *order[1:-1]]:
@@ -122,10 +124,10 @@ def _thin(axis: Axis) -> None:
         axis.set_ticks(order, [short(place) if place in kept else "" for place in order])
 
 
-def _touch(one: Bbox, other: Bbox) -> bool:
+def _touch(box: Bbox, other: Bbox) -> bool:
     """Return whether two names have less than half a letter between them."""
-    gap = 0.25 * one.height
-    return bool(one.x0 < other.x1 + gap and other.x0 < one.x1 + gap)
+    gap = 0.25 * box.height
+    return bool(box.x0 < other.x1 + gap and other.x0 < box.x1 + gap)
 
 
 def _columns(entries: Sequence[str], room: float, points: float) -> int:
@@ -141,7 +143,7 @@ def _columns(entries: Sequence[str], room: float, points: float) -> int:
 def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) -> list[Artist]:
     """Return the legend's entries: hollow, filled, and a shape for each series when there are several."""
     published = points[points["source"] == "published"]
-    mine = set(points.loc[points["source"] == "here", "series"])
+    measured = set(points.loc[points["source"] == "here", "series"])
     handles: list[Artist] = []
     if published["value"].notna().any():
         handles.append(mark("published", style.Look(style.INK, "o"), filled=False))
@@ -152,7 +154,7 @@ def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) ->
     if (points["stand_in"].astype(bool) & (points["source"] == "here")).any():
         handles.append(Patch(label="a stand-in ran, not the product", **style.STAND_IN))
     if several:
-        handles += [mark(name, style.look(name), line=line, filled=name in mine or not mine) for name in series]
+        handles += [mark(name, style.look(name), line=line, filled=name in measured or not measured) for name in series]
     return handles
 
 
@@ -167,13 +169,13 @@ def mark(label: str, look: style.Look, *, filled: bool = True, line: bool = Fals
 
 def not_run(axes: Axes, room: float) -> None:
     """Say in the title of a panel, so many inches wide, that nothing of this machine is in it."""
-    said, points = "not run here", style.layout().small
+    remark, points = "not run here", style.layout().small
     title = axes.get_title(loc="left")
-    if width(title, style.layout().rc["axes.titlesize"], "bold") + width(f"  {said}", points) <= room:
+    if width(title, style.layout().rc["axes.titlesize"], "bold") + width(f"  {remark}", points) <= room:
         about: dict[str, Any] = {"fontsize": points, "style": "italic", "color": style.FAINT, "fontweight": "normal"}
-        axes.set_title(said, loc="right", **about)
+        axes.set_title(remark, loc="right", **about)
     else:
-        axes.set_title(f"{title}\n{said}" if title else said)
+        axes.set_title(f"{title}\n{remark}" if title else remark)
 
 
 def name_ticks(axis: Axis, ticks: Sequence[float]) -> None:

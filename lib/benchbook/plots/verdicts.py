@@ -37,8 +37,8 @@ UNTRUSTED: Final = " †"
 CLAIMED: Final = "#e9eef3"
 """The tint of where a claim says that its ratio lies."""
 
-_TOLD: Final = ("says", "verdict", "wording", "products_judged", "products", "products_missing", "untrusted")
-_COLUMNS: Final = [*COLUMNS, "claim", *_TOLD]
+_OF_A_ROW: Final = ("says", "verdict", "wording", "products_judged", "products", "products_missing", "untrusted")
+_COLUMNS: Final = [*COLUMNS, "claim", *_OF_A_ROW]
 _BAR_INCHES: Final = 0.3
 _AXIS_INCHES: Final = 0.42
 _LEFT: Final = 0.012  # where sentences begin, of the sheet's width
@@ -107,9 +107,9 @@ def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
     """Return what is drawn: the published ratios, and those of here."""
     points = []
     for row, drawn in zip(each(able), rows, strict=True):
-        about = {name: getattr(row, name) for name in _TOLD}
+        about = {name: getattr(row, name) for name in _OF_A_ROW}
         about |= {"level": drawn.says, "claim": row.id, "series": row.verdict}
-        points += [about | one for one in beside(row.published, row.ratio, row.low, row.high, row.blocks)]
+        points += [about | point for point in beside(row.published, row.ratio, row.low, row.high, row.blocks)]
     return framed(points, unit="ratio").reindex(columns=_COLUMNS)
 
 
@@ -218,9 +218,9 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
         axes.text(columns.published, middle, number(row.published), ha="right", color=style.FAINT, **written)
         _point(axes, row.published, middle, ends, style.Look(style.INK, "o"), filled=False)
     first = middle - columns.line / 2 * len(row.beneath)
-    said = row.verdict + (UNTRUSTED if row.untrusted else "")
+    verdict = row.verdict + (UNTRUSTED if row.untrusted else "")
     ink = LOOKS["reproduced"].colour if row.verdict == IN_PART else look.colour  # sky blue is no ink
-    axes.text(columns.verdict, first, said, color=ink, fontweight="bold", **written)
+    axes.text(columns.verdict, first, verdict, color=ink, fontweight="bold", **written)
     for line, text in enumerate(row.beneath, 1):
         axes.text(columns.verdict, first + columns.line * line, text, color=style.FAINT, **written)
     if not isnan(row.low):
@@ -234,7 +234,11 @@ def _row(axes: Axes, row: DrawnClaim, top: float, ends: tuple[float, float]) -> 
 
 def _point(axes: Axes, value: float, y: float, ends: tuple[float, float], look: style.Look, *, filled: bool) -> None:
     """Draw a mark, or an arrow at the end of the scale that it lies beyond."""
-    shape = "<" if value < ends[0] else ">" if value > ends[1] else look.marker
+    shape = look.marker
+    if value < ends[0]:
+        shape = "<"
+    elif value > ends[1]:
+        shape = ">"
     size = style.layout().marks
     axes.plot(
         min(max(value, ends[0]), ends[1]), y, shape, color=look.colour, markersize=(5.2 if filled else 8) * size,
