@@ -33,10 +33,10 @@ def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, Any] | None:
 
     Claims that were decided come before those that are open.
     """
-    told = [one for one in _PAPERS[study].HEADLINES if one.says]
-    found = [(one, row) for one in told if (row := ratios.judged(evidence, one)) is not None]
-    decided = [(one, row) for one, row in found if row.decided]
-    return next(iter([*decided, *found]), None)
+    sentences = [headline for headline in _PAPERS[study].HEADLINES if headline.says]
+    judged = [(headline, row) for headline in sentences if (row := ratios.judged(evidence, headline)) is not None]
+    decided = [(headline, row) for headline, row in judged if row.decided]
+    return next(iter([*decided, *judged]), None)
 
 
 def hosts(evidence: Evidence) -> Exhibit:

@@ -14,7 +14,7 @@ all that tells its number apart, the stack of a contrast too, so that it means t
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -70,11 +70,11 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
 
     def made() -> pd.DataFrame:
-        found = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
-        keyed = _by_key(found).values()
-        frame = pd.DataFrame([vars(one) for one in keyed])
+        stated = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
+        keyed = _by_key(stated).values()
+        frame = pd.DataFrame([vars(number) for number in keyed])
         # counts stay whole: in a column of floats they would be read back as measured
-        values = [one.value if isinstance(one.value, int) else float(one.value) for one in keyed]
+        values = [number.value if isinstance(number.value, int) else float(number.value) for number in keyed]
         return frame.assign(value=pd.Series(values, dtype=object))
 
     return _read(evidence.part(_KEPT, made))
@@ -82,14 +82,14 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
 
 def _read(kept: pd.DataFrame) -> dict[str, Number]:
     rows = kept.assign(studies=kept["studies"].map(tuple)).to_dict("records")
-    found: dict[str, Number] = {}
+    by_key: dict[str, Number] = {}
     for row in rows:
         # the one NaN, by which numbers without an interval are equal
         fields = {
             str(name): NAN if pd.api.types.is_float(value) and pd.isna(value) else value for name, value in row.items()
         }
-        found[fields["key"]] = Number(**fields)
-    return found
+        by_key[fields["key"]] = Number(**fields)
+    return by_key
 
 
 def number(evidence: Evidence, key: str) -> Number | None:
@@ -101,15 +101,15 @@ def number(evidence: Evidence, key: str) -> Number | None:
     return _by_key([*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *printed()]).get(key)
 
 
-def _by_key(found: Any) -> dict[str, Number]:
+def _by_key(stated: Iterable[Number]) -> dict[str, Number]:
     """Return numbers by their keys; where two marks have one, which are alike in name, the later counts on."""
     keyed: dict[str, Number] = {}
-    for one in found:
-        key, again = one.key, 1
+    for number in stated:
+        key, again = number.key, 1
         while key in keyed:
             again += 1
-            key = f"{one.key}.{again}"
-        keyed[key] = one if key == one.key else Number(**{**vars(one), "key": key})
+            key = f"{number.key}.{again}"
+        keyed[key] = number if key == number.key else Number(**{**vars(number), "key": key})
     return keyed
 
 
@@ -122,13 +122,13 @@ def part(text: object) -> str:
 
 
 def _key(*parts: object) -> str:
-    return ".".join(one for one in map(part, parts) if one)
+    return ".".join(filter(None, map(part, parts)))
 
 
 def printed() -> Iterator[Number]:
     """Yield every number that the papers print; needs no results."""
     for row in each(published().rename(columns={"note": "noted"})):
-        if row.value == row.value:
+        if not math.isnan(row.value):
             key = f"{row.study}.{_key(row.source, row.row, row.column)}"
             says = f"{row.study}, {row.source}: {row.row}, {row.column}, as printed"
             unit = "" if re.search(r"[A-Za-z%]", row.printed) or row.unit in ("text", "ratio") else row.unit
@@ -138,10 +138,10 @@ def printed() -> Iterator[Number]:
 def _counts(evidence: Evidence) -> Iterator[Number]:
     outcomes = evidence.outcomes
     for study in (None, *SLUGS):
-        mine = outcomes if study is None else outcomes[outcomes["study"] == study]
-        found = Counts.of(mine["verdict"])
-        counts = {"all": found.claims, "testable": found.testable, "decided": found.decided}
-        counts |= {"open": found.testable - found.decided, **found.by_verdict}
+        of_study = outcomes if study is None else outcomes[outcomes["study"] == study]
+        counted = Counts.of(of_study["verdict"])
+        counts = {"all": counted.claims, "testable": counted.testable, "decided": counted.decided}
+        counts |= {"open": counted.testable - counted.decided, **counted.by_verdict}
         for name, count in counts.items():
             key = ".".join(filter(None, (study, "claims", part(name))))
             says = f"claims{f' of {study}' if study else ''}: {name}"
@@ -151,7 +151,7 @@ def _counts(evidence: Evidence) -> Iterator[Number]:
 def _claims(evidence: Evidence) -> Iterator[Number]:
     contrasts = {(row.id, row.host, row.lane, row.contrast): row for row in each(evidence.contrasts)}
     for row in each(evidence.outcomes):
-        if row.ratio == row.ratio:
+        if not math.isnan(row.ratio):
             contrast = contrasts[row.id, row.host, row.lane, row.contrast]
             yield from _ratios(contrast, row.id, f"{row.says} ({_at(contrast)}), {row.wording}", evidence)
 
@@ -160,11 +160,11 @@ def _contrasts(evidence: Evidence) -> Iterator[Number]:
     several = evidence.contrasts["host"].nunique() > 1
     says = {row.id: row.says for row in each(evidence.outcomes)}
     for row in each(evidence.contrasts):
-        if row.ratio == row.ratio:
+        if not math.isnan(row.ratio):
             levels = row.contrast.split(", ") if row.contrast else []
             at = [row.lane, *([row.host] if several else []), *levels]
-            said = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
-            yield from _ratios(row, f"{row.id}.{_key(*at)}", said, evidence)
+            sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
+            yield from _ratios(row, f"{row.id}.{_key(*at)}", sentence, evidence)
 
 
 def _at(row: Any) -> str:
@@ -178,12 +178,12 @@ def _ratios(row: Any, key: str, says: str, evidence: Evidence) -> Iterator[Numbe
     caveat = "; ".join([*doubts, *(["a stand-in ran"] if row.stand_in else [])])
     judged = (row.ratio, row.low, row.high), row.confidence, row.blocks, "when it was judged, repeated interval"
     overall = (row.overall, row.overall_low, row.overall_high), 0.95, row.overall_blocks, "95 % interval"
-    every = {key: overall if row.overall == row.overall else judged, f"{key}.judged": judged}
-    for name, ((ratio, low, high), confidence, blocks, of) in every.items():
-        said = f"{says}: {blocks} blocks, {of}"
-        sure = confidence if low == low else NAN
-        yield Number(name, ratio, said, (row.study,), low, high, "", sure, int(blocks), "", caveat)
-    if row.published == row.published:
+    readings = {key: judged if math.isnan(row.overall) else overall, f"{key}.judged": judged}
+    for name, ((ratio, low, high), confidence, blocks, of) in readings.items():
+        sentence = f"{says}: {blocks} blocks, {of}"
+        sure = NAN if math.isnan(low) else confidence
+        yield Number(name, ratio, sentence, (row.study,), low, high, "", sure, int(blocks), "", caveat)
+    if not math.isnan(row.published):
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
         yield Number(f"{key}.{_THEIRS}", row.published, about, (row.study,))
 
@@ -200,16 +200,16 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
         made = exhibits.FIGURES[name](evidence)
     studies = exhibits.studies_of(name)
     for row in each(made.frame):
-        if row.value != row.value or row.value is None:
+        if pd.isna(row.value):
             continue
-        theirs = row.source != "here"
-        key = ".".join(filter(None, (name, _key(*_placed(row)), _THEIRS if theirs else "")))
-        place = ", ".join(f"{one:g}" if isinstance(one, float) else f"{one}" for one in _placed(row))
+        of_paper = row.source != "here"
+        key = ".".join(filter(None, (name, _key(*_placed(row)), _THEIRS if of_paper else "")))
+        place = ", ".join(f"{level:g}" if isinstance(level, float) else f"{level}" for level in _placed(row))
         unit = "" if row.unit in ("ratio", "claims") else row.unit
         doubts = [row.caveat] if row.caveat else []
         doubts += ["a wait ran out: the true value is larger"] if row.censored else []
-        interval = {} if theirs else {"low": row.low, "high": row.high}
-        sure = bool(interval) and row.low == row.low
+        interval = {} if of_paper else {"low": row.low, "high": row.high}
+        sure = bool(interval) and pd.notna(row.low)
         says = f"{made.title}: {place}" + (f": {int(row.blocks)} blocks, 95 % interval" if sure else "")
         yield Number(
             key, row.value, says, studies, unit=unit, blocks=int(row.blocks or 0),
@@ -218,17 +218,20 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
 
 
 def _placed(row: Any) -> list[Any]:
-    return [one for one in (row.panel, row.level, row.series) if one not in ("", None)]
+    return [place for place in (row.panel, row.level, row.series) if place not in ("", None)]
 
 
-def provenance(evidence: Evidence, one: Number, profile: str) -> dict[str, Any]:
+def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, Any]:
     """Return where a number comes from, and what it is, as one JSON object; without what there is not."""
-    value, low, high = (end if math.isfinite(end) else None for end in (one.value, one.low, one.high))
-    about: dict[str, Any] = {"key": one.key, "text": one.text, "value": value, "low": low, "high": high}
-    about |= {"confidence": one.confidence if math.isfinite(one.confidence) else None, "unit": one.unit or None}
-    about |= {"says": one.says, "blocks": one.blocks or None, "caveat": one.caveat or None}
-    if not one.printed:
-        about["provenance"] = exhibits.measured(evidence, one.studies, profile)
+    value, low, high = (end if math.isfinite(end) else None for end in (number.value, number.low, number.high))
+    about: dict[str, Any] = {"key": number.key, "text": number.text, "value": value, "low": low, "high": high}
+    about |= {
+        "confidence": number.confidence if math.isfinite(number.confidence) else None,
+        "unit": number.unit or None,
+    }
+    about |= {"says": number.says, "blocks": number.blocks or None, "caveat": number.caveat or None}
+    if not number.printed:
+        about["provenance"] = exhibits.measured(evidence, number.studies, profile)
     return {name: part for name, part in about.items() if part is not None}
 
 
@@ -243,18 +246,14 @@ _MACROS: Final = r"""
 """
 
 
-def macros(found: dict[str, Number], about: dict[str, Any]) -> str:
+def macros(by_key: dict[str, Number], about: dict[str, Any]) -> str:
     r"""Return a file for LaTeX that defines ``\benchbook{KEY}`` for every number.
 
     ``\benchbook[value]{KEY}``, and ``low``, ``high``, ``unit``, ``blocks`` give the parts. A key that is not there is
     an error to LaTeX, and printed as two question marks.
     """
-    lines = [
-        r"\benchbook@set" + "".join(f"{{{field}}}" for field in (key, *map(latex.escaped, _fields(one))))
-        for key, one in found.items()
-    ]
+    lines = []
+    for key, number in by_key.items():
+        fields = (number.text, *number.parts, number.unit, str(number.blocks or ""))
+        lines.append(r"\benchbook@set" + "".join(f"{{{field}}}" for field in (key, *map(latex.escaped, fields))))
     return latex.comment(about) + _MACROS.lstrip("\n") + "\n".join(lines) + "\n\\makeatother\n"
-
-
-def _fields(one: Number) -> tuple[str, ...]:
-    return (one.text, *one.parts, one.unit, str(one.blocks or ""))

@@ -352,10 +352,10 @@ def coverage() -> dict[str, int]:
         further ones that these or an ordering are computed from; ``texts``: versions and other text; ``alone``: numbers
         that nothing else printed leads to or needs, such as a machine's memory.
     """
-    table, every = published(), checks()
+    table, compared = published(), checks()
     keys = pd.MultiIndex.from_frame(table[["study", "source", "row", "column"]])
-    recomputed = set(every["key"].dropna())
-    used = set(every["used"].explode().dropna()) - recomputed
+    recomputed = set(compared["key"].dropna())
+    used = set(compared["used"].explode().dropna()) - recomputed
     texts = set(keys[table["value"].isna()]) - recomputed - used
     counts = {"recomputed": len(recomputed), "used": len(used), "texts": len(texts)}
     return {"printed": len(table), **counts, "alone": len(table) - sum(counts.values())}

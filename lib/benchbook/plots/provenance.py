@@ -57,16 +57,12 @@ def software(means: pd.DataFrame) -> dict[str, str]:
         of_lane = where(means, lane=lane)
         known = sorted({str(text).removeprefix(f"{name} ") for text in of_lane["runtime"].dropna()})
         named[name] = ", ".join(known) if known or of_lane.empty else NOT_TOLD
-    named["heap"] = _heaps(means)
+    limited = where(means, lane=list(RUNTIMES)).dropna(subset=["heap_limit"])[["lane", "heap_limit"]].drop_duplicates()
+    limits = sorted((RUNTIMES[lane], limit) for lane, limit in limited.itertuples(index=False))
+    named["heap"] = ", ".join(f"{name} maximum: {size(limit)}" for name, limit in limits)
     if cells:
         named["suite"] = distinct(cells, "suite") or f"{NOT_TOLD}; this table is by {suite()}"
     return {name: text for name, text in named.items() if text}
-
-
-def _heaps(means: pd.DataFrame) -> str:
-    limited = where(means, lane=list(RUNTIMES)).dropna(subset=["heap_limit"])[["lane", "heap_limit"]].drop_duplicates()
-    limits = [(RUNTIMES[lane], limit) for lane, limit in limited.itertuples(index=False)]
-    return ", ".join(f"{name} maximum: {size(limit)}" for name, limit in sorted(limits))
 
 
 def span(observations: pd.DataFrame) -> list[pd.Timestamp]:

@@ -35,20 +35,21 @@ def split(observations: pd.DataFrame) -> pd.DataFrame:
         block has a steady state or none was cold.
     """
     rows = observations[observations["metric"].eq("wall_time") & observations["value"].notna()]
-    keys = [name for name in UNIT if name not in ("block", "metric") and name in rows]
-    found: list[dict[str, Any]] = []
+    apart = [name for name in UNIT if name in rows]
+    keys = [name for name in apart if name not in ("block", "metric")]
+    records: list[dict[str, Any]] = []
     for _, cell in rows.sort_values("repetition", kind="stable").groupby(keys, dropna=False, sort=False):
         blocks = [block["value"].to_numpy(dtype=float) for _, block in cell.groupby("block")]
         if min(map(len, blocks)) >= ENOUGH:
             about: dict[str, Any] = {name: cell[name].iloc[0] for name in COLUMNS[:6] if name in cell}
-            found.append(about | _cell(blocks))
-    return pd.DataFrame(found, columns=COLUMNS)
+            records.append(about | _cell(blocks))
+    return pd.DataFrame(records, columns=COLUMNS)
 
 
 def _cell(blocks: list[Values]) -> dict[str, object]:
     settled = [stats.steadiness(block) for block in blocks]
-    counts = pd.Series([one.shape for one in settled]).value_counts()
-    starts = [(block, one.start) for block, one in zip(blocks, settled, strict=True) if one.start is not None]
+    counts = pd.Series([state.shape for state in settled]).value_counts()
+    starts = [(block, state.start) for block, state in zip(blocks, settled, strict=True) if state.start is not None]
     parts = [(block[:start], block[start:]) for block, start in starts]
     cold = [float(before.mean() / after.mean()) for before, after in parts if len(before)]
     return {

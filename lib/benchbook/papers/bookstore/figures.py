@@ -54,11 +54,11 @@ def drawn(evidence: Evidence, case: int) -> tuple[pd.DataFrame, dict[str, pd.Dat
     rows = _printed(evidence, case)
     series, panel = (rows["column"].str.split().str[part] for part in (0, 1))
     in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
-    theirs = printed(in_bytes, unit="", panel=panel, level=rows["row"].astype(int), series=series)
-    theirs["unit"] = theirs["panel"].map(UNITS)
+    published = printed(in_bytes, unit="", panel=panel, level=rows["row"].astype(int), series=series)
+    published["unit"] = published["panel"].map(UNITS)
     cells, notes = settled(where(wide(evidence, "bookstore"), case=case), PAPERS_WAY, OWN)
-    mine = {stack: _here(some) for stack, some in cells.items()}
-    return theirs, mine, [*remarks(joined(theirs, *mine.values()), {f"n = {n:,}": n for n in N}), *notes]
+    by_stack = {stack: _here(of_stack) for stack, of_stack in cells.items()}
+    return published, by_stack, [*remarks(joined(published, *by_stack.values()), {f"n = {n:,}": n for n in N}), *notes]
 
 
 def _printed(evidence: Evidence, case: int) -> pd.DataFrame:
@@ -77,8 +77,8 @@ def _here(cells: pd.DataFrame) -> pd.DataFrame:
 
 def case_table(evidence: Evidence, *, case: int) -> Exhibit:
     """Set one case's table: average time of marshalling and unmarshalling, and file size."""
-    theirs, mine, notes = drawn(evidence, case)
-    points, sources = by_source(theirs, mine)
+    published, by_stack, notes = drawn(evidence, case)
+    points, sources = by_source(published, by_stack)
     sizes = sorted({*N, *points["level"]})
     panel = points["series"] + " " + points["panel"].map(HEADS)
     points = points.assign(level=points["level"].map("{:,}".format), panel=panel)
@@ -90,11 +90,11 @@ def case_table(evidence: Evidence, *, case: int) -> Exhibit:
 
 def case_figure(evidence: Evidence, *, case: int) -> Exhibit:
     """Draw one case's table: time and size over the number of books."""
-    theirs, mine, notes = drawn(evidence, case)
+    published, by_stack, notes = drawn(evidence, case)
     title = f"bookstore, case {case}: time and size over the number of books"
-    points, panels = side_by_side(theirs, mine, ("time", "size"))
+    points, panels = side_by_side(published, by_stack, ("time", "size"))
     heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
-    alike = len(mine) > 1
+    alike = len(by_stack) > 1
     return lines(
         points, title=title, axes_names=("books", ""), levels=N, panels=panels, notes=notes, alike=alike, heads=heads
     )
@@ -111,25 +111,27 @@ def cold(evidence: Evidence) -> Exhibit:
     """Set XML's time over JSON's for both cases and every number of books, the paper's own stack first."""
     times = where(evidence.comparisons, study="bookstore", metric="wall_time")
     times = times.loc[[settings["process"] != "warm" for settings in times["settings"]]].dropna(subset=["ratio"])
-    found, notes = by_condition(times, ("case", "n", "operation"), PAPERS_WAY, OWN)
-    conditions = list(product((1, 2), sorted({*N, *(int(n) for _, _, n, _ in found)})))
+    compared, notes = by_condition(times, ("case", "n", "operation"), PAPERS_WAY, OWN)
+    conditions = list(product((1, 2), sorted({*N, *(int(n) for _, _, n, _ in compared)})))
     frame = pd.DataFrame({"Case": [case for case, _ in conditions], "Books": [f"{n:,}" for _, n in conditions]})
-    theirs = [_published_ratio(*condition) for condition in conditions]
-    frame["written and read, published"] = [number(ratio) for ratio in theirs]
+    published = [_published_ratio(*condition) for condition in conditions]
+    frame["written and read, published"] = [number(ratio) for ratio in published]
     for stack, (what, operation) in product(STACKS, OPERATIONS.items()):
-        rows = [found.get((stack, *condition, operation)) for condition in conditions]
-        frame[f"{stack}: {what}, here"] = [_estimate(row) for row in rows]
+        rows = [compared.get((stack, *condition, operation)) for condition in conditions]
+        frame[f"{stack}: {what}, here"] = [
+            NOT_RUN if row is None else estimate(row.ratio, row.low, row.high) for row in rows
+        ]
         if operation == "round_trip":
-            frame[f"{stack}: {WITHIN}"] = [_near(row, ratio) for row, ratio in zip(rows, theirs, strict=True)]
-    said = [
-        *([blocks_a_side([min(row.n_a, row.n_b) for row in found.values()])] if found else []),
-        *(note for stack in STACKS if stack not in {key[0] for key in found} for note in not_run([stack])),
+            frame[f"{stack}: {WITHIN}"] = [_near(row, ratio) for row, ratio in zip(rows, published, strict=True)]
+    sentences = [
+        *([blocks_a_side([min(row.n_a, row.n_b) for row in compared.values()])] if compared else []),
+        *(note for stack in STACKS if stack not in {key[0] for key in compared} for note in not_run([stack])),
         "each cell is one process without warm-up, and the mean holds its first repetition, as in the paper",
         f"{WITHIN}: the ratio here over the published one lies in {1 - NEAR:g} to {1 + NEAR:g}",
         "the paper prints the sum of writing and reading alone",
     ]
     title = "bookstore: XML over JSON, time from a cold start, ratios with their 95 % intervals"
-    return Exhibit(title, frame, (*said, *notes))
+    return Exhibit(title, frame, (*sentences, *notes))
 
 
 def _published_ratio(case: int, n: int) -> float:
@@ -139,23 +141,19 @@ def _published_ratio(case: int, n: int) -> float:
     return xml / json
 
 
-def _estimate(row: Any) -> str:
-    return NOT_RUN if row is None else estimate(row.ratio, row.low, row.high)
-
-
-def _near(row: Any, theirs: float) -> str:
+def _near(row: Any, published: float) -> str:
     if row is None:
         return NOT_RUN
-    share = row.ratio / theirs
+    share = row.ratio / published
     return f"{'yes' if abs(share - 1) <= NEAR else 'no'} ({number(share)})"
 
 
 def libraries(evidence: Evidence) -> Exhibit:
     """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
-    every, notes = chosen(where(wide(evidence, "bookstore"), operation="round_trip"), ANY_LIBRARY)
-    n = 1000 if 1000 in set(every["n"]) else every["n"].max()
-    every = where(every, n=n)
-    cases = {f"case {case}": _sides(evidence, some["cell_id"]) for case, some in every.groupby("case")}
+    measured, notes = chosen(where(wide(evidence, "bookstore"), operation="round_trip"), ANY_LIBRARY)
+    n = 1000 if 1000 in set(measured["n"]) else measured["n"].max()
+    measured = where(measured, n=n)
+    cases = {f"case {case}": _sides(evidence, of_case["cell_id"]) for case, of_case in measured.groupby("case")}
     points = joined(*(_over_the_fastest(case, sides) for case, sides in cases.items()))
     notes = [*remarks(points, {}), *(_libraries_said(int(n), cases) if cases else []), *notes]
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
@@ -171,12 +169,12 @@ Libraries: TypeAlias = dict[tuple[str, str], Side]
 
 def _sides(evidence: Evidence, cells: Iterable[str]) -> Libraries:
     measured = Measured("bookstore", first_arms(where(evidence.means, cell_id=[*cells])))
-    found = measured.every("codec", ("format", "json_codec", "xml_codec"), [("round_trip", "client", "wall_time")])
+    compared = measured.every("codec", ("format", "json_codec", "xml_codec"), [("round_trip", "client", "wall_time")])
     sides: Libraries = {}
-    for _, _, common, some in found:
-        for codec, side in some.items():
+    for _, _, common, by_codec in compared:
+        for codec, side in by_codec.items():
             sides.setdefault((codec, common["lane"]), side)  # of several hosts the first: they are never pooled
-    return dict(sorted(sides.items(), key=lambda one: float(np.log(one[1].values).mean())))
+    return dict(sorted(sides.items(), key=lambda library: float(np.log(library[1].values).mean())))
 
 
 def _times(a: Side, b: Side) -> Effect:
@@ -187,9 +185,9 @@ def _over_the_fastest(case: str, sides: Libraries) -> pd.DataFrame:
     fastest = next(iter(sides.values()))
     points = []
     for (codec, lane), side in sides.items():
-        found = Effect(1.0, blocks=len(side.blocks)) if side is fastest else _times(side, fastest)
+        times = Effect(1.0, blocks=len(side.blocks)) if side is fastest else _times(side, fastest)
         place = {"level": f"{names.codec(codec)}, {names.STACKS[lane]}", "series": _format(side)}
-        points.append({**place, "value": found.ratio, "low": found.low, "high": found.high, "blocks": found.blocks})
+        points.append({**place, "value": times.ratio, "low": times.low, "high": times.high, "blocks": times.blocks})
     return framed(points, source="here", unit="ratio", panel=case)
 
 
@@ -199,25 +197,25 @@ def _format(side: Side) -> str:
 
 def _libraries_said(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     """Say what is shown, and in each case what each of the two choices is worth."""
-    said = [
+    sentences = [
         f"{n:,} books: time to a file and back, over the fastest library's of the same case, in the blocks of both",
     ]
     for case, sides in cases.items():
         of_format = {kind: [side for side in sides.values() if _format(side) == kind] for kind in ("JSON", "XML")}
         worth = [
-            f"the slowest {kind} library took {_said(_times(some[-1], some[0]))} times the fastest one's time"
-            for kind, some in of_format.items()
-            if len(some) > 1
+            f"the slowest {kind} library took {_said(_times(ranked[-1], ranked[0]))} times the fastest one's time"
+            for kind, ranked in of_format.items()
+            if len(ranked) > 1
         ]
         if all(of_format.values()):
             ratio = _said(_times(of_format["XML"][0], of_format["JSON"][0]))
             worth.append(f"the fastest XML {ratio} times the fastest JSON's")
-        said.append(f"{case}: {', '.join(worth)}")
-    return said
+        sentences.append(f"{case}: {', '.join(worth)}")
+    return sentences
 
 
-def _said(found: Effect) -> str:
-    return estimate(found.ratio, found.low, found.high)
+def _said(times: Effect) -> str:
+    return estimate(times.ratio, times.low, times.high)
 
 
 FIGURES: Final[dict[str, Maker]] = {

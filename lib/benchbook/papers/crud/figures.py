@@ -38,14 +38,14 @@ OPERATIONS: Final = {
 def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str]]:
     """Return the points of one table and its figure, in ms, and what must be said of them."""
     operation, topology = TIMED[source]
-    theirs = paper(evidence, "crud", source)
-    every = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
-    mine, notes = chosen(every, PAPERS_WAY)
-    label = mine["engine"].map(names.engine) + mine["lane"].map(_suffix)
+    published = paper(evidence, "crud", source)
+    timed = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
+    measured, notes = chosen(timed, PAPERS_WAY)
+    label = measured["engine"].map(names.engine) + measured["lane"].map(_suffix)
     metric = "elapsed_time" if topology == "replicated" else "wall_time"
     points = joined(
-        printed(theirs, unit="ms", panel=theirs["column"].astype(int).map(_size), level=theirs["row"]),
-        here(mine, metric, unit="ms", scale=1e-6, panel=mine["n"].map(_size), level=label),
+        printed(published, unit="ms", panel=published["column"].astype(int).map(_size), level=published["row"]),
+        here(measured, metric, unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label),
     )
     return points, [*remarks(points, {panel: panel for panel in sizes(points)}), *notes]
 
@@ -88,13 +88,13 @@ def times_table(evidence: Evidence, *, source: str) -> Exhibit:
 def versions_table(evidence: Evidence) -> Exhibit:
     """Set Table I: the databases' versions, theirs and here."""
     rows, means = paper(evidence, "crud", "Table I"), where(evidence.means, study="crud")
-    theirs = dict(zip(rows["row"], rows["printed"], strict=True))
-    mine = {names.engine(engine): text for engine, text in names.versions(means).items()}
-    databases = names.ordered({*theirs, *mine})
+    published = dict(zip(rows["row"], rows["printed"], strict=True))
+    measured = {names.engine(engine): text for engine, text in names.versions(means).items()}
+    databases = names.ordered({*published, *measured})
     columns = {
         "Database": databases,
-        "Version, published": [theirs.get(name, NOT_PRINTED) for name in databases],
-        "Version, here": [mine.get(name, NOT_RUN) for name in databases],
+        "Version, published": [published.get(name, NOT_PRINTED) for name in databases],
+        "Version, here": [measured.get(name, NOT_RUN) for name in databases],
     }
     notes = (*names.caveats(means).values(), *misprints(rows))
     return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
@@ -136,20 +136,20 @@ def progress(evidence: Evidence) -> Exhibit:
 
 def _old_and_rivals(evidence: Evidence) -> tuple[list[Any], list[str]]:
     """Return the comparisons that are drawn, and what must be said of them; only the latter when no old version ran."""
-    found = where(evidence.comparisons, study="crud")
-    found = found[found["ratio"].notna()]
-    old = where(found, comparison=OLD)
+    compared = where(evidence.comparisons, study="crud")
+    compared = compared[compared["ratio"].notna()]
+    old = where(compared, comparison=OLD)
     if old.empty:
         return [], [GET]
-    rivals = [(a, b) in RIVALS for a, b in zip(found["side_a"], found["side_b"], strict=True)]
-    kept, notes = chosen(ratios.with_settings(pd.concat([old, found.loc[rivals]])), PAPERS_WAY)
+    rivals = [(a, b) in RIVALS for a, b in zip(compared["side_a"], compared["side_b"], strict=True)]
+    kept, notes = chosen(ratios.with_settings(pd.concat([old, compared.loc[rivals]])), PAPERS_WAY)
     rows, notes = ratios.of_one_n(list(each(kept)), notes)
-    said = [
+    sentences = [
         f"here: {counted(kept['n_a'], ' a side')}",
         "right of 1: the first named is slower",
         "the paper's ratio is of MySQL 5.5.31 over PostgreSQL 9.1",
     ]
-    return rows, [*said, *notes]
+    return rows, [*sentences, *notes]
 
 
 def _label(row: Any, known: Mapping[str, str]) -> str:
@@ -166,20 +166,24 @@ def _versioned(engine: str, known: Mapping[str, str]) -> str:
 def progress_times(evidence: Evidence) -> Exhibit:
     """Set the times of old versions and today's side by side."""
     title = f"{PROGRESS}, times, ms"
-    every = where(wide(evidence, "crud"), engine=FAMILIES, role="client")
-    if not every["engine"].str.contains("@").any():
+    timed = where(wide(evidence, "crud"), engine=FAMILIES, role="client")
+    if not timed["engine"].str.contains("@").any():
         return Exhibit(title, pd.DataFrame(columns=["Database", "Version"]), (GET,))
-    mine, notes = chosen(every, PAPERS_WAY)
-    mine = where(mine, n=mine["n"].min())
-    spent = mine["wall_time"].where(mine["topology"] == "single", mine.get("elapsed_time"))
-    level = mine["engine"].map(names.engine) + ", " + mine["topology"]
-    points = here(mine.assign(spent=spent), "spent", unit="ms", scale=1e-6, panel=mine["operation"], level=level)
+    measured, notes = chosen(timed, PAPERS_WAY)
+    measured = where(measured, n=measured["n"].min())
+    spent = measured["wall_time"].where(measured["topology"] == "single", measured.get("elapsed_time"))
+    level = measured["engine"].map(names.engine) + ", " + measured["topology"]
+    points = here(
+        measured.assign(spent=spent), "spent", unit="ms", scale=1e-6, panel=measured["operation"], level=level
+    )
     known = names.versions(where(evidence.means, study="crud"))
-    rows = {f"{names.engine(one)}, {topology}": known.get(one, "") for one in FAMILIES for topology in OPERATIONS}
+    rows = {
+        f"{names.engine(engine)}, {topology}": known.get(engine, "") for engine in FAMILIES for topology in OPERATIONS
+    }
     rows = {row: version for row, version in rows.items() if row in set(points["level"])}
     frame = table(points, corner="Database", rows=list(rows), columns=OPERATIONS["single"], sources=("here",))
     frame.insert(1, "Version", list(rows.values()))
-    return Exhibit(title, frame, (f"n = {int(mine['n'].iloc[0]):,}", *remarks(points, {}), *notes))
+    return Exhibit(title, frame, (f"n = {int(measured['n'].iloc[0]):,}", *remarks(points, {}), *notes))
 
 
 LOOKS: Final = {
@@ -202,7 +206,7 @@ FIGURES: Final[dict[str, Maker]] = {
         PAPERS_WAY,
         panel=lambda row: f"{row.operation}, {row.settings['topology']}",
         over="mongodb",
-        panels=tuple(f"{operation}, {topology}" for topology, some in OPERATIONS.items() for operation in some),
+        panels=tuple(f"{operation}, {topology}" for topology, timed in OPERATIONS.items() for operation in timed),
         one_n=True,
     ),
     "crud_ratios_replication": Ratios(

@@ -1,5 +1,6 @@
 """The null baseline: what of an engine's time is the harness's own, by the time of one that stores nothing."""
 
+import math
 from collections.abc import Mapping
 from typing import Any, Final
 
@@ -35,11 +36,11 @@ def shares(means: pd.DataFrame) -> pd.DataFrame:
     crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
     rows = []
     for pair in pairs(cost, crud):
-        found = effect(A_OVER_B, pair.sides)
-        if found.ratio == found.ratio:
+        share = effect(A_OVER_B, pair.sides)
+        if not math.isnan(share.ratio):
             about: dict[str, Any] = {"host": pair.host, "engine": pair.levels["b"], "operation": pair.quantity[0]}
             about |= {"n": pair.common.get("n"), "factors": pair.factors}
-            rows.append({**about, "share": found.ratio, "blocks": found.blocks})
+            rows.append({**about, "share": share.ratio, "blocks": share.blocks})
     return pd.DataFrame(rows, columns=COLUMNS)
 
 
@@ -49,13 +50,13 @@ def in_words(table: pd.DataFrame) -> str:
         return "No engine ran beside the one that stores nothing, so the harness's own cost is not known."
     rows = table.sort_values("share").to_dict("records")
     least, most = rows[0], rows[-1]
-    said = [
+    sentences = [
         f"An engine that stores nothing took {_percent(least['share'])} ({_label(least)}) to "
         f"{_percent(most['share'])} ({_label(most)}) of an engine's time on a single node: the harness's own cost."
     ]
     by_engine = table.groupby("engine", sort=False)["share"].median()
-    said.append(f"Medians: {', '.join(f'{engine} {_percent(share)}' for engine, share in by_engine.items())}.")
-    return " ".join(said)
+    sentences.append(f"Medians: {', '.join(f'{engine} {_percent(share)}' for engine, share in by_engine.items())}.")
+    return " ".join(sentences)
 
 
 def _label(row: Mapping[Any, Any]) -> str:
@@ -63,4 +64,6 @@ def _label(row: Mapping[Any, Any]) -> str:
 
 
 def _percent(share: float) -> str:
-    return f"{share:.2%}" if share < 0.01 else f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+    if share < 0.01:
+        return f"{share:.2%}"
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"

@@ -1,5 +1,6 @@
 """Table 1 and Figs. 2 to 4 of study `drivers`, for which the paper printed only bounds; and mapper over driver."""
 
+import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
@@ -76,13 +77,13 @@ def _bounds(evidence: Evidence, part: Part) -> pd.DataFrame:
     return framed(points, source="published", unit=part.unit)
 
 
-def _here(mine: pd.DataFrame, part: Part, pair: tuple[str, str]) -> pd.DataFrame:
+def _here(rows: pd.DataFrame, part: Part, pair: tuple[str, str]) -> pd.DataFrame:
     """Return one stack's points, without other pairs'."""
-    kind = mine["driver"].map(dict(zip(pair, ("native driver", "mapper"), strict=True)))
-    series = kind + ", " + mine["attributes"].astype(str) + " attributes"
-    mine = mine.assign(series=series)[kind.notna()]
-    level, panel, series = mine["n"].astype(int), mine["operation"], mine["series"]
-    return here(mine, part.metric, unit=part.unit, scale=part.scale, panel=panel, level=level, series=series)
+    kind = rows["driver"].map(dict(zip(pair, ("native driver", "mapper"), strict=True)))
+    series = kind + ", " + rows["attributes"].astype(str) + " attributes"
+    rows = rows.assign(series=series)[kind.notna()]
+    level, panel, series = rows["n"].astype(int), rows["operation"], rows["series"]
+    return here(rows, part.metric, unit=part.unit, scale=part.scale, panel=panel, level=level, series=series)
 
 
 def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
@@ -90,13 +91,13 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
     part = PARTS[figure]
     way = OF_MEMORY if part.metric in MEMORY else PAPERS_WAY
     cells, notes = settled(where(wide(evidence, "drivers"), process=way["process"]), way)
-    mine = {stack: _here(some, part, PAIRS[stack]) for stack, some in cells.items()}
-    points, panels = side_by_side(_bounds(evidence, part), mine, OPERATIONS)
+    measured = {stack: _here(of_stack, part, PAIRS[stack]) for stack, of_stack in cells.items()}
+    points, panels = side_by_side(_bounds(evidence, part), measured, OPERATIONS)
     notes = [
         *remarks(points, {f"n = {n:,}": n for n in N}),
         *notes,
         "the paper prints no values, only bounds over all of its runs",
-        *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in mine),
+        *(f"{stack}: native driver {PAIRS[stack][0]}, mapper {PAIRS[stack][1]}" for stack in measured),
     ]
     title = f"drivers, Fig. {figure}: {part.quantity}"
     return lines(
@@ -115,16 +116,16 @@ def four_panels(evidence: Evidence, *, figure: int) -> Exhibit:
 def record_sets(evidence: Evidence) -> Exhibit:
     """Set Table 1: the two record sets, theirs and the ones generated here."""
     rows = paper(evidence, "drivers", "Table 1")
-    theirs = printed(rows, unit="", panel=rows["column"], level=rows["row"])
-    mine = [
+    published = printed(rows, unit="", panel=rows["column"], level=rows["row"])
+    generated = [
         {"level": level, "panel": place, "source": "here", "printed": text}
         for place, attributes in SETS.items()
         for level, text in _described(attributes).items()
     ]
     levels = list(dict.fromkeys(rows["row"]))
-    frame = table(pd.concat([theirs, pd.DataFrame(mine)]), corner="Record set", rows=levels, columns=list(SETS))
-    said = f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, in KB of 1,000 bytes"
-    return Exhibit("drivers, Table 1: the record sets", frame, (said, *misprints(rows)))
+    frame = table(pd.concat([published, pd.DataFrame(generated)]), corner="Record set", rows=levels, columns=list(SETS))
+    note = f"here: sizes are means of the first {SAMPLE:,} records as compact JSON, in KB of 1,000 bytes"
+    return Exhibit("drivers, Table 1: the record sets", frame, (note, *misprints(rows)))
 
 
 def _described(attributes: Literal[89, 6]) -> dict[str, str]:
@@ -143,24 +144,24 @@ QUANTITIES: Final = {"time": "wall_time", "CPU": "cpu_time", "RSS": "memory_chan
 
 def pairs(evidence: Evidence) -> Exhibit:
     """Set every ratio of each pair (2 record sets, each number of records, 4 operations), of time, CPU and memory."""
-    found, notes = _compared(evidence)
-    conditions = list(product(SETS.values(), sorted({*N, *(int(n) for _, _, n, *_ in found)}), OPERATIONS))
+    compared, notes = _compared(evidence)
+    conditions = list(product(SETS.values(), sorted({*N, *(int(n) for _, _, n, *_ in compared)}), OPERATIONS))
     frame = pd.DataFrame(conditions, columns=["Attributes", "Records", "Operation"])
     frame["Records"] = frame["Records"].map("{:,}".format)
     for stack, (quantity, metric) in product(PAIRS, QUANTITIES.items()):
         if (stack, metric) != ("Python", "heap_change_kb"):  # which has no such counter
-            rows = [found.get((stack, *condition, metric)) for condition in conditions]
+            rows = [compared.get((stack, *condition, metric)) for condition in conditions]
             frame[f"{stack}: {quantity}, here"] = [_estimate(row) for row in rows]
-    said = [
-        *([blocks_a_side([min(row.n_a, row.n_b) for row in found.values()])] if found else []),
-        *(note for stack in PAIRS if stack not in {key[0] for key in found} for note in not_run([stack])),
+    sentences = [
+        *([blocks_a_side([min(row.n_a, row.n_b) for row in compared.values()])] if compared else []),
+        *(note for stack in PAIRS if stack not in {key[0] for key in compared} for note in not_run([stack])),
         "Node.js: Mongoose over MongoClient, the paper's own pair; Python: mongoengine over pymongo",
         "above 1: the mapper is slower or larger; the paper prints no values",
         "RSS, heap: what the client's resident memory, and its heap (Node.js alone tells it), grew by in the operation",
         "where a growth is zero or negative there is no ratio: the difference then, mapper minus driver, in MB",
     ]
     title = "drivers: mapper over native driver, ratios with their 95 % intervals"
-    return Exhibit(title, frame, (*said, *notes))
+    return Exhibit(title, frame, (*sentences, *notes))
 
 
 def _compared(evidence: Evidence) -> tuple[dict[tuple[Any, ...], Any], list[str]]:
@@ -173,19 +174,19 @@ def _compared(evidence: Evidence) -> tuple[dict[tuple[Any, ...], Any], list[str]
     table = table.loc[[pair in PAIRS.values() for pair in zip(table["side_b"], table["side_a"], strict=True)]]
     both = table[(table["n_a"] > 0) & (table["n_b"] > 0)]
     of_memory = both["metric"].isin(MEMORY)
-    found: dict[tuple[Any, ...], Any] = {}
+    compared: dict[tuple[Any, ...], Any] = {}
     notes: list[str] = []
     for rows, way in ((both[~of_memory], PAPERS_WAY), (both[of_memory], OF_MEMORY)):
-        part, said = by_condition(rows, ("attributes", "n", "operation", "metric"), way)
-        found |= part
-        notes += [note for note in said if note not in notes]
-    return found, notes
+        part, part_notes = by_condition(rows, ("attributes", "n", "operation", "metric"), way)
+        compared |= part
+        notes += [note for note in part_notes if note not in notes]
+    return compared, notes
 
 
 def _estimate(row: Any) -> str:
     if row is None:
         return NOT_RUN
-    if row.ratio == row.ratio:
+    if not math.isnan(row.ratio):
         return estimate(row.ratio, row.low, row.high)
     return estimate(row.difference / 1000, row.difference_low / 1000, row.difference_high / 1000, "MB")
 

@@ -43,26 +43,26 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
     part = PARTS[figure]
     rows = paper(evidence, "replication", f"Fig. {figure}")
-    theirs = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
+    published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
     way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
-    mine, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
-    mine = where(mine, role=("primary", "replica"))
-    level = mine["engine"].map(names.engine) + ", " + mine["role"]
-    series = mine["model"].map(lambda name: names.MODELS.get(name, name))
-    points = joined(theirs, here(mine, part.metric, unit=part.unit, over="n", level=level, series=series))
-    notes = [*remarks(points, {}), *_averaged(mine), *notes, "the paper does not say which node it shows"]
+    measured, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
+    measured = where(measured, role=("primary", "replica"))
+    level = measured["engine"].map(names.engine) + ", " + measured["role"]
+    series = measured["model"].map(lambda name: names.MODELS.get(name, name))
+    points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
+    notes = [*remarks(points, {}), *_averaged(measured), *notes, "the paper does not say which node it shows"]
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
     order = sorted(set(points["level"]), key=_place)
     return dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
 
 
-def _averaged(mine: pd.DataFrame) -> list[str]:
-    if mine.empty:
+def _averaged(measured: pd.DataFrame) -> list[str]:
+    if measured.empty:
         return []
-    ran = sorted({int(n) for n in mine["n"]})
+    ran = sorted({int(n) for n in measured["n"]})
     absent = [f"{n:,}" for n in N if n not in ran]
-    said = f"mean over n = {', '.join(f'{n:,}' for n in ran)}"
-    return [said + (f" (the paper's n = {', '.join(absent)} not run in this profile)" if absent else "")]
+    sentence = f"mean over n = {', '.join(f'{n:,}' for n in ran)}"
+    return [sentence + (f" (the paper's n = {', '.join(absent)} not run in this profile)" if absent else "")]
 
 
 def _place(row: str) -> tuple[int, str]:

@@ -62,54 +62,53 @@ def cells(evidence: Evidence) -> Cells:
     Columns ``cell_id, n, block, Format, measure, drawn`` beside the flags of points; measures are the paper's: total
     and average time in ms on the server's clock, and the machine's user CPU, system CPU and memory in percent.
     """
-    found = {}
+    stacks = {}
     for stack, rows in ran(wide(evidence, "tcp")).items():
         codecs = {f"{kind}_codec": codec for kind, codec in STACKS[stack].items()}
-        every, notes = chosen(rows, PAPERS_WAY | codecs)
-        parts = [_measured(where(every, process=_process(measure)), measure) for measure in MEASURES]
-        found[stack] = pd.concat(parts, ignore_index=True), notes
-    return found
-
-
-def _process(measure: str) -> str:
-    """Return whose numbers stand for a measure: of memory those of a format alone, else those of both in turn."""
-    return "apart" if measure == "Memory" else "together"
+        kept, notes = chosen(rows, PAPERS_WAY | codecs)
+        # for memory a process had a format to itself, for all else both in turn
+        processes = {measure: "apart" if measure == "Memory" else "together" for measure in MEASURES}
+        parts = [_measured(where(kept, process=process), measure) for measure, process in processes.items()]
+        stacks[stack] = pd.concat(parts, ignore_index=True), notes
+    return stacks
 
 
 def _measured(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
     role, unit, metric, scale = MEASURES[measure]
-    mine = where(rows, role=role)
-    drawn = mine[metric] * scale if metric in mine else math.nan
-    kept = mine[["cell_id", "n", "block", "format", "censored", "stand_in"]]
-    return kept.assign(Format=mine["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
+    of_role = where(rows, role=role)
+    drawn = of_role[metric] * scale if metric in of_role else math.nan
+    kept = of_role[["cell_id", "n", "block", "format", "censored", "stand_in"]]
+    return kept.assign(Format=of_role["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
 
 
-def absent(every: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
+def absent(rows: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
     """Return which of the sizes did not run."""
-    present = set(every["n"])
+    present = set(rows["n"])
     return [f"n = {n:,}" for n in sizes if n not in present]
 
 
 def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows, and what must be said of them: which of the sizes did not run, and variants."""
-    found = cells(evidence)
-    said = [(stack, note) for stack, (rows, notes) in found.items() for note in [*not_run(absent(rows, sizes)), *notes]]
-    notes = [f"{stack}: {note}" if len(found) > 1 else note for stack, note in said]
-    return {stack: rows for stack, (rows, _) in found.items()}, notes
+    stacks = cells(evidence)
+    remarked = [
+        (stack, note) for stack, (rows, notes) in stacks.items() for note in [*not_run(absent(rows, sizes)), *notes]
+    ]
+    notes = [f"{stack}: {note}" if len(stacks) > 1 else note for stack, note in remarked]
+    return {stack: rows for stack, (rows, _) in stacks.items()}, notes
 
 
 def shares_figure(evidence: Evidence, *, figure: int, formats: tuple[str, ...]) -> Exhibit:
     """Draw one of Figs. 3 to 5: CPU and memory in percent, by trial."""
     prefixes = {kind: f"{kind} " if len(formats) > 1 else "" for kind in formats}
-    theirs = joined(*(_printed_shares(evidence, kind, prefix) for kind, prefix in prefixes.items()))
-    found = cells(evidence)
-    mine = {
+    published = joined(*(_printed_shares(evidence, kind, prefix) for kind, prefix in prefixes.items()))
+    stacks = cells(evidence)
+    measured = {
         stack: joined(*(_shares(rows, kind, prefix) for kind, prefix in prefixes.items()))
-        for stack, (rows, _) in found.items()
+        for stack, (rows, _) in stacks.items()
     }
-    points, panels = side_by_side(theirs, mine)
+    points, panels = side_by_side(published, measured)
     notes = remarks(points, {f"trial {trial} (n = {n:,})": trial for n, trial in TRIALS.items()})
-    notes += [note for _, some in found.values() for note in some]
+    notes += [note for _, stack_notes in stacks.values() for note in stack_notes]
     title = f"tcp, Fig. {figure}: the server machine's resources, {' and '.join(formats)}"
     return lines(
         points,
@@ -131,8 +130,8 @@ def _printed_shares(evidence: Evidence, kind: str, prefix: str) -> pd.DataFrame:
 
 
 def _shares(rows: pd.DataFrame, kind: str, prefix: str) -> pd.DataFrame:
-    some = where(rows, Format=kind, measure=list(SHARES), n=list(TRIALS))
-    return here(some, "drawn", unit="%", level=some["n"].map(TRIALS), series=prefix + some["measure"].map(SHARES))
+    shares = where(rows, Format=kind, measure=list(SHARES), n=list(TRIALS))
+    return here(shares, "drawn", unit="%", level=shares["n"].map(TRIALS), series=prefix + shares["measure"].map(SHARES))
 
 
 TIMES: Final = ("Number Of Objects", "Total Time", "Average Time")
@@ -144,20 +143,20 @@ def timing(evidence: Evidence, *, source: str) -> Exhibit:
         (1, (MILLION,), ("",)) if source == "Table 1" else (2, tuple(TRIALS), [_trial(n) for n in TRIALS])
     )
     rows = paper(evidence, "tcp", source)
-    mine, notes = _here(evidence, sizes, TIMES[1:])
+    measured, notes = _here(evidence, sizes, TIMES[1:])
     parts = {}
-    for stack, some in mine.items():
-        trial = some["n"].map(_trial).astype(str) if scenario == 2 else ""
-        counts = where(some, measure="Total Time").drop_duplicates(["n", "Format"])
+    for stack, of_stack in measured.items():
+        trial = of_stack["n"].map(_trial).astype(str) if scenario == 2 else ""
+        counts = where(of_stack, measure="Total Time").drop_duplicates(["n", "Format"])
         parts[stack] = joined(
-            here(some, "drawn", unit="ms", level=trial + some["measure"], panel=some["Format"]),
+            here(of_stack, "drawn", unit="ms", level=trial + of_stack["measure"], panel=of_stack["Format"]),
             counts.assign(level=trial + TIMES[0], panel=counts["Format"], printed=counts["n"].map("{:d}".format)),
         )
     points, sources = by_source(printed(rows, unit="", level=rows["row"], panel=rows["column"]), parts)
     levels = [trial + measure for trial in trials for measure in TIMES]
     frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources)
     title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
-    return Exhibit(title, frame, (*_said(parts, mine, sizes, notes), *misprints(rows)))
+    return Exhibit(title, frame, (*_said(parts, measured, sizes, notes), *misprints(rows)))
 
 
 def _trial(n: int) -> str:
@@ -169,30 +168,30 @@ def resources(evidence: Evidence, *, number: int) -> Exhibit:
     rows = paper(evidence, "tcp", f"Table {number}")
     kind = {4: "JSON", 5: "XML"}.get(number)
     sizes = tuple(TRIALS) if kind else (MILLION,)
-    mine, notes = _here(evidence, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
+    measured, notes = _here(evidence, sizes, tuple(SHARES), (kind,) if kind else FORMATS)
     parts = {
-        stack: here(some, "drawn", unit="%", panel=some["measure"],
-                    level=some["n"].map(_trial).astype(str).str.strip() if kind else some["Format"])
-        for stack, some in mine.items()
+        stack: here(of_stack, "drawn", unit="%", panel=of_stack["measure"],
+                    level=of_stack["n"].map(_trial).astype(str).str.strip() if kind else of_stack["Format"])
+        for stack, of_stack in measured.items()
     }  # fmt: skip
     points, sources = by_source(printed(rows, unit="%", level=rows["row"], panel=rows["column"]), parts)
     levels = [_trial(n).strip() for n in TRIALS] if kind else FORMATS
     corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
     frame = table(points, corner=corner, rows=levels, columns=tuple(SHARES), sources=sources)
     title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
-    return Exhibit(title, frame, (*_said(parts, mine, sizes, notes), *misprints(rows)))
+    return Exhibit(title, frame, (*_said(parts, measured, sizes, notes), *misprints(rows)))
 
 
 def _here(
     evidence: Evidence, sizes: Sequence[int], measures: Sequence[str], formats: Sequence[str] = FORMATS
 ) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows of those sizes, measures and formats, and what must be said of the stacks."""
-    found = cells(evidence)
-    mine = {
+    stacks = cells(evidence)
+    measured = {
         stack: where(rows, n=sizes, measure=measures, Format=formats).dropna(subset=["drawn"])
-        for stack, (rows, _) in found.items()
+        for stack, (rows, _) in stacks.items()
     }
-    return mine, [note for _, notes in found.values() for note in notes]
+    return measured, [note for _, notes in stacks.values() for note in notes]
 
 
 def _said(
@@ -208,72 +207,76 @@ def overview(evidence: Evidence) -> Exhibit:
     """Set Table 6: the results at a glance, ranges over the trials that ran."""
     rows = paper(evidence, "tcp", "Table 6")
     rows = rows[~rows["column"].str.endswith(" to")]  # a range is printed once
-    theirs = printed(rows, unit="", level=rows["row"], panel=rows["column"].str.split().str[0])
+    published = printed(rows, unit="", level=rows["row"], panel=rows["column"].str.split().str[0])
     levels = list(dict.fromkeys(rows["row"]))
-    every, notes = by_stack(evidence, (MILLION, *TRIALS))
-    points, sources = by_source(theirs, {stack: _glances(some, levels) for stack, some in every.items()})
+    measured, notes = by_stack(evidence, (MILLION, *TRIALS))
+    points, sources = by_source(published, {stack: _glances(of_stack, levels) for stack, of_stack in measured.items()})
     frame = table(points, corner="Scenario and measure", rows=levels, columns=FORMATS, sources=sources)
     return Exhibit("tcp, Table 6: the results at a glance", frame, (*notes, *misprints(rows)))
 
 
-def _glances(every: pd.DataFrame, levels: list[str]) -> pd.DataFrame:
+def _glances(rows: pd.DataFrame, levels: list[str]) -> pd.DataFrame:
     """Return one stack's column of Table 6 for each format."""
-    said = [
+    glances = [
         {"level": level, "panel": kind, "printed": text}
         for level in levels
         for kind in FORMATS
-        if (text := _glance(every, level, kind))
+        if (text := _glance(rows, level, kind))
     ]
-    return pd.DataFrame(said, columns=["level", "panel", "printed"])
+    return pd.DataFrame(glances, columns=["level", "panel", "printed"])
 
 
-def _glance(every: pd.DataFrame, level: str, kind: str) -> str:
+def _glance(rows: pd.DataFrame, level: str, kind: str) -> str:
     """Return one cell of Table 6 from this machine's block means: a mean, or the range of the trials' means."""
     scenario, measure = level.removeprefix("Scenario ").split(" ", 1)
-    name = next(one for one in MEASURES if measure.startswith(one))
-    sizes = [MILLION] if scenario == "1" else [100_000] if "100,000" in measure else list(TRIALS)
-    means = _means(every, name, kind, sizes)
+    name = next(known for known in MEASURES if measure.startswith(known))
+    sizes = list(TRIALS)
+    if scenario == "1":
+        sizes = [MILLION]
+    elif "100,000" in measure:
+        sizes = [100_000]
+    means = _means(rows, name, kind, sizes)
     if means.empty:
         return ""
     low, high, unit = number(means.min()), number(means.max()), MEASURES[name][1]
     return f"{low} {unit}" if low == high else f"{low} to {high} {unit}"
 
 
-def _means(every: pd.DataFrame, measure: str, kind: str, sizes: Sequence[int]) -> "pd.Series[float]":
+def _means(rows: pd.DataFrame, measure: str, kind: str, sizes: Sequence[int]) -> "pd.Series[float]":
     """Return the mean of one measure at each size that ran."""
-    some = where(every, Format=kind, measure=measure, n=sizes)
-    return some.groupby("n")["drawn"].mean().dropna()
+    at_sizes = where(rows, Format=kind, measure=measure, n=sizes)
+    return at_sizes.groupby("n")["drawn"].mean().dropna()
 
 
 def distributions(evidence: Evidence) -> Exhibit:
     """Set Table 7: the five trials of each measure as the samples of the paper's t-tests."""
     rows = paper(evidence, "tcp", "Table 7")
-    every, notes = by_stack(evidence, TRIALS)
+    measured, notes = by_stack(evidence, TRIALS)
     body: dict[str, list[str]] = {"Measure": list(MEASURES)}
     for kind in FORMATS:
         texts = rows[rows["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
         body[f"{kind}, published"] = ["{" + texts.get(measure, "") + "}" for measure in MEASURES]
-        for head, some in headed(every).items():
-            body[f"{kind}, {head}"] = [_sample(some, measure, kind) for measure in MEASURES]
+        for head, of_stack in headed(measured).items():
+            body[f"{kind}, {head}"] = [_sample(of_stack, measure, kind) for measure in MEASURES]
     title = "tcp, Table 7: the samples of the t-tests, a value a trial (ms, %)"
     return Exhibit(title, pd.DataFrame(body), (*notes, *misprints(rows)))
 
 
-def _sample(every: pd.DataFrame, measure: str, kind: str) -> str:
-    means = _means(every, measure, kind, list(TRIALS))
+def _sample(rows: pd.DataFrame, measure: str, kind: str) -> str:
+    means = _means(rows, measure, kind, list(TRIALS))
     return "{" + "; ".join(number(mean) for mean in means) + "}" if len(means) else NOT_RUN
 
 
 def p_values(evidence: Evidence) -> Exhibit:
     """Set Table 8: Student's tests as printed, recomputed from the printed samples, and repeated on new data."""
-    theirs = students.as_published()
-    columns = {"p printed": theirs.drop_duplicates("measure").set_index("measure")["printed"]}
-    for reading, some in theirs.groupby("reading", sort=False):
-        columns[f"p recomputed ({reading})"] = some.set_index("measure")["p"].map(p_value)
-    every, notes = by_stack(evidence, TRIALS)
-    said = []
-    for head, some in headed(every).items():
-        drawn = some.dropna(subset=["drawn"])
+    published = students.as_published()
+    columns = {"p printed": published.drop_duplicates("measure").set_index("measure")["printed"]}
+    for reading, of_reading in published.groupby("reading", sort=False):
+        columns[f"p recomputed ({reading})"] = of_reading.set_index("measure")["p"].map(p_value)
+    measured, notes = by_stack(evidence, TRIALS)
+    sentences = []
+    for head, of_stack in headed(measured).items():
+        drawn = of_stack.dropna(subset=["drawn"])
         shown = [
             where(evidence.means, cell_id=[*where(drawn, measure=name)["cell_id"]], metric=metric)
             for name, (_, _, metric, _) in MEASURES.items()
@@ -282,11 +285,11 @@ def p_values(evidence: Evidence) -> Exhibit:
         tests = tests.drop_duplicates("measure").set_index("measure")  # those alone which the other tables show
         p = tests["p"].map(lambda p: "no test" if math.isnan(p) else p_value(p))
         columns[f"p, {head}"] = p.reindex(list(MEASURES)).fillna(NOT_RUN)
-        said += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
+        sentences += [f"{head}: n = {sizes}, a value a size (mean of its blocks)" for sizes in tests["levels"].unique()]
     frame = pd.DataFrame(columns).reindex(list(MEASURES)).rename_axis("Measure").reset_index().fillna(NOT_PRINTED)
     why = "the test takes sizes that differ on purpose for one sample: it is repeated, not recommended"
     title = "tcp, Table 8: Student's unpaired t-tests, JSON against XML"
-    return Exhibit(title, frame, (*said, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
+    return Exhibit(title, frame, (*sentences, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
 
 
 DECODERS: Final = {
@@ -299,25 +302,25 @@ DECODERS: Final = {
 def decoders(evidence: Evidence) -> Exhibit:
     """Set each codec's elapsed time on the server's clock over that of its stack's own JSON codec, for each n."""
     title = "tcp, decoders: elapsed time on the server's clock over that of the stack's own JSON codec, 95 % intervals"
-    every = wide(evidence, "tcp")
-    stacks = ran(every)
+    measured = wide(evidence, "tcp")
+    stacks = ran(measured)
     rows: list[dict[str, Any]] = []
-    said = []
+    sentences = []
     for stack, codecs in DECODERS.items():
-        mine, notes = chosen(stacks.get(stack, every[:0]), TOGETHER)
-        missing = [names.codec(codec) for codec in codecs if codec not in set(mine["codec"])]
-        rows += _over_json(evidence, mine, stack)
-        said += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
+        of_stack, notes = chosen(stacks.get(stack, measured[:0]), TOGETHER)
+        missing = [names.codec(codec) for codec in codecs if codec not in set(of_stack["codec"])]
+        rows += _over_json(evidence, of_stack, stack)
+        sentences += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
     if rows:
-        said = [
+        sentences = [
             blocks_a_side([row["blocks"] for row in rows]),
             "nearest: the XML codec whose ratio is the least factor away from the published one at that n",
-            *said,
+            *sentences,
         ]
-    return Exhibit(title, _set(rows), tuple(said))
+    return Exhibit(title, _set(rows), tuple(sentences))
 
 
-def _over_json(evidence: Evidence, mine: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
+def _over_json(evidence: Evidence, rows: pd.DataFrame, stack: str) -> list[dict[str, Any]]:
     """Return one stack's ratios, one an n and codec: in one process where both shared it; none without its JSON."""
     base = STACKS[stack]["json"]
     (compared,) = claim_files.comparisons("tcp")
@@ -325,15 +328,15 @@ def _over_json(evidence: Evidence, mine: pd.DataFrame, stack: str) -> list[dict[
     times = (Quantities(operation=("receive",), role=("server",), metric=("wall_time",)),)
     wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "missing": False})
     apart = wanted.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
-    kinds = dict(zip(mine["codec"], mine["format"], strict=True))
-    found = comparisons(where(evidence.means, cell_id=[*mine["cell_id"]]), [wanted, apart])
+    kinds = dict(zip(rows["codec"], rows["format"], strict=True))
+    ratios = comparisons(where(evidence.means, cell_id=[*rows["cell_id"]]), [wanted, apart])
     return [
         {
             **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
             **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
             "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
         }
-        for row in each(found.drop_duplicates(["n", "side_a"]))
+        for row in each(ratios.drop_duplicates(["n", "side_a"]))
     ]
 
 
@@ -341,12 +344,12 @@ def _set(rows: list[dict[str, Any]]) -> pd.DataFrame:
     """Return the ratios as a table, the nearest to the paper's at each n marked."""
     if not rows:
         return pd.DataFrame(columns=[*DECODED])
-    found = pd.DataFrame(rows)
-    far = found["ratio"] / found["published"]
-    nearest = far.map(math.log).abs().dropna().groupby(found["n"]).idxmin()
-    found = found.assign(far=far, nearest=[index in set(nearest) for index in found.index])
-    found = found.sort_values(["n", "format", "ratio"], ascending=[True, False, False], kind="stable")
-    return pd.DataFrame({head: [text(row) for row in each(found)] for head, text in DECODED.items()})
+    decoded = pd.DataFrame(rows)
+    far = decoded["ratio"] / decoded["published"]
+    nearest = far.map(math.log).abs().dropna().groupby(decoded["n"]).idxmin()
+    decoded = decoded.assign(far=far, nearest=[index in set(nearest) for index in decoded.index])
+    decoded = decoded.sort_values(["n", "format", "ratio"], ascending=[True, False, False], kind="stable")
+    return pd.DataFrame({head: [text(row) for row in each(decoded)] for head, text in DECODED.items()})
 
 
 DECODED: Final[dict[str, Callable[[Any], str]]] = {

@@ -69,10 +69,10 @@ def here(observations: pd.DataFrame) -> pd.DataFrame:
         measures of Table 8 and combination of the other factors; none without observations of `tcp`.
     """
     printed = as_published().drop_duplicates("measure").set_index("measure")["printed"]
-    found = comparisons(observations[observations["study"] == "tcp"]).sort_values("n", kind="stable")
-    found = found[found["n"].isin(list(TRIALS)) & (found["n_a"] > 0) & (found["n_b"] > 0)]
+    compared = comparisons(observations[observations["study"] == "tcp"]).sort_values("n", kind="stable")
+    compared = compared[compared["n"].isin(list(TRIALS)) & (compared["n_a"] > 0) & (compared["n_b"] > 0)]
     samples = defaultdict(list)
-    for row in found.to_dict("records"):
+    for row in compared.to_dict("records"):
         if measure := _NAMES.get((row["role"], row["metric"])):
             others = [part for part in row["factors"].split(", ") if not part.startswith("n=")]
             factors = ", ".join([f"{row['side_a']} against {row['side_b']}", *others])
