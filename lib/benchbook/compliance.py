@@ -75,9 +75,11 @@ def untested(engine: str) -> str:
 
 def stand_in(product: str) -> str:
     """Return the version of what stands in for a product; empty where nothing does."""
-    one = registry.product(product).stand_in
-    return one.version.removesuffix(" (stand-in)") if one else ""
+    substitute = registry.product(product).stand_in
+    return substitute.version.removesuffix(" (stand-in)") if substitute else ""
 
 
 def _value(name: str, text: str) -> Any:
-    return tuple(text.split()) if name == "engines" else int(text) if name.endswith("_tests") else text
+    if name == "engines":
+        return tuple(text.split())
+    return int(text) if name.endswith("_tests") else text

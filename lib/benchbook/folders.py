@@ -69,10 +69,11 @@ def temporary() -> Path:
 
 def sweep(parent: Path) -> None:
     """Remove our own folders in `parent` whose owner is dead."""
-    for folder in (found for owner in get_args(Owner) for found in parent.glob(f"benchbook-{owner}-*")):
-        if (lock := _locked(folder)) is not None:
-            shutil.rmtree(folder, ignore_errors=True)
-            os.close(lock)
+    for owner in get_args(Owner):
+        for folder in parent.glob(f"benchbook-{owner}-*"):
+            if (lock := _locked(folder)) is not None:
+                shutil.rmtree(folder, ignore_errors=True)
+                os.close(lock)
 
 
 def _create(owner: Owner, parent: Path) -> tuple[Path, int | None]:

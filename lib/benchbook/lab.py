@@ -41,7 +41,7 @@ def environment(home: Path) -> dict[str, str]:
     return inherited | {name: str(home / folder) for name, folder in _OWN.items()} | {"PATH": first}
 
 
-def without_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_: Any) -> None:
+def without_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_: object) -> None:
     """Save a notebook that is in git as git has it: its source, without outputs; a copy of it keeps its own.
 
     A hook of Jupyter's, called before a file is written.
@@ -51,15 +51,15 @@ def without_outputs(model: dict[str, Any], path: str, contents_manager: Any, **_
         return
     model["content"]["metadata"] = json.loads(file.read_text(encoding="utf-8"))["metadata"]
     for cell in model["content"]["cells"]:
-        cell["metadata"] = {name: one for name, one in cell["metadata"].items() if name not in _OF_A_SESSION}
+        cell["metadata"] = {name: value for name, value in cell["metadata"].items() if name not in _OF_A_SESSION}
         if cell["cell_type"] == "code":
             cell.update(outputs=[], execution_count=None)
 
 
 def _in_git(file: Path) -> bool:
-    asked = ["git", "-C", str(file.parent), "ls-files", "--error-unmatch", file.name]
+    words = ["git", "-C", str(file.parent), "ls-files", "--error-unmatch", file.name]
     try:
-        return subprocess.run(asked, capture_output=True, check=False).returncode == 0
+        return subprocess.run(words, capture_output=True, check=False).returncode == 0
     except OSError:  # no git here
         return False
 

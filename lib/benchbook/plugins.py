@@ -39,8 +39,8 @@ class Announced(NamedTuple):
     def load(self) -> Any:
         """Import and return it; `InputError` when that fails."""
         try:
-            found = importlib.import_module(self.module)
-            return getattr(found, self.attribute) if self.attribute else found
+            module = importlib.import_module(self.module)
+            return getattr(module, self.attribute) if self.attribute else module
         except (ImportError, AttributeError, SyntaxError) as error:
             raise InputError(self.distribution, f"{self.module} cannot be loaded: {error}") from error
 
@@ -48,8 +48,11 @@ class Announced(NamedTuple):
 @cache
 def announced(group: Group) -> dict[str, Announced]:
     """Return what installed packages announce in a group, by name and in the names' order."""
-    found = sorted(metadata.entry_points(group=f"benchbook.{group}"), key=lambda one: one.name)
-    return {one.name: Announced(one.module, one.attr or "", one.dist.name if one.dist else one.value) for one in found}
+    by_name: dict[str, Announced] = {}
+    for entry in sorted(metadata.entry_points(group=f"benchbook.{group}"), key=lambda entry: entry.name):
+        distribution = entry.dist.name if entry.dist else entry.value
+        by_name[entry.name] = Announced(entry.module, entry.attr or "", distribution)
+    return by_name
 
 
 def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
@@ -60,13 +63,15 @@ def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
     InputError
         When a name is taken, or none that a grid or a command can hold.
     """
-    found = announced(group)
-    for name, one in found.items():
+    by_name = announced(group)
+    for name, entry in by_name.items():
         if name in own:
-            raise InputError(one.distribution, f"{name!r} of benchbook.{group} is a name of benchbook's own")
+            raise InputError(entry.distribution, f"{name!r} of benchbook.{group} is a name of benchbook's own")
         if not _NAME.fullmatch(name):
-            raise InputError(one.distribution, f"benchbook.{group} {name!r}: a name is of small letters, digits and _")
-    return found
+            raise InputError(
+                entry.distribution, f"benchbook.{group} {name!r}: a name is of small letters, digits and _"
+            )
+    return by_name
 
 
 def folder(package: str) -> Path:
@@ -86,4 +91,4 @@ def folder(package: str) -> Path:
 def packages() -> list[str]:
     """Return the names of all packages that announce something."""
     groups: tuple[Group, ...] = ("codecs.json", "codecs.xml", "engines", "studies")
-    return sorted({one.package for group in groups for one in announced(group).values()})
+    return sorted({entry.package for group in groups for entry in announced(group).values()})

@@ -18,23 +18,25 @@ def said_in_a_line() -> None:
         shell.set_custom_exc((ValidationError, InputError), _say)
 
 
-def _say(shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: Any = None) -> list[str]:
+def _say(
+    shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: int | None = None
+) -> list[str]:
     """Show an error as IPython shows the ones that it knows; the cell's output keeps its name and text."""
-    said = [line(error, _model(trace))]
-    shell._showtraceback(kind, error, said)
-    return said
+    lines = [line(error, _model(trace))]
+    shell._showtraceback(kind, error, lines)
+    return lines
 
 
-def line(error: Exception, model: Any = None) -> str:
+def line(error: Exception, model: type | None = None) -> str:
     """Return a refusal in a line, with the nearest right name where a name is wrong; `model` is what refused it."""
     if not isinstance(error, ValidationError):
         return f"Refused: {error}"
-    named = {str(one["loc"][0]): Located(one["input"], "") for one in error.errors() if one["loc"]}
-    _, name, said = strict.mistake(error, Located(named, ""), model)
-    return " ".join(f"Refused: {name} {said}".split())
+    named = {str(detail["loc"][0]): Located(detail["input"], "") for detail in error.errors() if detail["loc"]}
+    _, name, message = strict.mistake(error, Located(named, ""), model)
+    return " ".join(f"Refused: {name} {message}".split())
 
 
-def _model(trace: TracebackType) -> Any:
+def _model(trace: TracebackType) -> type:
     """Return the class of what was being made when it was refused: the last frame's ``self``."""
     while trace.tb_next:
         trace = trace.tb_next

@@ -52,8 +52,8 @@ def _announced() -> list[str]:
 @cache
 def _pattern(urls: tuple[str, ...]) -> re.Pattern[str] | None:
     """Return what finds the addresses' passwords, the longest first."""
-    found = {form: None for url in urls for form in _forms(url)}
-    return re.compile("|".join(sorted(found, key=len, reverse=True))) if found else None
+    forms = {form: None for url in urls for form in _forms(url)}
+    return re.compile("|".join(sorted(forms, key=len, reverse=True))) if forms else None
 
 
 def _forms(url: str) -> Iterator[str]:

@@ -84,7 +84,7 @@ class Mistake(NamedTuple):
 
     where: str
     path: str
-    said: str
+    message: str
 
 
 def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
@@ -92,26 +92,26 @@ def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
 
     What of it stands nowhere, such as a default, is taken to stand where the whole does.
     """
-    first = min(error.errors(), key=lambda one: one["type"] != "extra_forbidden")
-    found, path = given, list[str]()
+    first = min(error.errors(), key=lambda detail: detail["type"] != "extra_forbidden")
+    reached, path = given, list[str]()
     for part in first["loc"]:  # names of a union's members are parts too, and lead to nothing
-        inside = found.value if isinstance(found.value, dict) else dict(enumerate(found.values()))
+        inside = reached.value if isinstance(reached.value, dict) else dict(enumerate(reached.values()))
         if part in inside or first["type"] == "missing":
-            found = inside.get(part, found)
+            reached = inside.get(part, reached)
             path.append(str(part))
     fields = _fields(form, path[:-1])
-    where = found.where or given.where
+    where = reached.where or given.where
     if first["type"] == "extra_forbidden":
         return Mistake(where, "", f"no key {path[-1]!r}: {nearest(path[-1], fields)}")
-    said = re.sub(r"^(Value error, |\w+ (?=should ))", "", first["msg"])
-    if path and not isinstance(found.value, list | dict):
-        said += f", not {found.value!r}"
-    if first["type"] == "literal_error" and isinstance(found.value, str):
+    message = re.sub(r"^(Value error, |\w+ (?=should ))", "", first["msg"])
+    if path and not isinstance(reached.value, list | dict):
+        message += f", not {reached.value!r}"
+    if first["type"] == "literal_error" and isinstance(reached.value, str):
         levels = [level.strip("'") for level in re.split(", | or ", first["ctx"]["expected"])]
-        said += f" ({nearest(found.value, levels)})"
+        message += f" ({nearest(reached.value, levels)})"
     elif path and (field := fields.get(path[-1])) and field.description:
-        said += f" ({field.description})"
-    return Mistake(where, ".".join(path), said)
+        message += f" ({field.description})"
+    return Mistake(where, ".".join(path), message)
 
 
 def valid(form: type[T], item: Located, name: str) -> T:
@@ -125,8 +125,8 @@ def valid(form: type[T], item: Located, name: str) -> T:
     try:
         return form.model_validate_json(json.dumps(item.plain()))
     except ValidationError as error:
-        where, path, said = mistake(error, item, form)
-        raise InputError(where, ": ".join(filter(None, (name, path, said)))) from error
+        where, path, message = mistake(error, item, form)
+        raise InputError(where, ": ".join(filter(None, (name, path, message)))) from error
 
 
 def _fields(form: Any, path: Iterable[str]) -> dict[str, FieldInfo]:
@@ -134,8 +134,8 @@ def _fields(form: Any, path: Iterable[str]) -> dict[str, FieldInfo]:
     for name in path:
         field = _fields(form, ()).get(name)
         form = field.annotation if field else None
-    found: dict[str, FieldInfo] = getattr(form, "model_fields", {})
-    return found
+    fields: dict[str, FieldInfo] = getattr(form, "model_fields", {})
+    return fields
 
 
 class _Loader(yaml.composer.Composer, yaml.CSafeLoader):

@@ -35,7 +35,7 @@ def suite() -> str:
 def _git(*words: str) -> str:
     """Return what git says of this code's checkout; nothing where there is no git, or no checkout."""
     try:
-        said = subprocess.run(["git", "-C", str(_HERE), *words], capture_output=True, text=True, timeout=_WAIT_S)
+        answer = subprocess.run(["git", "-C", str(_HERE), *words], capture_output=True, text=True, timeout=_WAIT_S)
     except (OSError, subprocess.TimeoutExpired):
         return ""
-    return said.stdout.strip() if said.returncode == 0 else ""
+    return answer.stdout.strip() if answer.returncode == 0 else ""

@@ -37,9 +37,9 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
     Exception
         What `work` raises.
     """
-    found: dict[int, R] = {}
+    results: dict[int, R] = {}
     left = iter(range(len(items)))
-    busy: dict[Any, int] = {}
+    busy: dict[Connection[Any, Any], int] = {}
 
     def give(channel: "Connection[Any, Any]") -> None:
         if (number := next(left, None)) is not None:
@@ -52,9 +52,9 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
         while busy:
             for channel in cast("list[Connection[Any, Any]]", wait([*busy])):
                 number = busy.pop(channel)
-                found[number] = _said(channel, items[number])
+                results[number] = _received(channel, items[number])
                 give(channel)
-    return [found[number] for number in range(len(items))]
+    return [results[number] for number in range(len(items))]
 
 
 @contextmanager
@@ -66,7 +66,7 @@ def waiting(work: Callable[[T], R], count: int) -> Iterator[list[Callable[[T], R
 
     def asked(channel: "Connection[Any, Any]", item: T) -> R:
         channel.send(item)
-        answer: R = _said(channel, item)
+        answer: R = _received(channel, item)
         return answer
 
     with _workers(work, count) as channels:
@@ -81,11 +81,11 @@ def _workers(work: Callable[[T], R], count: int) -> Iterator["list[Connection[An
         for channel in channels:
             channel.send(work)
         for channel in channels:
-            _said(channel, work)
+            _received(channel, work)
         yield channels
 
 
-def _said(channel: "Connection[Any, Any]", item: object) -> Any:
+def _received(channel: "Connection[Any, Any]", item: object) -> Any:
     """Return what a process answers."""
     try:
         done, answer = channel.recv()
@@ -118,7 +118,7 @@ def main() -> None:
             channel.send(_answer(work, channel.recv()))
 
 
-def _answer(work: Callable[[Any], Any], item: Any) -> tuple[bool, Any]:
+def _answer(work: Callable[[T], R], item: T) -> tuple[bool, R | Exception]:
     try:
         return True, work(item)
     except Exception as error:

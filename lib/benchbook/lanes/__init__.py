@@ -1,7 +1,8 @@
 """The papers' own stacks, Java and Node: which of them can run here, and a cell that is run on one.
 
 A harness answers one request, both as `harness/contract.schema.json` says, the same file on both sides: a line of JSON
-a repetition, and one that closes.
+a repetition, and one that closes. In come a study, a cell's parameters, its files and servers; out come its
+`Repetition` objects, each with what it timed, and how it closed. Begin with `find` and `run`.
 """
 
 import hashlib
@@ -122,13 +123,13 @@ def jar() -> Path:
 def _java() -> Found | Missing:
     if (java := shutil.which("java")) is None:
         return Missing("no Java 17 or newer on PATH: get openjdk and maven from apt-get or conda, then make setup")
-    said = _said(java, "-XshowSettings:properties", "-version").stderr
-    version = re.search(r'version "((\d+)[^"]*)"', said)
+    output = _output(java, "-XshowSettings:properties", "-version").stderr
+    version = re.search(r'version "((\d+)[^"]*)"', output)
     if version is None or int(version[2]) < 17:
         return Missing(f"{java} is {version[1] if version else 'no JDK'}: Java 17 or newer is needed")
     if not jar().is_file():
         return Missing("harness/java is not built: make setup, with Maven (mvn) on PATH")
-    if home := re.search(r"java\.home = (.+)", said):
+    if home := re.search(r"java\.home = (.+)", output):
         java = str(Path(home[1]) / "bin" / "java")
     # JAXB writes dates in the machine's time zone, the paper's were an hour east of Greenwich
     command = (java, "-Duser.timezone=GMT+01:00", "-jar", str(jar()))
@@ -139,14 +140,15 @@ def _node() -> Found | Missing:
     harness = paths.harness("node")
     if (node := shutil.which("node")) is None:
         return Missing(f"no Node.js {_NODE} or newer on PATH: get nodejs and npm, then make setup")
-    said, _, program = _said(node, "-p", "`${process.versions.node} ${process.execPath}`").stdout.strip().partition(" ")
-    if tuple(int(part) for part in re.findall(r"\d+", said)[:2]) < tuple(map(int, _NODE.split("."))):
-        return Missing(f"{node} is {said or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
+    output = _output(node, "-p", "`${process.versions.node} ${process.execPath}`").stdout
+    version, _, program = output.strip().partition(" ")
+    if tuple(int(part) for part in re.findall(r"\d+", version)[:2]) < tuple(map(int, _NODE.split("."))):
+        return Missing(f"{node} is {version or 'no Node.js'}: MongoDB's driver needs {_NODE} or newer")
     if not (harness / "node_modules" / "mongoose").is_dir():
         return Missing("harness/node is not installed: make setup, with npm on PATH")
     command = (program, "--expose-gc", "--max-old-space-size=3072", str(harness / "lane.js"))  # the paper's heap: 3 GB
     files = (*sorted(harness.glob("*.js")), harness / "package-lock.json", harness.parent / "contract.schema.json")
-    return Found(f"node {said}, harness {_digest(*files)}", command)
+    return Found(f"node {version}, harness {_digest(*files)}", command)
 
 
 _FINDERS: Final[Mapping[str, Callable[[], Found | Missing]]] = {"java": _java, "node": _node}
@@ -155,7 +157,7 @@ LANES: Final = ("python", *_FINDERS)
 """Every lane; Python needs no harness."""
 
 
-def _said(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
+def _output(program: str, *arguments: str) -> "subprocess.CompletedProcess[str]":
     """Return what a program says of itself: what is on PATH may only lead to it, by files in the user's own home."""
     try:
         home = Path(pwd.getpwuid(os.getuid()).pw_dir)
@@ -185,9 +187,9 @@ def run(
     the request breaks the contract, or the harness reports an error, prints what is no line of its answer, ends without
     closing it, or takes too long.
     """
-    found = find(lane)
-    if isinstance(found, Missing):
-        raise LaneError(found.why)
+    harness = find(lane)
+    if isinstance(harness, Missing):
+        raise LaneError(harness.why)
     given: dict[str, Any] = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
     request: dict[str, Any] = {"study": study, "parameters": parameters, "folder": folder}
     request |= {name: value for name, value in given.items() if value is not None}
@@ -196,7 +198,7 @@ def run(
         stdin.write(json.dumps(request).encode())
         stdin.seek(0)
         env = processes.environment(Path(folder), TMPDIR=folder)
-        process = processes.spawn(found.started(folder), env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
+        process = processes.spawn(harness.started(folder), env=env, stdin=stdin, stdout=subprocess.PIPE, stderr=stderr)
         try:
             assert process.stdout is not None
             with process.stdout as lines:
@@ -253,7 +255,7 @@ def _parsed(text: str) -> Repetition | Closing:
         _check("closing", line)
         return Closing(**{name: value for name, value in line.items() if name != "closed"})
     _check("repetition", line)
-    sections = [_section(**one) for one in line["sections"]]
+    sections = [_section(**section) for section in line["sections"]]
     return Repetition(line["repetition"], sections)
 
 
@@ -261,7 +263,7 @@ def _section(operation: str, count: int, started_at: str, values: list[dict[str,
     return Section(operation, count, datetime.fromisoformat(started_at), values, arm)
 
 
-def _check(what: str, content: Any) -> None:
+def _check(what: str, content: object) -> None:
     """Raise `LaneError` unless it is as the contract describes that."""
     try:
         _validator(what)(content)
@@ -281,6 +283,8 @@ def _last_words(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> str:
         process.wait(_MOMENT_S)
     status = processes.stop(process)
     stderr.seek(0)
-    said = " ".join(stderr.read().decode(errors="replace").split())[-_TAIL:]
-    ended = f" (exit status {status})" if status > 0 else f" (killed by signal {-status})" if status < 0 else ""
-    return f"{ended}: {said}" if said else ended
+    output = " ".join(stderr.read().decode(errors="replace").split())[-_TAIL:]
+    ended = f" (exit status {status})" if status > 0 else ""
+    if status < 0:
+        ended = f" (killed by signal {-status})"
+    return f"{ended}: {output}" if output else ended
