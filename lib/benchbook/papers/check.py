@@ -57,7 +57,7 @@ def propagate(compute: Compute, *of: Number) -> tuple[float, float]:
     reach = 0.0
     for rank, number in enumerate(of):
         moved = ([*values[:rank], number.value + side * number.rounding, *values[rank + 1 :]] for side in (-1, 1))
-        reach += max(abs(compute(*each) - middle) for each in moved)
+        reach += max(abs(compute(*inputs) - middle) for inputs in moved)
     return middle, reach
 
 

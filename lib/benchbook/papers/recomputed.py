@@ -329,7 +329,7 @@ def findings(study: str | None = None) -> list[Finding]:
 
 def finding(name: str) -> Finding:
     """Return one finding by its name; a KeyError lists the names."""
-    files = {each: file for file in _files() for each in file.named}
+    files = {known: file for file in _files() for known in file.named}
     if name not in files:
         raise KeyError(f"no finding {name!r}: there are {', '.join(files)}")
     return files[name].finding(name)

@@ -103,7 +103,7 @@ class Ratios:
         points = joined(*(
             points_of(row, self.row(row), self.panel(row), self.series(row), _about(row, caveats)) for row in rows
         ))  # fmt: skip
-        return points, [*_said(points), *notes], at
+        return points, [*_notes(points), *notes], at
 
 
 def own(evidence: Evidence, study: str) -> Exhibit:
@@ -121,7 +121,7 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
     shared = _settings(rows[0]) if rows else {}
     same = [_in_words(name, level) for name, level in shared.items() if name not in varying]
-    notes = [*_said(points), f"all: {', '.join(filter(None, same))}"]
+    notes = [*_notes(points), f"all: {', '.join(filter(None, same))}"]
     return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
 
 
@@ -209,7 +209,7 @@ def _about(row: Any, caveats: Mapping[str, str]) -> str:
     return "; ".join(caveats[engine] for engine in engines if engine in caveats)
 
 
-def _said(points: pd.DataFrame) -> list[str]:
+def _notes(points: pd.DataFrame) -> list[str]:
     measured = points[points["source"] == "here"]
     if measured.empty:
         return ["not run in this profile: nothing of this machine to compare"]

@@ -155,7 +155,7 @@ def libraries(evidence: Evidence) -> Exhibit:
     measured = where(measured, n=n)
     cases = {f"case {case}": _sides(evidence, of_case["cell_id"]) for case, of_case in measured.groupby("case")}
     points = joined(*(_over_the_fastest(case, sides) for case, sides in cases.items()))
-    notes = [*remarks(points, {}), *(_libraries_said(int(n), cases) if cases else []), *notes]
+    notes = [*remarks(points, {}), *(_library_notes(int(n), cases) if cases else []), *notes]
     rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
     title = "bookstore: what the choice of library is worth beside the choice of format"
     axis = "time, times the fastest"
@@ -195,7 +195,7 @@ def _format(side: Side) -> str:
     return names.FORMATS[side.settings["format"]]
 
 
-def _libraries_said(n: int, cases: Mapping[str, Libraries]) -> list[str]:
+def _library_notes(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     """Say what is shown, and in each case what each of the two choices is worth."""
     sentences = [
         f"{n:,} books: time to a file and back, over the fastest library's of the same case, in the blocks of both",
@@ -203,18 +203,18 @@ def _libraries_said(n: int, cases: Mapping[str, Libraries]) -> list[str]:
     for case, sides in cases.items():
         of_format = {kind: [side for side in sides.values() if _format(side) == kind] for kind in ("JSON", "XML")}
         worth = [
-            f"the slowest {kind} library took {_said(_times(ranked[-1], ranked[0]))} times the fastest one's time"
+            f"the slowest {kind} library took {_interval(_times(ranked[-1], ranked[0]))} times the fastest one's time"
             for kind, ranked in of_format.items()
             if len(ranked) > 1
         ]
         if all(of_format.values()):
-            ratio = _said(_times(of_format["XML"][0], of_format["JSON"][0]))
+            ratio = _interval(_times(of_format["XML"][0], of_format["JSON"][0]))
             worth.append(f"the fastest XML {ratio} times the fastest JSON's")
         sentences.append(f"{case}: {', '.join(worth)}")
     return sentences
 
 
-def _said(times: Effect) -> str:
+def _interval(times: Effect) -> str:
     return estimate(times.ratio, times.low, times.high)
 
 

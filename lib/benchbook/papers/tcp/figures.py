@@ -156,7 +156,7 @@ def timing(evidence: Evidence, *, source: str) -> Exhibit:
     levels = [trial + measure for trial in trials for measure in TIMES]
     frame = table(points, corner="Measure (times in ms)", rows=levels, columns=FORMATS, sources=sources)
     title = f"tcp, {source}: scenario {scenario}, time on the server's clock, ms"
-    return Exhibit(title, frame, (*_said(parts, measured, sizes, notes), *misprints(rows)))
+    return Exhibit(title, frame, (*_notes(parts, measured, sizes, notes), *misprints(rows)))
 
 
 def _trial(n: int) -> str:
@@ -179,7 +179,7 @@ def resources(evidence: Evidence, *, number: int) -> Exhibit:
     corner, about = ("Trial", f"scenario 2, {kind}") if kind else ("Format", "scenario 1")
     frame = table(points, corner=corner, rows=levels, columns=tuple(SHARES), sources=sources)
     title = f"tcp, Table {number}: {about}, the server machine's CPU and memory, %"
-    return Exhibit(title, frame, (*_said(parts, measured, sizes, notes), *misprints(rows)))
+    return Exhibit(title, frame, (*_notes(parts, measured, sizes, notes), *misprints(rows)))
 
 
 def _here(
@@ -194,7 +194,7 @@ def _here(
     return measured, [note for _, notes in stacks.values() for note in notes]
 
 
-def _said(
+def _notes(
     points: Mapping[str, pd.DataFrame], rows: Mapping[str, pd.DataFrame], sizes: Sequence[int], notes: list[str]
 ) -> list[str]:
     missing = absent(pd.concat(rows.values()), sizes)
