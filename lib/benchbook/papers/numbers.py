@@ -14,7 +14,7 @@ all that tells its number apart, the stack of a contrast too, so that it means t
 
 import math
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -246,7 +246,7 @@ _MACROS: Final = r"""
 """
 
 
-def macros(by_key: dict[str, Number], about: dict[str, Any]) -> str:
+def macros(by_key: Mapping[str, Number], about: Mapping[str, object]) -> str:
     r"""Return a file for LaTeX that defines ``\benchbook{KEY}`` for every number.
 
     ``\benchbook[value]{KEY}``, and ``low``, ``high``, ``unit``, ``blocks`` give the parts. A key that is not there is

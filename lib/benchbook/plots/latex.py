@@ -4,7 +4,7 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from itertools import groupby
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 
@@ -37,12 +37,14 @@ def escaped(text: str) -> str:
     return re.sub(r'"([^"]*)"', r"``\1''", text)
 
 
-def comment(about: Mapping[str, Any]) -> str:
+def comment(about: Mapping[str, object]) -> str:
     """Return where numbers come from as lines that LaTeX does not print."""
     return "".join(f"% {name}: {json.dumps(value, ensure_ascii=False)}\n" for name, value in about.items())
 
 
-def figure(title: str, notes: Sequence[str], *, name: str, about: Mapping[str, Any], width: float, wide: bool) -> str:
+def figure(
+    title: str, notes: Sequence[str], *, name: str, about: Mapping[str, object], width: float, wide: bool
+) -> str:
     """Return a figure that includes the drawing of that name, as wide as it was drawn; its notes are its caption."""
     kind = "figure*" if wide else "figure"
     return (
@@ -51,7 +53,7 @@ def figure(title: str, notes: Sequence[str], *, name: str, about: Mapping[str, A
     )
 
 
-def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, about: Mapping[str, Any]) -> str:
+def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, about: Mapping[str, object]) -> str:
     """Return a frame of texts as a table that `booktabs` sets.
 
     Columns that begin alike, up to their last comma (a quantity, published and here), share a heading.

@@ -29,7 +29,7 @@ COLUMNS: Final = (
 )
 """Columns of the points of every figure, and of its CSV."""
 
-Way: TypeAlias = Mapping[str, Any]
+Way: TypeAlias = Mapping[str, str | int]
 """The level of each factor that a figure does not show."""
 
 _PLACE: Final = ["panel", "level", "series"]
@@ -160,7 +160,7 @@ def joined(*parts: pd.DataFrame) -> pd.DataFrame:
     return pd.concat(full, ignore_index=True) if full else pd.DataFrame(columns=list(COLUMNS))
 
 
-def remarks(points: pd.DataFrame, levels: Mapping[str, Any]) -> list[str]:
+def remarks(points: pd.DataFrame, levels: Mapping[str, object]) -> list[str]:
     """Say what a figure's reader must know: blocks, missing levels, censored values, stand-ins.
 
     The paper's levels are given by their names in print, each the ``panel`` or the ``level`` of its points.

@@ -1,7 +1,7 @@
 """Every repetition of one run as a dot, the paper's numbers hollow beside them: the figure of a study's notebook."""
 
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Mapping, Sequence
+from typing import Final
 
 import matplotlib.pyplot as plt
 import pandas as pd
@@ -71,7 +71,7 @@ def repetitions(
     return figure
 
 
-def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: dict[str, Any]) -> None:
+def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: Mapping[str, str]) -> None:
     for side in sides:
         for _, in_row in values[values["side"] == side].groupby("row", sort=False):
             axes.plot(in_row["repetition"], in_row["value"], "o-", color=colours[side], ms=3.5, lw=0.7)

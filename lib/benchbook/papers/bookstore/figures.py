@@ -39,8 +39,8 @@ from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
 N: Final = (1, 10, 100, 1000, 10000)
-ANY_LIBRARY: Final[dict[str, Any]] = {"process": "together", "sink": "file", "keys": "paper", "binding": "once"}
-PAPERS_WAY: Final[dict[str, Any]] = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
+ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once"}
+PAPERS_WAY: Final = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
 OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
 """What is another on the paper's own stack."""
 

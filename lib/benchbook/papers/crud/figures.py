@@ -18,7 +18,7 @@ from benchbook.plots.ratios import Headline, Ratios
 from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
-PAPERS_WAY: Final[dict[str, Any]] = {
+PAPERS_WAY: Final[dict[str, str | int]] = {
     "calls": "single",
     "constraints": "on",
     "comments_per_article": "all",

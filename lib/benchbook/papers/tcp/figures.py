@@ -41,7 +41,7 @@ FORMATS: Final = ("JSON", "XML")
 STACKS: Final = {"Python": {"json": "orjson", "xml": "lxml"}, "Java": {"json": "jackson", "xml": "jaxb"}}
 """Each stack's main codecs; the paper's own are Java's, and its XML decoder may have been another: see the ratios."""
 
-PAPERS_WAY: Final[dict[str, Any]] = {
+PAPERS_WAY: Final[dict[str, str | int]] = {
     "transport": "framed",
     "connections": 1,
     "encode": "before",
@@ -50,7 +50,7 @@ PAPERS_WAY: Final[dict[str, Any]] = {
 }
 """How its objects went: decoding is what the server's clock is about, so they are encoded before it starts."""
 
-TOGETHER: Final[dict[str, Any]] = {**PAPERS_WAY, "process": "together"}
+TOGETHER: Final[dict[str, str | int]] = {**PAPERS_WAY, "process": "together"}
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
 Cells = dict[str, tuple[pd.DataFrame, list[str]]]
 """By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
