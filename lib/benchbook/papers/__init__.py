@@ -1,4 +1,10 @@
-"""What is true of one paper alone, a folder each, found by the study's name and imported only when used."""
+"""What is true of one paper alone, a folder each, found by the study's name and imported only when used.
+
+In come a run's `benchbook.evidence.Evidence`, and of ``data`` what the papers print and what is said of it. Out come
+every figure and table by name (`exhibits`, written by `exhibits.draw_all`), single numbers by key (`numbers`), and the
+papers' own analyses, recomputed (`recomputed`, by `formulas` and `check`). Begin with `exhibits`, then one paper's
+``figures``; a folder may have ``recomputed``, too, and what no other paper needs.
+"""
 
 import importlib
 from types import ModuleType

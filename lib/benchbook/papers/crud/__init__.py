@@ -1,4 +1,9 @@
-"""Document and relational databases, single and replicated (study `crud`)."""
+"""Document and relational databases, single and replicated (study `crud`).
+
+In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
+``TABLES`` at the end of `figures`; `null_baseline` says what of an engine's time is the harness's own, and `recomputed`
+has what no formula says of the printed numbers.
+"""
 
 from typing import Final
 

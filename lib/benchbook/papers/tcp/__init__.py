@@ -1,1 +1,6 @@
-"""JSON and XML sent to a multi-threaded TCP server (study `tcp`)."""
+"""JSON and XML sent to a multi-threaded TCP server (study `tcp`).
+
+In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
+``TABLES`` at the end of `figures`; `students` repeats the paper's tests, on its numbers and on new data, and
+`recomputed` checks the printed ones by them.
+"""
