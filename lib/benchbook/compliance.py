@@ -58,7 +58,8 @@ def write(path: Path, rows: list[Passed]) -> None:
 
 def versions(engine: str, topology: Topology) -> list[str]:
     """Return the versions of its product on which an engine passed in that topology, the last recorded first."""
-    return [row.version for row in reversed(record()) if engine in row.engines and row.topology == topology]
+    passed = [row for row in reversed(record()) if engine in row.engines]
+    return [row.version for row in passed if row.topology == topology]
 
 
 def untested(engine: str) -> str:

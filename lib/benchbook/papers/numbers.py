@@ -223,13 +223,11 @@ def _placed(row: Any) -> list[Any]:
 
 def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, Any]:
     """Return where a number comes from, and what it is, as one JSON object; without what there is not."""
-    value, low, high = (end if math.isfinite(end) else None for end in (number.value, number.low, number.high))
+    ends = (number.value, number.low, number.high, number.confidence)
+    value, low, high, confidence = (end if math.isfinite(end) else None for end in ends)
     about: dict[str, Any] = {"key": number.key, "text": number.text, "value": value, "low": low, "high": high}
-    about |= {
-        "confidence": number.confidence if math.isfinite(number.confidence) else None,
-        "unit": number.unit or None,
-    }
-    about |= {"says": number.says, "blocks": number.blocks or None, "caveat": number.caveat or None}
+    about |= {"confidence": confidence, "unit": number.unit or None, "says": number.says}
+    about |= {"blocks": number.blocks or None, "caveat": number.caveat or None}
     if not number.printed:
         about["provenance"] = exhibits.measured(evidence, number.studies, profile)
     return {name: part for name, part in about.items() if part is not None}

@@ -127,8 +127,8 @@ def own(evidence: Evidence, study: str) -> Exhibit:
 
 def _settings(row: Any) -> dict[str, Any]:
     """Return what a comparison's cells ran with, own records first; not what no reader asked for."""
-    asked = {name: level for name, level in row.settings.items() if name not in _UNSAID}
-    ran = {name: level for name, level in asked.items() if level not in (None, "none")}
+    shown = {name: level for name, level in row.settings.items() if name not in _UNSAID}
+    ran = {name: level for name, level in shown.items() if level not in (None, "none")}
     return {"dataset_file": row.settings.get("dataset_file") or "", **ran}
 
 

@@ -173,9 +173,8 @@ def progress_times(evidence: Evidence) -> Exhibit:
     measured = where(measured, n=measured["n"].min())
     spent = measured["wall_time"].where(measured["topology"] == "single", measured.get("elapsed_time"))
     level = measured["engine"].map(names.engine) + ", " + measured["topology"]
-    points = here(
-        measured.assign(spent=spent), "spent", unit="ms", scale=1e-6, panel=measured["operation"], level=level
-    )
+    measured = measured.assign(spent=spent)
+    points = here(measured, "spent", unit="ms", scale=1e-6, panel=measured["operation"], level=level)
     known = names.versions(where(evidence.means, study="crud"))
     rows = {
         f"{names.engine(engine)}, {topology}": known.get(engine, "") for engine in FAMILIES for topology in OPERATIONS

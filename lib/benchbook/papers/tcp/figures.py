@@ -90,10 +90,10 @@ def absent(rows: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
 def by_stack(evidence: Evidence, sizes: Iterable[int]) -> tuple[dict[str, pd.DataFrame], list[str]]:
     """Return each stack's rows, and what must be said of them: which of the sizes did not run, and variants."""
     stacks = cells(evidence)
-    remarked = [
-        (stack, note) for stack, (rows, notes) in stacks.items() for note in [*not_run(absent(rows, sizes)), *notes]
-    ]
-    notes = [f"{stack}: {note}" if len(stacks) > 1 else note for stack, note in remarked]
+    notes = []
+    for stack, (rows, variants) in stacks.items():
+        of_stack = [*not_run(absent(rows, sizes)), *variants]
+        notes += [f"{stack}: {note}" for note in of_stack] if len(stacks) > 1 else of_stack
     return {stack: rows for stack, (rows, _) in stacks.items()}, notes
 
 
