@@ -27,7 +27,7 @@ run: setup
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 test check: export BENCHBOOK_TESTS = 1
 test: setup $(ENV)/grading/bin/nbgrader
-	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadgroup --no-loadscope-reorder --durations 40
+	@$(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40
 
 check: setup
 	@$(BIN)/ruff check --quiet .

@@ -9,10 +9,10 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Final
 
 import pytest
 
-import groups
 import servers_used
 import standing
 from benchbook import databases, servers
@@ -52,10 +52,20 @@ def pytest_report_header() -> list[str]:
     return servers_used.header()
 
 
+LONGEST: Final = (
+    *("engines", "setup", "lab", "capabilities", "runner", "hosts", "servers", "study_replication", "suite", "secrets"),
+    *("explorer_server", "explorer", "placing", "reference", "lessons", "figures", "report", "manuscript", "plugins"),
+    *("couchdb", "docs", "quiet", "servers_given", "study_drivers", "simulations", "wire_secret", "until", "lanes"),
+)
+"""Files of tests that begin first, for what ends last is waited for alone: those that take half a minute or more."""
+
+
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep together what shares servers or fixtures, the longest first."""
-    groups.mark(items)
+    """Sort the files: the longest first, then as they were collected."""
+    files = dict.fromkeys([*(f"test_{name}" for name in LONGEST), *(item.path.stem for item in items)])
+    order = {name: number for number, name in enumerate(files)}
+    items.sort(key=lambda item: order[item.path.stem])
 
 
 def pytest_collection_finish() -> None:
@@ -75,7 +85,7 @@ def pytest_sessionfinish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Let no other process use the given servers from the first test of a file that does to the file's last.
 
-    Our own ones stop with the last test of the group that shares them.
+    Our own ones stop with the last test of the process.
     """
     standing.USED.clear()
     if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
@@ -83,7 +93,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     done = yield
     if nextitem is None or nextitem.path != item.path:
         TURN.end()
-    if nextitem is None or groups.of(nextitem) != groups.of(item):
+    if nextitem is None:
         standing.end_own()
     return done
 

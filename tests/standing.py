@@ -180,7 +180,7 @@ _OWN: Final[dict[tuple[str, Topology], servers.Running]] = {}
 
 
 def own(product: str, topology: Topology) -> Deployment:
-    """Return a deployment on servers of our own, which run until the tests of this process's group are over."""
+    """Return a deployment on servers of our own, which run until this process's tests are over."""
     needed(product, topology)
     if (product, topology) not in _OWN:
         _OWN[product, topology] = servers.start(product, topology)

@@ -6,10 +6,8 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from benchbook import cli, folders, grid, results, servers
-from benchbook.cli import credentials, execution, output, selection
+from benchbook.cli import credentials, output, selection
 from benchbook.digits import duration
-from benchbook.runner.batch import TIMEOUT_S, Batch
-from benchbook.runner.progress import Progress
 
 if TYPE_CHECKING:
     from benchbook.runner.summary import Summary
@@ -88,6 +86,9 @@ def _here(asked: argparse.Namespace, up: "Up") -> int:
     elif all(cell.state == "skipped" and cell.missing for cell in todo):
         print(f"cells: {len(cells)}, {before} done before; nothing else can run here:")
     else:
+        from benchbook.cli import execution  # only now: what runs cells is slow to import
+        from benchbook.runner.batch import TIMEOUT_S, Batch
+        from benchbook.runner.progress import Progress
 
         def work(summary: "Summary") -> None:
             timeout_s, quiet_s = asked.timeout or TIMEOUT_S, execution.patience_s(asked)
