@@ -14,6 +14,7 @@ import http.client
 import json
 import os
 import pwd
+import signal
 import socket
 import struct
 import subprocess
@@ -37,6 +38,7 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
 from benchbook import servers
+from benchbook.processes import spawn
 from benchbook.servers import fleet
 from benchbook.servers.address import basic_authorization
 
@@ -287,7 +289,8 @@ def lab(tell: Callable[[int], None]) -> Iterator[None]:
             log = folder / f"{part}.log"
             command = [sys.executable, "-m", "benchbook.cli", part, *words, "--credentials", str(folder / "lab.pem")]
             with log.open("w") as file:
-                process = subprocess.Popen(command, stdout=file, stderr=file)
+                # it ends with the benchmark, however that ends
+                process = spawn(command, env=os.environ, stdout=file, stderr=file, death_signal=signal.SIGTERM)
             stack.callback(process.wait)
             stack.callback(process.terminate)
             processes.append(process)

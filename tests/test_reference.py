@@ -19,8 +19,8 @@ import pytest
 from IPython.display import Markdown
 
 import constructed
-from benchbook import cli, evidence, grid, inputs, results
-from benchbook.evidence import Evidence, reference, runs
+from benchbook import cli, evidence, grid, inputs, paths, results
+from benchbook.evidence import Evidence, reference
 from benchbook.evidence import kept as kept_evidence
 from benchbook.evidence.contrasts import judged as judge_anew
 from benchbook.evidence.kept import Kept
@@ -141,7 +141,7 @@ def test_the_committed_run_is_reported_as_it_ran_whatever_is_found_or_ran_here(
 ):
     if not found:  # no server, no lane: a plan of nothing
         monkeypatch.setattr(grid, "plan", lambda *_: [])
-    merged = merge.merge(runs.REFERENCE)
+    merged = merge.merge(paths.REFERENCE)
     means = pd.read_parquet(REFERENCE / reference.MEANS)
     assert {cell.key for cell in merged.cells if cell.state == "done"} == {
         *means["cell_id"] + "." + means["block"].astype(str)

@@ -3,6 +3,10 @@
 import os
 from functools import cache
 from pathlib import Path
+from typing import Final
+
+REFERENCE: Final = "reference"
+"""The committed run's name, where a profile's could stand."""
 
 _HERE = Path(__file__).resolve()
 
@@ -109,10 +113,10 @@ def figures(profile: str) -> Path:
 
     Those of the committed run, when they are drawn anew, lie beside those that are in git.
     """
-    drawn = "reference_drawn_anew" if profile == "reference" else profile
+    drawn = "reference_drawn_anew" if profile == REFERENCE else profile
     return Path(os.environ.get("BENCHBOOK_FIGURES") or root() / "figures") / drawn
 
 
 def reference() -> Path:
     """Return the folder of the reference run, which is in git."""
-    return root() / "figures" / "reference"
+    return root() / "figures" / REFERENCE

@@ -16,13 +16,11 @@ if TYPE_CHECKING:
 
     from benchbook.evidence import Evidence
 
-REFERENCE = "reference"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    what = f"a folder of results, or the word {REFERENCE}"
-    parser.add_argument("before", metavar="A", nargs="?", default=REFERENCE, help=f"{what} (the default)")
+    what = f"a folder of results, or the word {paths.REFERENCE}"
+    parser.add_argument("before", metavar="A", nargs="?", default=paths.REFERENCE, help=f"{what} (the default)")
     parser.add_argument("after", metavar="B", nargs="?", help=f"{what}; this machine's results when it is not given")
     parser.add_argument("--all", action="store_true", help="what did not change, too")
     parser.add_argument("--json", action="store_true", help="an array of objects, all rows, and nothing else")
@@ -61,10 +59,12 @@ def _run(name: str) -> "Evidence":
     from benchbook.evidence import Evidence
     from benchbook.evidence.runs import Run
 
-    if name == REFERENCE:
+    if name == paths.REFERENCE:
         return sources.committed().evidence
     if not Path(name).is_dir():
-        raise cli.UsageError(f"{name}: there is no such folder; a run is a folder of results, or the word {REFERENCE}")
+        raise cli.UsageError(
+            f"{name}: there is no such folder; a run is a folder of results, or the word {paths.REFERENCE}"
+        )
     means = Run.of_folder(Path(name)).means
     if means.empty or (means := _comparable(name, means)).empty:
         raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared")

@@ -26,16 +26,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Print what was asked for, a line each, and beside it what it is."""
-    from benchbook.evidence import Evidence, reference  # here, for they are slow to import
     from benchbook.evidence.runs import Run
     from benchbook.papers import exhibits, numbers
     from benchbook.plots import latex
 
     printed = {number.key: number for number in numbers.printed()}
-    if asked.key and {*asked.key} <= {*printed}:  # of papers alone: nothing need have run
-        run = Run(sources.REFERENCE, Evidence(reference.means))
-    else:
-        run = sources.run(asked)
+    of_papers_alone = bool(asked.key) and {*asked.key} <= {*printed}  # for these nothing need have run
+    run = Run.of_reference() if of_papers_alone else sources.run(asked)
     evidence = run.evidence
     if asked.latex_macros:
         about = exhibits.measured(evidence, studies.SLUGS, run.name)

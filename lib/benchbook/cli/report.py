@@ -24,7 +24,7 @@ def main(asked: argparse.Namespace) -> int:
     """
     from benchbook import grid, studies  # here, for they are slow to import
 
-    name = sources.REFERENCE if asked.reference else asked.profile
+    name = paths.REFERENCE if asked.reference else asked.profile
     if asked.reference:
         sources.committed()
     else:

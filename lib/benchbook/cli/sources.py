@@ -9,8 +9,6 @@ from benchbook.cli import output
 if TYPE_CHECKING:
     from benchbook.evidence.runs import Run
 
-REFERENCE = "reference"
-
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Let a command be asked for a profile's results or for the committed run."""

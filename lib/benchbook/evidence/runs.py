@@ -17,12 +17,10 @@ import pyarrow.dataset as ds
 from benchbook import paths, results
 from benchbook.evidence import Evidence, measures, reference, stored_means
 from benchbook.evidence.kept import Kept
+from benchbook.results.folder import Whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
-
-REFERENCE: Final = "reference"
-"""The committed run's name, where a profile's name could stand."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +30,7 @@ class Run:
     Parameters
     ----------
     name
-        A profile's name, `REFERENCE`, or a folder.
+        A profile's name, `benchbook.paths.REFERENCE`, or a folder.
     evidence
         Its block means, comparisons, verdicts: each made when it is first asked for.
     files
@@ -52,8 +50,7 @@ class Run:
         chosen = frozenset(identities)
         finished = results.finished(chosen)
         evidence = Evidence(partial(stored_means, chosen), Kept.of_results(finished))
-        return cls(name, evidence, lambda: {(file.facts.cell_id, file.facts.block): file.path for file in finished},
-                   chosen)  # fmt: skip
+        return cls(name, evidence, partial(_by_block, finished), chosen)
 
     @classmethod
     def of_reference(cls) -> Self:
@@ -65,9 +62,9 @@ class Run:
             When it is damaged: once it is read.
         """
         if not (file := paths.reference() / reference.MEANS).is_file():
-            return cls(REFERENCE, Evidence(reference.means))
+            return cls(paths.REFERENCE, Evidence(reference.means))
         return cls(
-            REFERENCE,
+            paths.REFERENCE,
             Evidence(reference.means, Kept.of_file(file)),
             lambda: {None: reference.intact(reference.REPETITIONS)},
         )
@@ -80,8 +77,7 @@ class Run:
                        lambda: {None: reference.intact(reference.REPETITIONS, folder)})  # fmt: skip
         with _results_in(folder):
             finished = results.finished()
-            return cls(str(folder), Evidence(measures(stored_means())),
-                       lambda: {(file.facts.cell_id, file.facts.block): file.path for file in finished})  # fmt: skip
+            return cls(str(folder), Evidence(measures(stored_means())), partial(_by_block, finished))
 
     @property
     def means(self) -> pd.DataFrame:
@@ -94,6 +90,11 @@ class Run:
             return results.connect(self.identities)
         files = [str(path) for path in self.files().values()]
         return results.connect(rows=ds.dataset(files, schema=results.OBSERVATIONS) if files else _NOTHING)
+
+
+def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:
+    """Return the files of results by a block's cell and number."""
+    return {(result.facts.cell_id, result.facts.block): result.path for result in finished}
 
 
 _NOTHING: Final = results.OBSERVATIONS.empty_table()

@@ -15,8 +15,6 @@ if TYPE_CHECKING:  # an unchanged report is not to wait for imports
 
 NOTEBOOK: Final = "99_merged_metrics.ipynb"
 PAGE: Final = "report.html"
-REFERENCE: Final = "reference"
-"""The committed run, in place of a profile."""
 STAMP: Final = "report.json"
 Say = Callable[[str], object]
 """Is given what is done now, in a few words."""
@@ -41,7 +39,8 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     Parameters
     ----------
     profile
-        The selection whose cells are read: exactly those that `benchbook.grid.plan` lists for it; or `REFERENCE`.
+        The selection whose cells are read: exactly those that `benchbook.grid.plan` lists for it; or the committed
+        run's: `benchbook.paths.REFERENCE`.
     say
         Is given each step that begins; nothing of a report that is not built anew. A step may be said again.
 
@@ -62,8 +61,10 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     inputs = fingerprint(profile)
     if _stamped(stamp) == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
         return page
-    if profile != REFERENCE and not any(cell.state in ("done", "failed") for cell in grid.plan(studies.SLUGS, profile)):
-        raise NothingRanError(f"no cell of the profile {profile} ran")
+    if profile != paths.REFERENCE:
+        states = {cell.state for cell in grid.plan(studies.SLUGS, profile)}
+        if not states & {"done", "failed"}:
+            raise NothingRanError(f"no cell of the profile {profile} ran")
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     executed = _execute(profile, folder, say)

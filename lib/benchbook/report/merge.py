@@ -12,7 +12,7 @@ import pandas as pd
 from benchbook import grid, paths, results, studies
 from benchbook.digits import number
 from benchbook.evidence import Evidence, changes, reference
-from benchbook.evidence.runs import REFERENCE, Run
+from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits
 from benchbook.plots.points import each
 from benchbook.plots.provenance import distinct, environments, memory, software, span
@@ -48,7 +48,7 @@ class Merged:
     @cached_property
     def own(self) -> Evidence:
         """What follows from cells that are in no profile: other levels of a parameter, or records of one's own."""
-        return Run.of_results("own cells", [] if self.run.name == REFERENCE else grid.own()).evidence
+        return Run.of_results("own cells", [] if self.run.name == paths.REFERENCE else grid.own()).evidence
 
     @cached_property
     def waits(self) -> dict[str, str]:
@@ -89,7 +89,7 @@ class Merged:
 
 
 def merge(profile: str) -> Merged:
-    """Return the cells of a profile with what they measured; of `REFERENCE` those of the committed run's profile.
+    """Return the cells of a profile with what they measured; of `paths.REFERENCE` those of the committed run's profile.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def merge(profile: str) -> Merged:
         When there is no committed run and it is asked for.
     """
     folder = paths.figures(profile)
-    if profile == REFERENCE:
+    if profile == paths.REFERENCE:
         run, profile = Run.of_reference(), reference.profile()
         return Merged(profile, _as_it_ran(grid.plan(studies.SLUGS, profile), run.means), run, folder)
     cells = grid.plan(studies.SLUGS, profile)
@@ -150,7 +150,7 @@ def unfinished(merged: Merged) -> pd.DataFrame:
     """Return what is not done: a row for the cells of a study that one reason keeps, how many and which."""
     sql = "SELECT cell_id, block, any_value(reason) AS reason FROM all_observations WHERE state <> 'done' GROUP BY ALL"
     reasons = {(row.cell_id, row.block): str(row.reason) for row in each(merged.query(sql))}
-    lost = set() if merged.run.name == REFERENCE else results.lost()
+    lost = set() if merged.run.name == paths.REFERENCE else results.lost()
     alike: dict[tuple[str, str, str], list[grid.Cell]] = {}
     for cell in merged.cells:
         if cell.state != "done":

@@ -22,7 +22,6 @@ from benchbook import grid, paths, report
 from benchbook.digits import estimate
 from benchbook.evidence import reference, stored_means
 from benchbook.evidence.reference import ABOUT
-from benchbook.evidence.runs import REFERENCE
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
@@ -37,7 +36,7 @@ _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 
 
 def keep(profile: str) -> None:
-    """Replace the reference run by what a profile's results give today; of `REFERENCE` only what is drawn of it."""
+    """Replace the reference run by what a profile's results give today; of `paths.REFERENCE` what is drawn alone."""
     drawn, folder = report.build(profile).parent, paths.reference()
     merged = merge.merge(profile)
     texts = {path.name: path.read_text(encoding="utf-8") for kind in _KINDS for path in sorted(drawn.glob(kind))}
@@ -47,7 +46,7 @@ def keep(profile: str) -> None:
     texts[PAGE] = page(
         merged.profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged)
     )
-    if profile != REFERENCE:
+    if profile != paths.REFERENCE:
         keys = grid.keys(merged.cells)
         folder.mkdir(parents=True, exist_ok=True)
         reference.write(folder, keys, stored_means(keys))

@@ -8,13 +8,12 @@ from typing import Any
 
 import pandas as pd
 
-from benchbook import grid, studies
+from benchbook import grid, paths, studies
 from benchbook.compliance import untested
 from benchbook.digits import estimate, interval, number, rounded
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.runs import REFERENCE
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
 from benchbook.papers.references import Reference, reference
@@ -94,7 +93,7 @@ def headline(merged: Merged) -> str:
 
 def absent(merged: Merged) -> str:
     """Return a line for each product that is not here; of the committed run none, which had others."""
-    if merged.run.name == REFERENCE:
+    if merged.run.name == paths.REFERENCE:
         return ""
     return "\n".join(
         f"- not here, and so left out of {' and '.join(product.studies)}: {product.product} ({product.why})"
