@@ -45,9 +45,11 @@ class Watched:
         self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
         self.page.on("request", lambda asked: None if asked.url.startswith(own) else self.complaints.append(asked.url))
 
-    def faults(self) -> list[tuple[str, str]]:
-        """Return what axe-core finds on the page that is serious, each with the first element that has it."""
+    def faults(self) -> list[tuple[str, str, str]]:
+        """Return what axe-core finds on the page that is serious, each with the first element that has it and why."""
         from axe_playwright_python.sync_playwright import Axe
 
         found = Axe().run(self.page).response["violations"]
-        return [(one["id"], one["nodes"][0]["html"]) for one in found if one["impact"] in ("serious", "critical")]
+        serious = [violation for violation in found if violation["impact"] in ("serious", "critical")]
+        firsts = [(violation["id"], violation["nodes"][0]) for violation in serious]
+        return [(rule, element["html"], element["failureSummary"]) for rule, element in firsts]

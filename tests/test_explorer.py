@@ -362,6 +362,8 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
 @pytest.mark.parametrize("width", [1280, 390])
 def test_it_reads_well_in_the_dark_and_on_a_phone_and_asks_nothing_of_others(page: Any, width: int):
     page.page.set_viewport_size({"width": width, "height": 800})
+    page.page.reload()  # what the tests before left on the page is still moving where the machine is busy
+    page.page.wait_for_selector(".bb-figure svg")
     page.page.get_by_text("Where each block comes from").click()
     for scheme in ("dark", "light"):
         page.page.emulate_media(color_scheme=scheme)
