@@ -81,8 +81,7 @@ def of_every_row() -> pd.DataFrame:
     grouped, censored = rows["value"].groupby(unit), rows["censored"].groupby(unit).any()
     carried = rows.loc[~unit.duplicated(), rows.columns.difference([*units.OF_A_REPETITION, *units.OF_THE_RUN])]
     found = carried.set_index(unit[~unit.duplicated()]).assign(
-        geometric=np.exp(np.log(rows["value"].mask(rows["value"] <= 0)).groupby(unit).mean())
-        .mask(censored | rows["value"].le(0).groupby(unit).any()),
+        disturbed=rows["disturbed"].fillna(False).astype(bool).groupby(unit).any(),
         rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
         deviation=grouped.std(),
         value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),

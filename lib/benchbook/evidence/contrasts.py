@@ -9,7 +9,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook.compliance import untested
-from benchbook.digits import estimate, interval, number
+from benchbook.digits import detectable, estimate, interval, number
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
     Bound,
@@ -23,13 +23,13 @@ from benchbook.evidence.claims import (
     label,
     published_ratio,
 )
+from benchbook.evidence.controls import KINDS, unseen, untrusted
 from benchbook.evidence.controls import controls as identical_arms
-from benchbook.evidence.controls import untrusted
 from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
-from benchbook.evidence.judge import ALPHA, DECIDED, NOT_TESTABLE, Errors, Verdict, errors, judge, met
+from benchbook.evidence.judge import AGAINST, ALPHA, DECIDED, HOLDS, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
+from benchbook.evidence.sides import SPREAD_FROM, Measured, Place, Side, by_study, first_arms, shared
 from benchbook.registry import title
 from benchbook.stats.between_hosts import FEWEST
 from benchbook.stats.sequential import LOOKS, confidence
@@ -70,7 +70,8 @@ class Contrast(Row):
     overall_blocks: int = 0
     published: float = nan  # the paper's own ratio
     published_source: str = ""
-    size: str = ""  # whether that is ``met``, ``missed`` or ``open``; empty without one or without the direction
+    # whether that is ``met``, ``missed`` or ``open``; with the direction open at most ``refuted``; empty without one
+    size: str = ""
     look: int = 0  # from 1; 0 when there was none
     blocks: int = 0  # after which it was
     test: str = "none"
@@ -79,6 +80,7 @@ class Contrast(Row):
     censored: bool = False  # whether a wait ran out
     untrusted: bool = False  # whether identical arms of the study differed on that host
     verdict: Verdict = NOT_TESTABLE
+    in_most: Verdict = NOT_TESTABLE  # at the error that a test of more than half of the claim's contrasts allows each
     decided: bool = False  # whether that look left it a verdict
     open: bool = False  # whether more blocks may
     lacking: Mapping[str, str] = field(default_factory=dict)  # as `Eligible.lacking`
@@ -98,9 +100,11 @@ def judged(
     A ratio is that of geometric means over the blocks that all its sides share, its interval Student's on the
     logarithms, over campaigns where these differ. Contrasts are looked at after as many blocks as
     `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
-    stays so, and later blocks only settle whether it is as large as published. What has fewer blocks than the first
-    look is not judged. Hosts are not pooled; from four on that have run a lane, a row of ``host`` ``4 hosts`` says what
-    holds on hosts like them. How often a contrast may err is what `benchbook.evidence.judge.errors` says.
+    stays so, and later blocks only settle whether it is as large as published. Blocks that other processes disturbed
+    count in no look; what has fewer blocks than the first look is not judged, and what a bias that identical arms could
+    have hidden would explain stays open. Hosts are not pooled; from four on that have run a lane, a row of ``host``
+    ``4 hosts`` says what holds on hosts like them. How often a contrast may err is what
+    `benchbook.evidence.judge.errors` says.
 
     Parameters
     ----------
@@ -116,11 +120,28 @@ def judged(
     pandas.DataFrame
         The fields of `Contrast` are its columns.
     """
-    doubted = untrusted(identical_arms(means) if controls is None else controls)
+    arms = identical_arms(means) if controls is None else controls
+    doubted, unseen_bias = untrusted(arms), unseen(arms)
     every = list(places(means, claim_files.claims() if claims is None else claims))
-    rows = [row for claim, measured, place in every for row in _of_host(claim, measured, place)]
+    rows = []
+    for claim, measured, place in every:
+        kind = KINDS.get(claim.quantity.metric, "")
+        bias = unseen_bias.get((claim.study, place[0], kind), 1.0)
+        rows += [_doubted(row, claim, bias) for row in _of_host(claim, measured, place)]
     rows += [row for claim, measured, lane in _lanes(every) for row in _over_hosts(claim, measured, lane)]
     return Contrast.frame(replace(row, untrusted=(row.study, row.host) in doubted) for row in rows)
+
+
+def _doubted(contrast: Contrast, claim: Tested, bias: float) -> Contrast:
+    """Return a contrast that stays open where a bias that identical arms did not show could make its whole effect.
+
+    A bound is not of two sides: nothing of it is a bias between sides.
+    """
+    directed = contrast.verdict in HOLDS | AGAINST
+    if isinstance(claim, Bound) or not directed or not 1 / bias < contrast.ratio < bias:
+        return contrast
+    why = f"smaller than a bias of {detectable(bias)}, which identical arms could have hidden here; {contrast.why}"
+    return replace(contrast, verdict="inconclusive", in_most="inconclusive", decided=False, open=True, why=why)
 
 
 def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Tested, Measured, Place]]:
@@ -150,7 +171,7 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
     every = {name: _lacking({**engine, **side}, ran.get(name), blocks) for name, side in claim.sides().items()}
     absent = {name: lack for name, lack in every.items() if lack}
-    sides = {name: side for name, side in ran.items() if name not in absent}
+    sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
     able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
     listed = grouped(absent.values())
     missing = "" if able else listed if ran else NOT_RUN
@@ -173,6 +194,7 @@ class Look:
     effect: Effect
     verdict: Verdict
     size: str  # as in `Contrast`
+    in_most: Verdict = NOT_TESTABLE  # as in `Contrast`
 
 
 def _lacking(wanted: Settings, side: Side | None, blocks: int) -> tuple[str, str] | None:
@@ -187,19 +209,26 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int) -> tuple[str, str
         return title(engine), "had only a stand-in"
     if untested(engine):
         return title(engine), "ran through an untested adapter"
-    return (title(engine) if engine else named or "it", _few(side)) if len(side.blocks) < blocks else None
+    few = len(side.undisturbed.blocks) < blocks
+    return (title(engine) if engine else named or "it", _few(side)) if few else None
 
 
 def _few(side: Side) -> str:
-    return f"ran in {len(side.blocks)} of the {LOOKS[0]} blocks of a first look"
+    disturbed = int(side.disturbed.sum())
+    more = f", and disturbed by other processes in {disturbed} more" if disturbed else ""
+    return f"ran in {len(side.blocks) - disturbed} of the {LOOKS[0]} blocks of a first look{more}"
 
 
 def _of_host(claim: Tested, measured: Measured, place: Place) -> list[Contrast]:
     """Return the contrasts of one claim at one place."""
-    contrasts = [
-        (levels, eligible(claim, levels, _ran(claim, levels, measured, place))) for levels in claim.contrasts(place[1])
-    ]
-    leads = [len(claim.ratios(ran.sides)) or 1 for _, ran in contrasts if ran.open or not ran.missing]
+    contrasts = []
+    for levels in claim.contrasts(place[1]):
+        ran = eligible(claim, levels, _ran(claim, levels, measured, place))
+        if ran.missing and claim.statistic != "mean" and measured.sides(place, asked(claim, levels), over=claim.pooled):
+            few = f"a spread is judged from {SPREAD_FROM} repetitions a block: --set repetitions={SPREAD_FROM}"
+            ran = replace(ran, missing=few)
+        contrasts.append((levels, ran))
+    leads = [len(claim.ratios(ran.sides)) or 1 for _, ran in contrasts if claim.most or ran.open or not ran.missing]
     allowed = errors(len(leads), sum(leads), most=claim.most)
     return [_contrast(claim, levels, ran, allowed, place) for levels, ran in contrasts]
 
@@ -240,6 +269,7 @@ def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
         if len(alike) >= FEWEST:
             contrasts.append((levels, alike))
     leads = [len(claim.ratios(alike[0].sides)) for _, alike in contrasts]
+    leads += [1] * (len(claim.contrasts(lane)) - len(leads)) if claim.most else []
     allowed = errors(len(leads), sum(leads), most=claim.most)
     rows = []
     for levels, alike in contrasts:
@@ -297,7 +327,7 @@ def _judged(contrast: Contrast, claim: Tested, look: Look, overall: Effect, left
         contrast, ratio=look.effect.ratio, low=look.effect.low, high=look.effect.high, confidence=look.confidence,
         difference=difference, difference_low=difference_low, difference_high=difference_high,
         overall=overall.ratio, overall_low=overall.low, overall_high=overall.high, overall_blocks=overall.blocks,
-        size=look.size, blocks=look.blocks, test=look.effect.test, verdict=look.verdict,
+        size=look.size, blocks=look.blocks, test=look.effect.test, verdict=look.verdict, in_most=look.in_most,
         decided=decided, open=not decided, why=_words(claim, look, contrast.published, left_out),
     )  # fmt: skip
 
@@ -310,17 +340,19 @@ def _shared(claim: Tested, sides: Mapping[str, Side]) -> int:
 def _looked_at(claim: Tested, sides: Mapping[str, Side], allowed: Errors, paper: PublishedRatio) -> Look | None:
     """Return what the first look found that left nothing open, else the last; None before the first.
 
-    What has a direction keeps it: later looks can only say more of its size.
+    What has a direction keeps it: later looks can only say more of its size, and whether it is one of most.
     """
     last: Look | None = None
+    in_most: Verdict = NOT_TESTABLE
     count = _shared(claim, sides)
     for blocks in [blocks for blocks in LOOKS if blocks <= count]:
         look = _strict(partial(_look, claim, sides, paper, blocks), allowed)
         if last is None or last.verdict not in DECIDED or (last.size == "open" and look.size in ("met", "missed")):
             last = look
-        if last.verdict in DECIDED and last.size != "open":
+        in_most = in_most if in_most in DECIDED else look.in_most
+        if last.verdict in DECIDED and last.size != "open" and in_most in DECIDED:
             break
-    return last
+    return last and replace(last, in_most=in_most)
 
 
 def _look(claim: Tested, sides: Mapping[str, Side], paper: PublishedRatio, blocks: int, error: float) -> Look:
@@ -333,20 +365,28 @@ def _look(claim: Tested, sides: Mapping[str, Side], paper: PublishedRatio, block
 def _strict(at: Callable[[float], Look], allowed: Errors) -> Look:
     """Return what is found at the error that is allowed: contradicting a claim may be allowed a smaller one."""
     look = at(allowed.bearing_out)
-    return at(allowed.contradicting) if look.verdict == "contradicted" else look
+    in_most = look if allowed.in_most == allowed.bearing_out else at(allowed.in_most)
+    return replace(at(allowed.contradicting) if look.verdict in AGAINST else look, in_most=in_most.verdict)
 
 
 def verdict_on(claim: Tested, effect: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
     """Return the verdict on a contrast, and whether its size is met, missed or open; empty where that is not asked."""
     if isinstance(claim, Rank):
-        return judge(effect, "more", claim.margin), ""  # an order has no size
+        return judge(effect, "more", claim.margin, None, claim.margin_difference), ""  # an order has no size
     assert isinstance(claim, Directed | Bound)
     bound = replace(effect, ratio=effect.ratio / claim.than, low=effect.low / claim.than, high=effect.high / claim.than)
     size = None if claim.than != 1 or isnan(paper.ratio) else (paper.low, paper.high)
-    verdict = judge(bound, claim.claimed, claim.tolerance, size, claim.margin_difference)
-    if size is None or claim.claimed == "equal" or verdict not in ("reproduced", "direction only"):
+    difference = claim.margin_difference
+    if difference is None and isinstance(claim, Bound):
+        # from the bound to the bound times the margin
+        difference = claim.divisor * (claim.tolerance - 1)
+    verdict = judge(bound, claim.claimed, claim.tolerance, size, difference)
+    if size is None or claim.claimed == "equal":
         return verdict, ""
-    return verdict, {True: "met", False: "missed", None: "open"}[met(bound, size)]
+    as_large = met(bound, size)
+    if verdict in HOLDS:
+        return verdict, {True: "met", False: "missed", None: "open"}[as_large]
+    return verdict, "refuted" if as_large is False and verdict not in DECIDED else ""
 
 
 def grouped(lacking: Iterable[tuple[str, str]]) -> str:
@@ -373,7 +413,9 @@ def _words(claim: Tested, look: Look, published: float, left_out: str) -> str:
     """Return what one contrast came to, beside the published ratio and what a ranking goes without."""
     parts = [_effect_in_words(claim, look.effect)]
     if not isnan(published):
-        parts.append(f"published {number(published)}" + ("; size open" if look.size == "open" else ""))
+        parts.append(
+            f"published {number(published)}" + {"open": "; size open", "refuted": "; size refuted"}.get(look.size, "")
+        )
     return "; ".join([*parts, left_out] if left_out else parts)
 
 

@@ -47,6 +47,9 @@ RATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What is a part of amounts or follows from them: as quantities of their own they would count twice."""
 
+KINDS: Final = {metric: kind for table in (AMOUNTS, RATES) for kind, metrics in table.items() for metric in metrics}
+"""The kind of each metric."""
+
 DIFFER, ALIKE, OPEN, TOO_FEW = "differ", "alike", "not shown to be alike", "too few blocks"
 """What can be said of identical arms: that they differ, that they do not, or neither."""
 
@@ -118,7 +121,10 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
     O'Brien, Biometrics 40 (1984) 1079-1087; Ibragimov & Müller, Journal of Business & Economic Statistics 28 (2010)
     453-468.
     """
-    kinds = [_put_together(*key, some) for key, some in _by_kind(measures(both_arms(observations))).items()]
+    means = measures(both_arms(observations))
+    if "disturbed" in means:
+        means = means[~means["disturbed"].fillna(False).astype(bool)]
+    kinds = [_put_together(*key, some) for key, some in _by_kind(means).items()]
     judged = Counter((together.host, together.kind == PRIMARY) for together in kinds if together.look)
     rows = []
     for together in kinds:
@@ -132,6 +138,18 @@ def untrusted(controls: pd.DataFrame) -> frozenset[tuple[str, str]]:
     """Return the studies and hosts of which identical arms differ."""
     doubted = controls[controls["untrusted"]]
     return frozenset(zip(doubted["study"], doubted["host"], strict=True))
+
+
+def unseen(controls: pd.DataFrame) -> dict[tuple[str, str, str], float]:
+    """Return by study, host and kind the ratio up to which a bias could have gone unseen, where identical arms ran.
+
+    Parameters
+    ----------
+    controls
+        As `controls` returns them.
+    """
+    known = controls[controls["detectable"].notna()]
+    return {(row.study, row.host, row.kind): row.detectable for row in Control.of(known)}
 
 
 def arms(observations: pd.DataFrame) -> pd.DataFrame:
@@ -244,10 +262,9 @@ def _control(together: Together, alpha: float) -> Control:
 
 def _margins(study: str) -> dict[str, float]:
     """Return the smallest margin of a study's claims on each kind; where there is none, the smallest of all."""
-    kinds = {metric: kind for table in (AMOUNTS, RATES) for kind, metrics in table.items() for metric in metrics}
     margins: dict[str, float] = {}
     for claim in claim_files.claims(study):
         if not isinstance(claim, Untestable):
-            kind = kinds[claim.quantity.metric]
+            kind = KINDS[claim.quantity.metric]
             margins[kind] = min(claim.margin, margins.get(kind, claim.margin))
     return dict.fromkeys(AMOUNTS, min(margins.values(), default=MARGIN)) | margins

@@ -75,7 +75,8 @@ def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) 
         (at_best(contrast, tested[contrast.id]) if contrast.open else None) or contrast.verdict
         for contrast in Contrast.of(contrasts)
     ]
-    return contrasts.assign(verdict=pd.Series(foretold, index=contrasts.index, dtype=object))
+    verdicts = pd.Series(foretold, index=contrasts.index, dtype=object)
+    return contrasts.assign(verdict=verdicts, in_most=contrasts["in_most"].mask(contrasts["open"], verdicts))
 
 
 def _reach(blocks: int) -> float:

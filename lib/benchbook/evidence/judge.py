@@ -1,7 +1,7 @@
 """From an effect and a margin to a verdict, from the verdicts on contrasts to the one on their claim."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from math import inf
 from typing import Final, Literal, TypeAlias, get_args
@@ -15,6 +15,7 @@ Verdict: TypeAlias = Literal[
     "direction only",
     "equivalent",
     "contradicted",
+    "other way",  # the other direction, and whether by more than the margin is open
     "inconclusive",
     "not testable here",
 ]
@@ -23,6 +24,9 @@ IN_PART: Final = VERDICTS[1]
 NOT_TESTABLE: Final = VERDICTS[-1]
 DECIDED: Final = frozenset(VERDICTS[:5])
 """What a contrast or a claim is once it is no longer open."""
+HOLDS: Final = frozenset({"reproduced", "direction only"})
+AGAINST: Final = frozenset({"contradicted", "other way"})
+"""What a contrast of several says that bears its claim out, or that speaks against it."""
 
 ALPHA: Final = 0.05
 SIZE_TOLERANCE: Final = 1.25
@@ -40,10 +44,11 @@ def judge(
 
     Of ``more`` (``less`` is its mirror image): *reproduced* when L > m and the size is met, or none is claimed;
     *direction only* when L > 1, but m or the size is not met; *equivalent* when [L, U] lies in [1/m, m];
-    *contradicted* when U < 1/m, or U < 1 and the estimate is below 1/m; else *inconclusive*. Of ``equal``: *reproduced*
-    when [L, U] lies in [1/m, m], *contradicted* when outside, else *inconclusive*. Of ``different``: as of ``more`` or
-    of ``less``, whichever it is. Of differences likewise, with [-d, d] for [1/m, m] and 0 for 1; without a d nothing is
-    *reproduced*, nor *equivalent*.
+    *contradicted* when U < 1/m: many contrasts inside the margin would soon have one whose interval excludes 1;
+    *other way* when U < 1 alone; else *inconclusive*. Of ``equal``: *reproduced* when [L, U] lies in [1/m, m],
+    *contradicted* when outside, else *inconclusive*. Of ``different``: as of ``more`` or of ``less``, whichever it is.
+    Of differences likewise, with [-d, d] for [1/m, m] and 0 for 1; without a d nothing is *reproduced*, *equivalent* or
+    *contradicted*.
 
     Parameters
     ----------
@@ -66,16 +71,18 @@ def judge(
     if claimed == "equal":
         outside = effect.low > margin or effect.high < 1 / margin
         return "reproduced" if inside else "contradicted" if outside else "inconclusive"
-    ratio, low, high = effect.ratio, effect.low, effect.high
+    low, high = effect.low, effect.high
     if claimed == "less":
-        ratio, low, high = 1 / ratio, _inverse(high), _inverse(low)
+        low, high = _inverse(high), _inverse(low)
     if low > margin:
         return "reproduced" if size is None or met(effect, size) else "direction only"
     if inside:
         return "equivalent"
     if low > 1:
         return "direction only"
-    return "contradicted" if high < 1 and ratio < 1 / margin else "inconclusive"
+    if high < 1 / margin:
+        return "contradicted"
+    return "other way" if high < 1 else "inconclusive"
 
 
 def met(effect: Effect, size: tuple[float, float]) -> bool | None:
@@ -86,38 +93,49 @@ def met(effect: Effect, size: tuple[float, float]) -> bool | None:
     return False if effect.high < low or effect.low > high else None
 
 
-def together(verdicts: Iterable[Verdict], *, most: bool = False) -> Verdict:
-    """Return the verdict on a claim from those on its contrasts; those not testable here are left out.
+def together(verdicts: Iterable[Verdict], *, most: bool = False, in_most: Iterable[Verdict] | None = None) -> Verdict:
+    """Return the verdict on a claim from those on its contrasts.
 
-    Of a claim of every contrast one that contradicts it is enough: *contradicted*. All alike: that. All hold,
-    reproduced or in direction: *direction only*. More than half reproduced, the others equivalent or open: *reproduced
-    in part*. More than half hold: *direction only*. None open, or more than half equivalent: *equivalent*. Else
-    *inconclusive*.
+    A claim of every contrast is judged on those that are testable. One that contradicts it is enough: *contradicted*.
+    All alike: that. All hold, reproduced or in direction: *direction only*. One goes the other way: *other way*. More
+    than half reproduced (hold), as a test of so many together says: *reproduced in part* (*direction only*). Else
+    *inconclusive*: what holds in one half and is nil in the other is neither true nor without an effect.
 
     Parameters
     ----------
     verdicts
         One a contrast.
     most
-        True when the claim is of most contrasts only: then more than half of them suffice to bear it out, and it is
-        contradicted when so many contradict it that these cannot be left.
+        True when the claim is of most contrasts only: more than half of all suffice to bear it out or to make it
+        *equivalent*, and it is contradicted when so many contradict it that these cannot be left. One that cannot be
+        tested here may have said either: it counts as open.
+    in_most
+        Of each contrast the verdict at the error that `errors` allows in a test of more than half; None: `verdicts`.
     """
-    counts = Counter(verdict for verdict in verdicts if verdict != NOT_TESTABLE)
+    every = list(verdicts)
+    counts = Counter(verdict for verdict in every if verdict != NOT_TESTABLE)
     if not counts:
         return NOT_TESTABLE
-    n, holds = counts.total(), counts["reproduced"] + counts["direction only"]
+    n = len(every) if most else counts.total()
     needed = n // 2 + 1 if most else n
-    if counts["contradicted"] > n - needed:
+    enough_against = n - needed + 1 if most else 1
+    if counts["contradicted"] >= enough_against:
         return "contradicted"
-    if counts["reproduced"] >= needed:
-        return "reproduced"
-    if holds >= needed:
+    for verdict in ("reproduced", "equivalent"):
+        if counts[verdict] >= needed:
+            return verdict
+    if _counted(counts, HOLDS) >= needed:
         return "direction only"
-    if counts["equivalent"] == n:
-        return "equivalent"
-    if not most and holds > n / 2:
-        return IN_PART if counts["reproduced"] > n / 2 else "direction only"
-    return "equivalent" if counts["equivalent"] > n / 2 or not counts["inconclusive"] else "inconclusive"
+    if _counted(counts, AGAINST) >= enough_against:
+        return "other way"
+    tested = Counter(every if in_most is None else in_most)
+    if not most and _counted(tested, HOLDS) > n / 2:
+        return IN_PART if tested["reproduced"] > n / 2 else "direction only"
+    return "inconclusive"
+
+
+def _counted(counts: Mapping[Verdict, int], of: Collection[str]) -> int:
+    return sum(count for verdict, count in counts.items() if verdict in of)
 
 
 @dataclass(frozen=True)
@@ -126,6 +144,7 @@ class Errors:
 
     bearing_out: float
     contradicting: float
+    in_most: float  # when it is one of more than half that bear the claim out
 
 
 def errors(contrasts: int, leads: int, *, most: bool = False) -> Errors:
@@ -134,12 +153,13 @@ def errors(contrasts: int, leads: int, *, most: bool = False) -> Errors:
     A claim of every contrast is borne out by all of them, each at 5 %: all are mistaken together more rarely than one
     is (an intersection-union test). One of them contradicts it, or one lead of a ranking, which among many one soon
     does by chance: that asks for Bonferroni's share. A claim of most is borne out by u = floor(n/2) + 1 of n and falls
-    with the others: at least u of n hold when u do at 5 % / (n - u + 1), a test of the partial conjunction.
+    with the others: at least u of n hold when u do at 5 % / (n - u + 1), a test of the partial conjunction. That a
+    claim of every contrast holds in more than half is said by the same test.
 
     Parameters
     ----------
     contrasts
-        How many are judged, n.
+        How many are judged, n; of a claim of most, how many there are.
     leads
         How many they have, of all contrasts together: one each, or those of a ranking.
     most
@@ -149,10 +169,11 @@ def errors(contrasts: int, leads: int, *, most: bool = False) -> Errors:
     ----------
     Berger, Technometrics 24 (1982) 295-300; Benjamini & Heller, Biometrics 64 (2008) 1215-1222.
     """
-    if not most:
-        return Errors(ALPHA, ALPHA / max(leads, 1))
     needed = contrasts // 2 + 1
-    return Errors(ALPHA / max(contrasts - needed + 1, 1), ALPHA * contrasts / max(needed * leads, 1))
+    in_most = ALPHA / max(contrasts - needed + 1, 1)
+    if not most:
+        return Errors(ALPHA, ALPHA / max(leads, 1), in_most)
+    return Errors(in_most, ALPHA * contrasts / max(needed * leads, 1), in_most)
 
 
 def _by_difference(effect: Effect, claimed: Direction, margin: float | None) -> Verdict:
@@ -162,7 +183,7 @@ def _by_difference(effect: Effect, claimed: Direction, margin: float | None) -> 
     if margin is None:
         if claimed == "equal" or not (low > 0 or high < 0):
             return "inconclusive"
-        return "direction only" if low > 0 else "contradicted"
+        return "direction only" if low > 0 else "other way"
     inside = -margin <= low and high <= margin
     if claimed == "equal":
         return "reproduced" if inside else "contradicted" if low > margin or high < -margin else "inconclusive"
@@ -172,7 +193,9 @@ def _by_difference(effect: Effect, claimed: Direction, margin: float | None) -> 
         return "equivalent"
     if low > 0:
         return "direction only"
-    return "contradicted" if high < 0 and low + high < -2 * margin else "inconclusive"
+    if high < -margin:
+        return "contradicted"
+    return "other way" if high < 0 else "inconclusive"
 
 
 def _inverse(value: float) -> float:

@@ -50,7 +50,7 @@ WITH found AS (
         bool_or(ran_out) AS censored, avg("count") AS "count",
         coalesce(first(campaign), '') AS campaign, avg(coalesce(resolution, 0)) AS resolution,
         count(known) AS measured, favg(known) AS at_least, stddev_samp(known) AS deviation,
-        CASE WHEN min(known) > 0 AND NOT bool_or(ran_out) THEN exp(favg(ln(known))) END AS geometric,
+        coalesce(bool_or(disturbed), false) AS disturbed,
         list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), limited AS (
@@ -58,7 +58,7 @@ WITH found AS (
         ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
     FROM units
 )
-SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, geometric, deviation, censored, "count",
+SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, deviation, censored, disturbed, "count",
     resolution, measured, known, quartiles[1] - reach AS low, quartiles[2] + reach AS high
 FROM limited
 """
@@ -91,10 +91,10 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
           is no time;
         - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
-        - ``geometric``: the geometric mean, for ratios; NaN where a repetition is censored or not positive;
         - ``deviation``: standard deviation of the repetitions, in ``unit``; NaN of fewer than two, or of a quantity
           that is derived from several;
         - ``censored``: whether any repetition is;
+        - ``disturbed``: whether other processes used the machine meanwhile: no claim is judged on such a block;
         - ``count``: mean number of items that a repetition covers;
         - ``resolution``: mean of the repetitions' resolutions, in ``unit``, 0 where none is said: what the mean may be
           off by, for the rounding of repetitions that take alike long is alike;
@@ -190,15 +190,7 @@ def _inside(units: pa.Table) -> "tuple[NDArray[np.int64], pd.Series[float]]":
         return counts, pd.Series(sums / counts)
 
 
-def of_ratios(arithmetic: NDArray[np.float64], geometric: NDArray[np.float64]) -> NDArray[np.float64]:
-    """Return the block means of one side, shape (n,), that its ratios are made of: the rule of ``docs/method.md``.
-
-    They are the geometric means of the repetitions where every block has one; else the arithmetic ones.
-    """
-    return arithmetic if np.isnan(geometric).any() else geometric
-
-
-_MEANS: Final = ("value", "at_least", "geometric", "value_without")
+_MEANS: Final = ("value", "at_least", "value_without")
 
 
 @dataclass(frozen=True)

@@ -2,10 +2,10 @@
 
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial, reduce
 from itertools import product
-from typing import Any, Final, TypeAlias, TypeVar, get_args
+from typing import Any, Final, Self, TypeAlias, TypeVar, get_args
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from benchbook import studies
 from benchbook.evidence.claims import Factor, Settings, Statistic
-from benchbook.evidence.means import ended, of_ratios
+from benchbook.evidence.means import ended
 from benchbook.results import OF_AN_ARM
 
 K = TypeVar("K")
@@ -34,31 +34,20 @@ FREE: Final = ("lane", "arm", "seed", "repetitions")
 TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
+SPREAD_FROM: Final = 10
+"""Of how many repetitions a block's spread says something: a deviation of two is a difference over a square root."""
+
 _READ: Final = (
-    *(
-        "block",
-        "campaign",
-        "cell_id",
-        "at_least",
-        "geometric",
-        "deviation",
-        "censored",
-        "stand_in",
-        "resolution",
-        "unit",
-    ),
+    *("block", "campaign", "cell_id", "at_least", "deviation", "measured", "censored", "disturbed", "stand_in"),
+    *("resolution", "unit"),
 )
-_MEANS: Final = ["at_least", "geometric"]
 _MARK: Final = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)
 
 
 @dataclass(frozen=True)
 class Side:
-    """The block means of one side, arrays of shape (n,); n may be 0.
-
-    They are those that `benchbook.evidence.means.of_ratios` makes ratios of.
-    """
+    """The block means of one side, arrays of shape (n,); n may be 0."""
 
     settings: Mapping[str, Any]  # what it ran with: parameters and columns
     blocks: NDArray[np.int64]  # the blocks' numbers, ascending
@@ -66,6 +55,7 @@ class Side:
     cells: NDArray[np.object_]  # which cell each was measured in; the first, of several
     values: NDArray[np.float64]  # in `unit`; of a censored mean what it exceeds, NaN when nothing is known
     censored: NDArray[np.bool_]  # where a wait ran out
+    disturbed: NDArray[np.bool_]  # where other processes used the machine
     stand_in: bool  # whether a stand-in ran in any block
     resolution: float  # the counters', of a mean, in `unit`
     unit: str  # empty without blocks
@@ -78,11 +68,19 @@ class Side:
         """Return the campaigns of some of its blocks."""
         return self.campaigns[np.searchsorted(self.blocks, blocks)]
 
+    @property
+    def undisturbed(self) -> Self:
+        """The same side in the blocks that nothing disturbed."""
+        if not self.disturbed.any():
+            return self
+        return replace(self, **{name: getattr(self, name)[~self.disturbed] for name in _OF_BLOCKS})
 
+
+_OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "censored", "disturbed")
 _NO_TEXTS: Final = np.array([], object)
 ABSENT: Final = Side(
     {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.bool_),
-    stand_in=False, resolution=0.0, unit="",
+    np.array([], np.bool_), stand_in=False, resolution=0.0, unit="",
 )  # fmt: skip
 """A side that did not run."""
 
@@ -311,30 +309,30 @@ class Measured:
     def _side(self, numbers: Sequence[int], quantity: tuple[str, str, str], statistic: Statistic = "mean") -> Side:
         """Return the means of a quantity in some configurations; what two of them measured in one block counts once.
 
-        Or their spread, in the blocks that have one: of two repetitions at least.
+        Or their spread, in the blocks of at least `SPREAD_FROM` repetitions.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, campaign, cell, value, geometric, deviation, censored, stand_in, resolution, unit = (
+        block, campaign, cell, value, deviation, measured, censored, disturbed, stand_in, resolution, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
             for name in _READ
         )
-        if statistic == "mean":
-            value = of_ratios(value, geometric)
         if len(parts) > 1:
             block, first, which = np.unique(block, return_index=True, return_inverse=True)
             campaign, cell = campaign[first], cell[first]
             value = np.bincount(which, value) / np.bincount(which)
-            censored = np.bincount(which, censored) > 0
+            censored, disturbed = np.bincount(which, censored) > 0, np.bincount(which, disturbed) > 0
         if statistic != "mean":
             with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
                 value = deviation if statistic == "deviation" else deviation / np.abs(value)
-            has = np.isfinite(value)
-            block, campaign, cell, value, censored = block[has], campaign[has], cell[has], value[has], censored[has]
+            has = np.isfinite(value) & (measured >= SPREAD_FROM)
+            arrays = (block, campaign, cell, value, censored, disturbed)
+            block, campaign, cell, value, censored, disturbed = (array[has] for array in arrays)
             resolution = np.zeros(1)
         about = bool(stand_in.any()), float(resolution.max()), str(unit[0])
-        return Side(self.configurations[numbers[0]].settings, block, campaign, cell, value, censored, *about)
+        settings = self.configurations[numbers[0]].settings
+        return Side(settings, block, campaign, cell, value, censored, disturbed, *about)
 
     @cached_property
     def _firsts(self) -> pd.DataFrame:
@@ -379,9 +377,9 @@ class Measured:
         if not rows.duplicated(keys).any():
             return rows
         grouped = rows.groupby(keys, sort=False)
-        whole = grouped[["censored", "stand_in"]].transform("any")
-        means = {name: grouped[name].transform(lambda values: values.mean(skipna=False)) for name in _MEANS}
-        return rows.assign(**whole, **means).drop_duplicates(keys)
+        whole = grouped[["censored", "disturbed", "stand_in"]].transform("any")
+        mean = grouped["at_least"].transform(lambda values: values.mean(skipna=False))
+        return rows.assign(**whole, at_least=mean).drop_duplicates(keys)
 
     @cached_property
     def _slices(self) -> dict[tuple[Any, ...], slice]:
@@ -413,6 +411,7 @@ def pooled(parts: Sequence[Side]) -> Side:
         parts[0].cells[at[0]],
         np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
         np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
+        np.any([part.disturbed[here] for part, here in zip(parts, at, strict=True)], axis=0),
         stand_in=any(part.stand_in for part in parts),
         resolution=float(np.mean([part.resolution for part in parts])),
         unit=parts[0].unit,
@@ -492,6 +491,7 @@ def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
         deviation=rows.get("deviation", np.nan),
         campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
         cell_id=rows["cell_id"].astype(object) if "cell_id" in rows else "",
-        geometric=rows.get("geometric", np.nan),
+        measured=rows.get("measured", np.nan),
+        disturbed=rows["disturbed"].fillna(False).astype(bool) if "disturbed" in rows else False,
         resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )

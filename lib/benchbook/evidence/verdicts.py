@@ -11,7 +11,7 @@ import pandas as pd
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
 from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
-from benchbook.evidence.judge import IN_PART, NOT_TESTABLE, Verdict, together
+from benchbook.evidence.judge import AGAINST, IN_PART, NOT_TESTABLE, Verdict, together
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
@@ -111,18 +111,24 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
     able = [contrast for contrast in contrasts if contrast.able]
     counts = Counter(contrast.verdict for contrast in able)
-    verdict = together(counts.elements(), most=claim.most)
+    verdict = together(
+        [contrast.verdict for contrast in contrasts],
+        most=claim.most,
+        in_most=[contrast.in_most for contrast in contrasts],
+    )
     decided = _decisive(verdict, claim, able) if able else contrasts[0]
     ran = {name for contrast in able for name, why in contrast.lacking.items() if not why}
     missing = _missing(claim, contrasts, ran)
     among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
-    among = f";{among}" if len(counts) > 1 else among
+    # of most contrasts one that was not judged may say either
+    wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
+    among = among if wording == verdict else f";{among}"
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
     return replace(
         unjudged,
         verdict=IN_PART if missing and verdict == "reproduced" else verdict,
-        wording=_counted(verdict, counts) + (among if missing and not final else "") + _of_size(verdict, able),
+        wording=wording + (among if missing and not final else "") + _of_size(verdict, able),
         products_judged=len(ran),
         products_missing=missing,
         judged=len(able),
@@ -134,7 +140,7 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
 
 def _decisive(verdict: Verdict, claim: Tested, able: Sequence[Contrast]) -> Contrast:
     """Return the contrast on which a verdict rests: what contradicts most, what bears out least, or what is widest."""
-    if verdict == "contradicted":
+    if verdict in AGAINST:
         return max(
             (contrast for contrast in able if contrast.verdict == verdict),
             key=lambda contrast: -_beyond(contrast, against=True),
@@ -166,22 +172,26 @@ def _log(end: float) -> float:
     return log(end) if 0 < end < inf else inf
 
 
-def _counted(verdict: Verdict, counts: Mapping[Verdict, int]) -> str:
-    """Return a verdict, with how many contrasts say so and what the others say, where they differ."""
-    if len(counts) < 2:
+def _counted(verdict: Verdict, counts: Mapping[Verdict, int], unjudged: int) -> str:
+    """Return a verdict, with how many contrasts say so, what the others say, and how many say nothing."""
+    if not counts or len(counts) + bool(unjudged) < 2:
         return verdict
-    every = sum(counts.values())
+    every = sum(counts.values()) + unjudged
     first: Verdict = "reproduced" if verdict == IN_PART else verdict
     shown = sorted(counts, key=lambda other: (other != first, -counts[other]))
     parts = [f"{'open' if other == 'inconclusive' else other} in {counts[other]}" for other in shown]
+    parts += [f"not judged in {unjudged}"] if unjudged else []
     parts[0] = f"{first} in {counts[first]} of {every} contrasts" if first in counts else f"{first}: {parts[0]}"
     return ", ".join(parts)
 
 
 def _of_size(verdict: Verdict, able: Sequence[Contrast]) -> str:
-    """Return that only the size is open, where nothing else keeps a claim from being reproduced."""
+    """Return that a claim's size alone is open, or that it is refuted whatever its direction; else nothing."""
     sizes = {contrast.size for contrast in able if contrast.verdict == "direction only"}
-    return "; size open" if verdict == "direction only" and sizes == {"open"} else ""
+    if verdict == "direction only" and sizes == {"open"}:
+        return "; size open"
+    refuted = verdict in ("inconclusive", "other way") and {contrast.size for contrast in able} == {"refuted"}
+    return "; size refuted" if refuted else ""
 
 
 def _missing(claim: Tested, contrasts: Sequence[Contrast], ran: Collection[str]) -> str:

@@ -29,6 +29,7 @@ LOOKS: Final[dict[str, style.Look]] = {
     "direction only": style.Look(style.GREEN, "^"),
     "equivalent": style.Look(style.PINK, "D"),
     "contradicted": style.Look(style.VERMILION, "X"),
+    "other way": style.Look(style.ORANGE, "v"),
     "inconclusive": style.Look(style.FAINT, "s"),
 }
 """How each verdict is marked: colour and shape, either of which tells it apart."""

@@ -24,10 +24,11 @@ from benchbook.stats.sequential import LOOKS
 
 MEANINGS = {
     "reproduced": "here as claimed, and where a size was printed, of that size",
-    "reproduced in part": "as claimed in most contrasts and the other way in none, or among the products that ran here",
+    "reproduced in part": "as claimed in more than half of the contrasts, or among the products that ran here",
     "direction only": "the same way, of another size or one that is still open",
     "equivalent": "no difference that matters",
-    "contradicted": "the other way",
+    "contradicted": "the other way, by more than the margin",
+    "other way": "the other way, and whether by more than the margin is open",
     "inconclusive": "the interval leaves it open",
 }
 """What each verdict means, in print."""
@@ -192,7 +193,10 @@ def disturbances(disturbed: pd.DataFrame) -> str:
     sentences += f"{known['load'].max():.2f} at most. "
     if not marked:
         return sentences + f"None of {len(known)} cells was disturbed."
-    return sentences + f"**{marked} of {len(known)} cells were disturbed**, and their values count all the same."
+    return (
+        sentences
+        + f"**{marked} of {len(known)} cells were disturbed**: figures show them, and no claim is judged on them."
+    )
 
 
 def durability(merged: Merged) -> str:

@@ -11,14 +11,14 @@ from benchbook import evidence, results, studies
 from benchbook.evidence.claims import Claim, Level, Statistic, Tested, label
 from benchbook.evidence.contrasts import asked, eligible, places
 from benchbook.evidence.means import block_means
-from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
+from benchbook.evidence.sides import OF_ROWS, SPREAD_FROM, Measured, Place, Side
 from benchbook.grid import Cell
 
 Kind: TypeAlias = tuple[str, str]
 """A cell whatever its block: its study and parameters, as `benchbook.grid.Cell.kind`."""
 
 NO_CELL: Final = "no cell of this profile"
-NO_SPREAD: Final = "one repetition a block, which has no spread"
+NO_SPREAD: Final = f"fewer than {SPREAD_FROM} repetitions a block, of which no spread is judged"
 
 
 @dataclass(frozen=True)
@@ -76,7 +76,7 @@ def _reading(
         for name, parts in (rows.parts(place, asked(claim, levels), statistic, claim.pooled) if rows else {}).items():
             arrays: dict[str, Any] = {
                 array: np.concatenate([getattr(part, array) for part in parts])
-                for array in ("blocks", "campaigns", "values", "censored")
+                for array in ("blocks", "campaigns", "values", "censored", "disturbed")
             }
             if len(arrays["blocks"]):
                 united[name] = replace(parts[0], **arrays, stand_in=any(part.stand_in for part in parts))
@@ -114,10 +114,10 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, Any]]:
     about = {
         **{name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)},
         **{"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in},
-        **{"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1, "measured": 1},
+        **{"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1, "disturbed": False},
         **{"value": 1.0, "at_least": 1.0, "value_without": 1.0, "count": 1.0, "censored": False, "unit": ""},
     }
-    about["deviation"] = 1.0 if parameters.repetitions > 1 else np.nan
+    about |= {"measured": parameters.repetitions, "deviation": 1.0 if parameters.repetitions > 1 else np.nan}
     study = studies.load(cell.study)
     owed = set(study.expected(parameters))
     if cell.missing:
