@@ -41,6 +41,7 @@ CLAIMED: Final = "#e9eef3"
 _OF_A_ROW: Final = ("says", "verdict", "wording", "products_judged", "products", "products_missing", "untrusted")
 _COLUMNS: Final = [*COLUMNS, "claim", *_OF_A_ROW]
 _BAR_INCHES: Final = 0.3
+_BARS_SHARE: Final = 0.8  # of a sheet's width
 _AXIS_INCHES: Final = 0.42
 _LEFT: Final = 0.012  # where sentences begin, of the sheet's width
 _WIDEST: Final = 300.0
@@ -330,11 +331,14 @@ def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:
         figure = sheet(title, notes, handles, 0.5 + _BAR_INCHES * len(SLUGS))
         axes = figure.subplots()
         left = pd.Series(0, index=tally.index)
+        # a bar that is narrower than its number has none: it would lie on its neighbour's
+        claims_an_inch = tally.sum(axis=1).max() / (style.layout().width * _BARS_SHARE)
+        least = max(1, width("0", style.layout().small) * claims_an_inch)
         for name, colour in looks.items():
             bars = axes.barh(
                 tally.index, tally[name], left=left, color=colour, edgecolor=style.INK, linewidth=0.4, height=0.66
             )
-            labels = [str(count) if count else "" for count in tally[name]]
+            labels = [str(count) if count >= least else "" for count in tally[name]]
             ink = style.INK if name in (IN_PART, NOT_TESTABLE) else "white"
             axes.bar_label(bars, labels, label_type="center", fontsize=style.layout().small, color=ink)
             left = left + tally[name]
