@@ -33,12 +33,16 @@ from benchbook.strict import valid as _valid
 from benchbook.studies import SLUGS
 
 Triple: TypeAlias = tuple[str, str, str]
-SECTIONS: Final = ("study", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
+SECTIONS: Final = ("study", "stack", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
 
 class Margin(RootModel[tuple[float, str] | tuple[float, float, str]]):
     """A margin, as a ratio and as a difference where one is needed, and why so much."""
+
+
+class Stack(RootModel[Lane]):
+    """The lane of a paper's own stack, where that is one of ours."""
 
 
 class Lanes(RootModel[tuple[Lane, ...]]):
@@ -56,6 +60,7 @@ class Claims:
     sentences: tuple[Sentence, ...] = ()  # those that compare, in the paper's order
     claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
+    stack: Lane = "python"  # the lane that comes first: the paper's own where it is one of ours
 
 
 def claims(study: str | None = None) -> tuple[Claim, ...]:
@@ -83,6 +88,11 @@ def sentences(study: str) -> tuple[Sentence, ...]:
 def comparisons(study: str) -> tuple[Comparison, ...]:
     """Return what one paper compares."""
     return _of(study).comparisons
+
+
+def stack(study: str) -> Lane:
+    """Return the lane that is nearest to one paper's own stack: the first of those that ran."""
+    return _of(study).stack
 
 
 def _of(study: str) -> Claims:
@@ -113,6 +123,7 @@ def read(path: Path) -> Claims:
     if study not in SLUGS or study != path.stem:
         raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
     margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
+    own = _valid(Stack, parts["stack"], "stack").root if "stack" in parts else Claims.stack
     if "lanes" in parts:
         _valid(Lanes, parts["lanes"], "lanes")
     claims: dict[str, Claim] = {}
@@ -127,7 +138,7 @@ def read(path: Path) -> Claims:
     called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
     whose = {"study": study, "places": printed, "called": called}
     compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
-    return Claims(stated, tuple(claims.values()), compared)
+    return Claims(stated, tuple(claims.values()), compared, own)
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:

@@ -36,9 +36,6 @@ from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"
 
-LANES: Final = {"bookstore": "java", "tcp": "java", "drivers": "node"}
-"""The lane of each paper's own stack, where it is one of ours; the first lane of the others is Python's."""
-
 
 @dataclass(frozen=True)
 class Contrast(Row):
@@ -149,7 +146,7 @@ def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Teste
     measured = by_study(first_arms(means))
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
-            of_study, own = measured[claim.study], LANES.get(claim.study, "python")
+            of_study, own = measured[claim.study], claim_files.stack(claim.study)
             asked = [place for place in of_study.places if claim.asks(place[1])]
             yield from ((claim, of_study, place) for place in sorted(asked, key=lambda place: place[1] != own))
 
