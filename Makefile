@@ -71,7 +71,7 @@ reference: PROFILE = decide
 reference: BUDGET = 3h
 reference: setup
 	@$(BIN)/benchbook run --profile $(PROFILE) --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
-	@$(BIN)/python -m benchbook.report.reference $(PROFILE)
+	@$(BIN)/python -m tools.reference $(PROFILE)
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \

@@ -30,9 +30,10 @@ from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
 from benchbook.plots.points import each
 from benchbook.report import merge, show, words
-from benchbook.report.reference import PAGE, campaigns, page
 from benchbook.studies import bookstore
 from test_project import ROOT
+from tools import reference as making
+from tools.reference import PAGE, campaigns, page
 
 REFERENCE = ROOT / "figures" / "reference"
 ABSOLUTE = re.compile(r"""(?:^|[\s"'(=>:])(/(?!(?:proc|sys|dev)/)[\w.+@~-]+/[\w.+@~-][^\s"'<]*)""")
@@ -301,7 +302,7 @@ def test_repetitions_and_block_means_are_kept_with_their_campaigns(nothing_ran: 
     for (cell_id, block), values in rows.groupby(["cell_id", "block"]):
         results.write({"study": "tcp", "cell_id": cell_id, "block": block, "state": "done"}, values)
     stored = evidence.stored_means()
-    reference.write(nothing_ran, {*rows["cell_id"]}, stored)
+    making.write(nothing_ran, {*rows["cell_id"]}, stored)
     pd.testing.assert_frame_equal(
         reference.means(nothing_ran)[stored.columns].iloc[: len(stored)], stored, check_dtype=False
     )
@@ -333,7 +334,7 @@ def test_a_reference_run_with_a_flipped_bit_or_cut_short_is_told_of_and_not_read
 def of_tcp(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Return a file of one study's means: what is kept of them, and when it is made anew, is as it is of all."""
     file = tmp_path_factory.mktemp("of_tcp") / reference.MEANS
-    reference._write(file, pq.read_table(REFERENCE / reference.MEANS, filters=[("study", "=", "tcp")]))
+    making._write(file, pq.read_table(REFERENCE / reference.MEANS, filters=[("study", "=", "tcp")]))
     return file
 
 

@@ -20,10 +20,10 @@ from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.report import builder, merge, show, words
-from benchbook.report import reference as kept
 from benchbook.results import store
 from browsers import Watched, dark_on_white, needs_browser, started
 from test_reference import absolute_paths
+from tools import reference as kept
 from waiting import comes_true, gone
 
 MAT = "/home/cat/mat"

@@ -14,8 +14,9 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.judge import VERDICTS
 from benchbook.papers import exhibits, recomputed
 from benchbook.plots import verdicts
-from benchbook.report import reference, show, words
+from benchbook.report import show, words
 from benchbook.studies import SLUGS
+from tools import reference
 
 ROW = {
     "id": "crud.one", "study": "crud", "says": "A takes <longer> than B.", "where": "Table II", "compare": "ratio",

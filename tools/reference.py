@@ -1,38 +1,46 @@
 """Keep what a profile's results give where a visitor sees it before running anything: the reference run.
 
-``python -m benchbook.report.reference PROFILE`` builds the report and replaces ``figures/reference`` by it, by every
-figure (SVG), its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
+``python -m tools.reference PROFILE`` builds the report and replaces ``figures/reference`` by it, by every figure (SVG),
+its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
 from, as Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called
 after each campaign: results keep the blocks of all campaigns together.
 
-``python -m benchbook.report.reference reference`` draws and judges what is kept there anew, with today's code.
+``python -m tools.reference reference`` draws and judges what is kept there anew, with today's code.
 """
 
 import argparse
 import json
 import shutil
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from math import isnan
+from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
+import pyarrow as pa
 
-from benchbook import grid, paths, report
+from benchbook import grid, paths, report, results
 from benchbook.digits import estimate
-from benchbook.evidence import reference, stored_means
-from benchbook.evidence.reference import ABOUT
+from benchbook.evidence import stored_means
+from benchbook.evidence.reference import ABOUT, MEANS, REPETITIONS
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
 from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
 from benchbook.report.merge import Merged
-from benchbook.report.show import TEMPLATES
+from benchbook.report.show import templates
+from benchbook.results import files
 from benchbook.results.store import without_paths
 
 PAGE: Final = "verdicts.md"
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
+_TEMPLATES: Final = templates(Path(__file__).parent)
+
+_ORDER: Final = ("study", "cell_id", "block", "operation", "role", "metric", "format", "codec", "repetition")
+_LEVEL: Final = 19  # of zstd's 22: written once a campaign, read by everybody
+_GROUP: Final = 20_000  # rows: who asks for a few cells reads a few of these, in a fifth of the time
 
 
 def keep(profile: str) -> None:
@@ -49,7 +57,7 @@ def keep(profile: str) -> None:
     if profile != paths.REFERENCE:
         keys = grid.keys(merged.cells)
         folder.mkdir(parents=True, exist_ok=True)
-        reference.write(folder, keys, stored_means(keys))
+        write(folder, keys, stored_means(keys))
     for former in folder.iterdir():
         if former.is_dir():
             shutil.rmtree(former)
@@ -57,6 +65,43 @@ def keep(profile: str) -> None:
             former.unlink()
     for name, text in texts.items():
         (folder / name).write_text(without_paths(text), encoding="utf-8")
+
+
+def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
+    """Write the observations of some finished cells, and their block means, some five bytes a value.
+
+    Parameters
+    ----------
+    folder
+        Where `MEANS` and `REPETITIONS` are written: both with their campaigns, the second in the columns of
+        `benchbook.results.schema.OBSERVATIONS`.
+    identities
+        As in `benchbook.results.observations`.
+    means
+        Their block means, as `benchbook.evidence.stored_means` returns them.
+    """
+    with results.connect(identities) as connection:
+        query = f"SELECT * FROM observations ORDER BY {', '.join(_ORDER)}"
+        _write(folder / REPETITIONS, connection.sql(query).to_arrow_table())
+    _write(folder / MEANS, pa.Table.from_pandas(means, preserve_index=False).replace_schema_metadata())
+
+
+def _write(path: Path, table: pa.Table) -> None:
+    """Write a table, its texts without paths.
+
+    Floating-point numbers are split into streams of bytes, which zstd packs a third smaller.
+    """
+    for number, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            coded = table[field.name].combine_chunks().dictionary_encode()
+            texts = [without_paths(text) for text in coded.dictionary.to_pylist()]
+            table = table.set_column(number, field, pa.array(texts, field.type).take(coded.indices))
+    split = [field.name for field in table.schema if pa.types.is_floating(field.type)]
+    others = [name for name in table.column_names if name not in split]
+    packed: dict[str, Any] = {"compression": "zstd", "compression_level": _LEVEL}
+    packed |= {"use_dictionary": others, "use_byte_stream_split": split}
+    with path.open("w+b") as file, files.sealed(file, table.schema, **packed) as writer:
+        writer.write_table(table, row_group_size=_GROUP)
 
 
 def campaigns(means: pd.DataFrame) -> list[dict[str, Any]]:
@@ -78,9 +123,9 @@ def page(
         for study, group in outcomes.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
-    files = {"means": reference.MEANS, "repetitions": reference.REPETITIONS}
     parts = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
-    return TEMPLATES.get_template("verdicts.md.j2").render(profile=profile, **files, **parts) + "\n"
+    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS}
+    return _TEMPLATES.get_template("verdicts.md.j2").render(parts) + "\n"
 
 
 def _trusted(merged: Merged) -> list[str]:
@@ -99,7 +144,7 @@ def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(prog="python -m benchbook.report.reference")
+    parser = argparse.ArgumentParser(prog="python -m tools.reference")
     parser.add_argument("profile")
     keep(parser.parse_args().profile)
     sys.stdout.write(f"{paths.reference()}\n")
