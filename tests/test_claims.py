@@ -5,8 +5,9 @@ from pathlib import Path
 import pytest
 
 from benchbook import evidence
-from benchbook.evidence.claim_files import delivered, read
+from benchbook.evidence.claim_files import read
 from benchbook.evidence.claims import Interaction, Rank, Ratio, Trend, Untestable, published_keys
+from benchbook.evidence.means import delivered
 from benchbook.evidence.published import filled
 from benchbook.inputs import InputError
 from benchbook.studies import SLUGS, replication

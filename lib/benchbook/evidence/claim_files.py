@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from functools import cache
 from math import isclose, isnan
 from pathlib import Path
-from typing import Annotated, Any, Final, TypeAlias, get_args
+from typing import Annotated, Any, Final, get_args
 
 from pydantic import BaseModel, RootModel, TypeAdapter, ValidationError
 
@@ -24,7 +24,7 @@ from benchbook.evidence.claims import (
     Tested,
     published_keys,
 )
-from benchbook.evidence.means import DERIVED, SPREAD, convert
+from benchbook.evidence.means import SPREAD, Triple, convert, delivered
 from benchbook.evidence.published import Called, Key, found, published
 from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
 from benchbook.inputs import InputError
@@ -32,7 +32,6 @@ from benchbook.strict import Located, load, nearest
 from benchbook.strict import valid as _valid
 from benchbook.studies import SLUGS
 
-Triple: TypeAlias = tuple[str, str, str]
 SECTIONS: Final = ("study", "stack", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
@@ -288,43 +287,6 @@ def _check_quantity(study: str, quantity: Triple) -> None:
         if quantity[place] not in right:
             beside = " ".join((study, *quantity[:place]))
             raise ValueError(f"no {name} {quantity[place]!r} in {beside}: {nearest(quantity[place], right)}")
-
-
-@cache
-def delivered(study: str) -> frozenset[Triple]:
-    """Return the operation, role and metric, stored or derived, of every value that some cell of the study delivers."""
-    stored = _stored(study)
-    if study == "crud":  # a single node's operation has ended when its client's has: `comparisons`
-        stored |= {(operation, role, "elapsed_time") for operation, role, metric in stored if metric == "wall_time"}
-    stored |= {(operation, role, "memory_pss") for operation, role, metric in stored if metric == "memory_rss"}
-    quantities = set(stored)
-    for derived in DERIVED:
-        for operation, role, metric in stored:
-            parts = {(operation, role, part) for part in derived.of}
-            if derived.per not in (None, "count"):
-                parts.add((operation, derived.per_role or role, str(derived.per)))
-            if metric == derived.of[0] and parts <= stored:
-                quantities.add((operation, role, derived.metric))
-    return frozenset(quantities)
-
-
-def _stored(study: str) -> set[Triple]:
-    """Return what is stored: what the study says of itself, where that hangs on servers, else what its cells owe."""
-    module = studies.load(study)
-    if hasattr(module, "EVERY"):
-        return set(module.EVERY)
-    return set().union(*map(module.expected, _variants(module.Parameters)))
-
-
-def _variants(model: type[BaseModel]) -> Iterable[BaseModel]:
-    """Yield the default parameters, and those with another value of one of them."""
-    yield model()
-    for name, info in model.model_fields.items():
-        for value in get_args(info.annotation):
-            try:
-                yield model.model_validate({name: value})
-            except ValidationError:  # not a choice alone
-                continue
 
 
 def _parameters(study: str) -> type[BaseModel]:

@@ -3,18 +3,23 @@
 from collections.abc import Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Final, TypeAlias, get_args
 
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 from numpy.typing import NDArray
+from pydantic import BaseModel, ValidationError
 
-from benchbook import results
+from benchbook import results, studies
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+Triple: TypeAlias = tuple[str, str, str]
+"""An operation, a role and a metric."""
 
 UNIT: Final = ["cell_id", "block", "operation", "role", "metric", *results.OF_AN_ARM]
 """What one block's mean covers: all its repetitions of one quantity, in one of the arms that its cell took in turn."""
@@ -331,7 +336,51 @@ def _of(of_metric: pd.DataFrame, metric: str, role: "pd.Series[str]", occasion: 
     return of_metric.reindex(wanted).set_axis(role.index)
 
 
+@cache
+def delivered(study: str) -> frozenset[Triple]:
+    """Return the operation, role and metric, stored or derived, of every value that some cell of the study delivers."""
+    stored = _stored(study)
+    if _ends_on_all_nodes(study):  # on a single node its client's time is the whole: `ended`
+        stored |= {(operation, role, "elapsed_time") for operation, role, metric in stored if metric == "wall_time"}
+    stored |= {(operation, role, "memory_pss") for operation, role, metric in stored if metric == "memory_rss"}
+    quantities = set(stored)
+    for derived in DERIVED:
+        for operation, role, metric in stored:
+            parts = {(operation, role, part) for part in derived.of}
+            if derived.per not in (None, "count"):
+                parts.add((operation, derived.per_role or role, str(derived.per)))
+            if metric == derived.of[0] and parts <= stored:
+                quantities.add((operation, role, derived.metric))
+    return frozenset(quantities)
+
+
+@cache
+def _stored(study: str) -> frozenset[Triple]:
+    """Return what is stored: what the study says of itself, where that hangs on servers, else what its cells owe."""
+    module = studies.load(study)
+    if hasattr(module, "EVERY"):
+        return frozenset(module.EVERY)
+    return frozenset().union(*map(module.expected, _variants(module.Parameters)))
+
+
+def _variants(model: type[BaseModel]) -> Iterable[BaseModel]:
+    """Yield the default parameters, and those with another value of one of them."""
+    yield model()
+    for name, info in model.model_fields.items():
+        for value in get_args(info.annotation):
+            try:
+                yield model.model_validate({name: value})
+            except ValidationError:  # not a choice alone
+                continue
+
+
+def _ends_on_all_nodes(study: str) -> bool:
+    """Return whether a study reads how long an operation takes until all nodes hold the same."""
+    return study in studies.NAMES and any(metric == "elapsed_time" for _, _, metric in _stored(study))
+
+
 def ended(means: pd.DataFrame) -> pd.DataFrame:
-    """Say of a single node in `crud` that its operation has ended when its client's has: as the paper timed both."""
-    alone = (means["study"] == "crud") & (means["topology"] == "single") & (means["metric"] == "wall_time")
+    """Say of a single node that its operation has ended when its client's has, where a study asks when it has ended."""
+    timed = [study for study in means["study"].unique() if _ends_on_all_nodes(study)]
+    alone = means["study"].isin(timed) & (means["topology"] == "single") & (means["metric"] == "wall_time")
     return means.assign(metric=means["metric"].mask(alone, "elapsed_time"))
