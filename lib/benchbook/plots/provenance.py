@@ -1,18 +1,14 @@
-"""Where numbers come from: machine, dates, versions and profile, beside each figure and beside the papers' set-ups."""
+"""Where numbers come from: machine, dates, versions and profile, as they stand beside each figure."""
 
 import json
-from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import pandas as pd
 
-from benchbook.digits import NOT_PRINTED, size
-from benchbook.evidence import DERIVED, Evidence
-from benchbook.plots import names
-from benchbook.plots.exhibit import Exhibit
+from benchbook.digits import size
+from benchbook.evidence import DERIVED
 from benchbook.plots.names import versions
-from benchbook.plots.points import paper, where
-from benchbook.plots.tables import misprints
+from benchbook.plots.points import where
 from benchbook.suite import suite
 
 Environments = list[dict[str, Any]]
@@ -91,62 +87,3 @@ def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
         "blocks": sorted({int(block) for block in means["block"].dropna()}),
         "values": int(means.loc[~means["metric"].isin(_DERIVED), "rows"].sum()),
     }
-
-
-HERE: Final[dict[str, Callable[[Environments], str]]] = {
-    "processor": lambda cells: distinct(cells, "cpu"),
-    "processors": lambda cells: distinct(cells, "cores_usable"),
-    "cores": lambda cells: distinct(cells, "cores"),
-    "memory": memory,
-    "operating system": lambda cells: distinct(cells, "kernel"),
-    "operating system, Ubuntu": lambda cells: distinct(cells, "kernel"),
-    "Python": lambda cells: distinct(cells, "python"),
-    "word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else "",
-    "disk": lambda cells: distinct(cells, "file_system"),
-    "workstations": lambda cells: "1 (client and server on one machine)" if cells else "",
-    "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
-}
-"""What stands in this machine's column for a row of the papers' set-up."""
-
-
-def setup(evidence: Evidence, *, study: str, source: str, about: str, rows: Sequence[str] = ()) -> Exhibit:
-    """Set what a paper measured on and with, this machine beside it.
-
-    Parameters
-    ----------
-    source, rows
-        Where the paper describes it, and which rows; all when empty. A table has a column a node.
-    about
-        What it is, for the title.
-    """
-    printed = paper(evidence, study, source)
-    printed = where(printed, row=rows) if rows else printed
-    means = where(evidence.means, study=study)
-    machine, servers = environments(means), {names.engine(key): text for key, text in versions(means).items()}
-    marked = printed.assign(marked=printed["printed"].where(printed["note"] == "", printed["printed"] + " *"))
-    frame = _nodes(marked) if source.startswith("Table") else _list(marked)
-    named = servers | software(means)
-    here = {row: HERE[row](machine) if row in HERE else named.get(row, "") for row in frame["Item"]}
-    frame["This machine"] = frame["Item"].map(here).replace("", NOT_PRINTED)
-    caveats = list(names.caveats(means).values())
-    if source == "Table II":  # which names no software
-        named, caveats = {}, []
-    if extra := [{"Item": name, "This machine": text} for name, text in named.items() if name not in here]:
-        frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
-    notes = caveats if machine else ["not run in this profile"]
-    return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(printed)))
-
-
-def _nodes(printed: pd.DataFrame) -> pd.DataFrame:
-    """Return one column a node, as the paper sets it."""
-    order = list(dict.fromkeys(printed["row"]))
-    table = printed.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
-    table = table[[node for node in ("master", "slave", "client") if node in table]]
-    return table.rename(columns=str.capitalize).rename_axis("Item").reset_index().rename_axis(None, axis=1)
-
-
-def _list(printed: pd.DataFrame) -> pd.DataFrame:
-    """Return one column of what a section says."""
-    marked = printed["column"] + ": " + printed["marked"]
-    texts = marked.groupby(printed["row"], sort=False).agg("; ".join)
-    return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})

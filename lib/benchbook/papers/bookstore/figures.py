@@ -14,6 +14,7 @@ from benchbook.evidence import number as published_number
 from benchbook.evidence.comparisons import A_OVER_B
 from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.sides import Measured, Side, first_arms
+from benchbook.papers.setups import setup
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
@@ -33,7 +34,7 @@ from benchbook.plots.points import (
     where,
     wide,
 )
-from benchbook.plots.provenance import setup
+from benchbook.plots.provenance import distinct
 from benchbook.plots.ratios import METRICS, Headline, Ratios, blocks_a_side, by_condition, of_n
 from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
@@ -243,6 +244,7 @@ TABLES: Final[dict[str, Maker]] = {
         source="Section IV",
         about="Section IV: the machine",
         rows=("processor", "word length", "JVM", "Apache Maven"),
+        here={"word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else ""},
     ),
 }
 HEADLINES: Final = [

@@ -9,11 +9,11 @@ import pandas as pd
 from benchbook.digits import NOT_PRINTED
 from benchbook.evidence import Evidence
 from benchbook.papers.crud import TIMED
+from benchbook.papers.setups import setup
 from benchbook.plots import names, ratios, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import chosen, counted, each, here, joined, paper, printed, remarks, where, wide
-from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import Headline, Ratios
 from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets

@@ -12,11 +12,11 @@ from benchbook import formats
 from benchbook.datasets import players
 from benchbook.digits import estimate
 from benchbook.evidence import Evidence
+from benchbook.papers.setups import setup
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
 from benchbook.plots.points import framed, here, not_run, paper, printed, remarks, settled, side_by_side, where, wide
-from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import METRICS, Headline, Ratios, blocks_a_side, by_condition, of_n, sides
 from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets

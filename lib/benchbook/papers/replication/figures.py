@@ -7,11 +7,11 @@ from typing import Final
 import pandas as pd
 
 from benchbook.evidence import Evidence
+from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.points import chosen, here, joined, paper, printed, remarks, where, wide
-from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import Headline, Ratios, quantity, sides
 from benchbook.plots.verdicts import sheets
 
@@ -99,10 +99,14 @@ FIGURES: Final[dict[str, Maker]] = {
         series=sides,
     ),
 }
-_SETUP: Final = partial(setup, study="replication")
+_SETUP: Final = partial(setup, study="replication", nodes=("master", "slave", "client"))
+_SOFTWARE: Final[Facts] = {
+    "operating system, Ubuntu": HERE["operating system"],
+    "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
+}
 TABLES: Final[dict[str, Maker]] = {
-    "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software"),
-    "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware"),
+    "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software", here=_SOFTWARE),
+    "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware", hardware_alone=True),
 }
 HEADLINES: Final = [
     Headline(

@@ -10,6 +10,7 @@ import pandas as pd
 from benchbook.digits import NOT_PRINTED, estimate, number, p_value
 from benchbook.evidence import Evidence, claim_files, comparisons
 from benchbook.evidence.claims import Quantities
+from benchbook.papers.setups import setup
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
 from benchbook.plots import names, style
@@ -31,7 +32,6 @@ from benchbook.plots.points import (
     where,
     wide,
 )
-from benchbook.plots.provenance import setup
 from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, sides
 from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
@@ -408,6 +408,7 @@ TABLES: Final[dict[str, Maker]] = {
         source="Section 4.2",
         about="Section 4.2: the machines",
         rows=("workstations", "operating system", "network cards", "cables"),
+        here={"workstations": lambda cells: "1 (client and server on one machine)" if cells else ""},
     ),
 }
 HEADLINES: Final = [

@@ -1,0 +1,85 @@
+"""What a paper measured on and with, and this machine beside it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from types import MappingProxyType
+from typing import Final, TypeAlias
+
+import pandas as pd
+
+from benchbook.digits import NOT_PRINTED
+from benchbook.evidence import Evidence
+from benchbook.plots import names
+from benchbook.plots.exhibit import Exhibit
+from benchbook.plots.points import paper, where
+from benchbook.plots.provenance import Environments, distinct, environments, memory, software
+from benchbook.plots.tables import misprints
+
+Facts: TypeAlias = Mapping[str, Callable[[Environments], str]]
+"""What stands in this machine's column for a row of a paper's set-up, made of the environments of its cells."""
+
+HERE: Final[Facts] = {
+    "processor": lambda cells: distinct(cells, "cpu"),
+    "processors": lambda cells: distinct(cells, "cores_usable"),
+    "cores": lambda cells: distinct(cells, "cores"),
+    "memory": memory,
+    "operating system": lambda cells: distinct(cells, "kernel"),
+    "disk": lambda cells: distinct(cells, "file_system"),
+}
+
+
+def setup(
+    evidence: Evidence,
+    *,
+    study: str,
+    source: str,
+    about: str,
+    rows: Sequence[str] = (),
+    nodes: Sequence[str] = (),
+    here: Facts = MappingProxyType({}),
+    hardware_alone: bool = False,
+) -> Exhibit:
+    """Set what a paper measured on and with, this machine beside it.
+
+    Parameters
+    ----------
+    source, rows
+        Where the paper describes it, and which rows; all when empty.
+    about
+        What it is, for the title.
+    nodes
+        The columns of the paper's own table, where it has one a node.
+    here
+        What of this machine stands beside rows that this paper alone has.
+    hardware_alone
+        Whether no software stands there.
+    """
+    printed = paper(evidence, study, source)
+    printed = where(printed, row=rows) if rows else printed
+    means = where(evidence.means, study=study)
+    machine, servers = environments(means), {names.engine(key): text for key, text in names.versions(means).items()}
+    named = {} if hardware_alone else servers | software(means)
+    caveats = [] if hardware_alone else list(names.caveats(means).values())
+    marked = printed.assign(marked=printed["printed"].where(printed["note"] == "", printed["printed"] + " *"))
+    frame = _by_node(marked, nodes) if nodes else _listed(marked)
+    facts = {row: fact(machine) for row, fact in {**HERE, **here}.items()}
+    frame["This machine"] = frame["Item"].map(named | facts).fillna("").replace("", NOT_PRINTED)
+    items = set(frame["Item"])
+    if extra := [{"Item": name, "This machine": text} for name, text in named.items() if name not in items]:
+        frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
+    notes = caveats if machine else ["not run in this profile"]
+    return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(printed)))
+
+
+def _by_node(printed: pd.DataFrame, nodes: Sequence[str]) -> pd.DataFrame:
+    """Return one column a node, as the paper sets it."""
+    order = list(dict.fromkeys(printed["row"]))
+    table = printed.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
+    table = table[[node for node in nodes if node in table]]
+    return table.rename(columns=str.capitalize).rename_axis("Item").reset_index().rename_axis(None, axis=1)
+
+
+def _listed(printed: pd.DataFrame) -> pd.DataFrame:
+    """Return one column of what a section says."""
+    marked = printed["column"] + ": " + printed["marked"]
+    texts = marked.groupby(printed["row"], sort=False).agg("; ".join)
+    return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})
