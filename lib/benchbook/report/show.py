@@ -264,11 +264,6 @@ def _estimate(row: Any) -> str:
     return _ratio(row)
 
 
-def students(tests: pd.DataFrame) -> HTML:
-    """Show `benchbook.papers.tcp.students.as_published`: a paper's own tests, recomputed from its printed samples."""
-    return _html("students", rows=list(each(tests)))
-
-
 def claims(
     outcomes: pd.DataFrame,
     contrasts: pd.DataFrame,

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats
+from benchbook.digits import p_value
 from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.published import published
 
@@ -54,6 +55,22 @@ def as_published() -> pd.DataFrame:
             split = [float(part) for text in xml["printed"] for part in text.split(",")]
             rows.append(_test(measure, AS_PRINTED, json["value"].tolist(), split, printed))
     return pd.DataFrame(rows)
+
+
+def shown() -> pd.DataFrame:
+    """Return `as_published` as texts, in the columns of a page."""
+    tests = as_published()
+    return pd.DataFrame({
+        "Measure": tests["measure"],
+        "Commas": tests["reading"],
+        "Values, JSON": tests["n_json"],
+        "Values, XML": tests["n_xml"],
+        "t": tests["t"],
+        "p (Student)": tests["p"].map(p_value),
+        "p (Welch)": tests["p_welch"].map(p_value),
+        "p printed": tests["printed"],
+        "Result": tests["agrees"].map({True: "agrees", False: "differs"}),
+    })  # fmt: skip
 
 
 def here(observations: pd.DataFrame) -> pd.DataFrame:
