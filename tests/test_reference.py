@@ -171,7 +171,7 @@ def test_the_report_s_findings_are_the_readme_s_numbers_and_say_of_what(committe
         "n = 10,000, Java",
         "n = 100,000, Java",
         "n = 10,000, Node.js",
-        "n = 100,000, Python",
+        "n = 10,000, Python",
         "mean over n = 2,000 to 10,000, Python",
     ]
     drawn = exhibits.FIGURES["overview"](committed).frame.query("source == 'here'").set_index("level")

@@ -35,6 +35,7 @@ from benchbook.results import files
 from benchbook.results.store import without_paths
 
 PAGE: Final = "verdicts.md"
+CONTRASTS: Final = "contrasts.csv"
 _KINDS: Final = ("*.svg", "*.csv", "*.json", "*.html")
 _TEMPLATES: Final = templates(Path(__file__).parent)
 
@@ -51,6 +52,7 @@ def keep(profile: str) -> None:
     del texts[STAMP]
     origin = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
     texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
+    texts[CONTRASTS] = merged.evidence.contrasts.drop(columns="lacking").to_csv(index=False)
     texts[PAGE] = page(
         merged.profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged)
     )
@@ -119,12 +121,12 @@ def page(
 ) -> str:
     """Return a profile's results as Markdown: a table a study, what vouches for the machine, and what did not run."""
     studies = [
-        (study, words.study_verdicts(group), [_row(row, waits) for row in each(group)])
+        (study, words.study_verdicts(group), [(_row(row), _why(row, waits)) for row in each(group)])
         for study, group in outcomes.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
     parts = {"said": words.verdicts(outcomes), "studies": studies, "trusted": trusted, "absent": absent}
-    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS}
+    parts |= {"profile": profile, "means": MEANS, "repetitions": REPETITIONS, "contrasts": CONTRASTS}
     return _TEMPLATES.get_template("verdicts.md.j2").render(parts) + "\n"
 
 
@@ -135,12 +137,17 @@ def _trusted(merged: Merged) -> list[str]:
     return [*sentences, *(f"{row.study}: {row.words}" for row in each(controls))]
 
 
-def _row(row: Any, waits: Mapping[str, str]) -> list[str]:
+def _row(row: Any) -> list[str]:
+    """Return the line of one claim: what a reader takes in at a glance."""
     here = "" if isnan(row.ratio) else estimate(row.ratio, row.low, row.high)
     published = "" if isnan(row.published) else estimate(row.published)
+    return [row.says, row.wording, here, published, row.stage, STACKS.get(row.lane, "")]
+
+
+def _why(row: Any, waits: Mapping[str, str]) -> str:
+    """Return what each contrast found, what others found, and what the claim waits for."""
     others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
-    why = "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
-    return [row.says, row.wording, row.stage, here, published, STACKS.get(row.lane, ""), why]
+    return f"`{row.id}`: " + "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
 
 
 if __name__ == "__main__":

@@ -426,6 +426,13 @@ def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
     return reduce(partial(np.intersect1d, assume_unique=True), others, first)
 
 
+def undisturbed(sides: Sequence[Side]) -> NDArray[np.int64]:
+    """Return the blocks that all sides have and nothing disturbed; where each was disturbed, all of them."""
+    blocks = shared(sides)
+    quiet = shared([side.undisturbed for side in sides])
+    return quiet if len(quiet) else blocks
+
+
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
     """Return the block means of each study that ran, an operation of a single node having ended with its client's."""
     return {str(study): Measured(str(study), rows) for study, rows in ended(means).groupby("study", sort=False)}
