@@ -122,9 +122,7 @@ def _identities(profile: str | None) -> set[str]:
     """Return the results that are shown as observations: a profile's, else all whose identity is current."""
     if profile is not None:
         return {*grid.keys(grid.plan(profile=profile))}
-    with results.connect() as connection:
-        query = "SELECT DISTINCT cell_id, study, parameters FROM cells WHERE state = 'done'"
-        return grid.current(results.frame(connection, query).itertuples(index=False, name=None))
+    return grid.finished()
 
 
 def _answer(connection: DuckDBPyConnection, sql: str) -> None:

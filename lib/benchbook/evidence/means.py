@@ -1,6 +1,6 @@
 """The unit of analysis: one mean a block for every quantity, stored (by DuckDB) or derived from stored ones."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from functools import cache
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from pydantic import BaseModel, ValidationError
 
 from benchbook import results, studies
+from benchbook.results.folder import Whole
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
@@ -127,13 +128,18 @@ def stored_means(identities: Iterable[str] | None = None) -> pd.DataFrame:
         As in `benchbook.results.observations`: ``identity`` for all blocks of a cell, ``identity.block`` for one; None
         for all.
     """
+    return means_of(results.finished(identities))
+
+
+def means_of(finished: Collection[Whole]) -> pd.DataFrame:
+    """Return `stored_means` of the files of some finished cells."""
     import duckdb
 
-    if not (files := results.finished(identities)):
+    if not finished:
         return block_means(results.OBSERVATIONS.empty_table().to_pandas())
     with duckdb.connect() as connection, ThreadPoolExecutor(1) as beside:
         parts: list[Future[pd.DataFrame]] = []
-        for batch in _batches(file.path for file in files):
+        for batch in _batches(result.path for result in finished):
             units = _units(batch, connection)
             wait(parts)  # or values would pile up where DuckDB has many processors
             parts.append(beside.submit(_means, units))

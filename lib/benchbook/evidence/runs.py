@@ -15,8 +15,9 @@ import pandas as pd
 import pyarrow.dataset as ds
 
 from benchbook import paths, results
-from benchbook.evidence import Evidence, measures, reference, stored_means
+from benchbook.evidence import Evidence, measures, reference
 from benchbook.evidence.kept import Kept
+from benchbook.evidence.means import means_of
 from benchbook.results.folder import Whole
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ class Run:
         """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
         chosen = frozenset(identities)
         finished = results.finished(chosen)
-        evidence = Evidence(partial(stored_means, chosen), Kept.of_results(finished))
+        evidence = Evidence(partial(means_of, finished), Kept.of_results(finished))
         return cls(name, evidence, partial(_by_block, finished), chosen)
 
     @classmethod
@@ -77,7 +78,7 @@ class Run:
                        lambda: {None: reference.intact(reference.REPETITIONS, folder)})  # fmt: skip
         with _results_in(folder):
             finished = results.finished()
-            return cls(str(folder), Evidence(measures(stored_means())), partial(_by_block, finished))
+            return cls(str(folder), Evidence(measures(means_of(finished))), partial(_by_block, finished))
 
     @property
     def means(self) -> pd.DataFrame:

@@ -9,7 +9,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.dataset as ds
 
-from benchbook import grid, paths, results
+from benchbook import grid, paths
 from benchbook.evidence import means
 from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import OF_QUANTITY, Measured, Side, first_arms
@@ -55,9 +55,7 @@ class Source:
     @classmethod
     def of_here(cls) -> Self:
         """Return what ran here with the code as it is now."""
-        done = [result.facts for result in results.folder.whole() if result.facts.state == "done"]
-        current = grid.current((facts.cell_id, facts.study, str(facts.parameters)) for facts in done)
-        return cls.of(HERE, Run.of_results(HERE, current))
+        return cls.of(HERE, Run.of_results(HERE, grid.finished()))
 
     @classmethod
     def of(cls, name: str, run: Run) -> Self:

@@ -214,6 +214,17 @@ def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
     return identities
 
 
+def finished(study: str | None = None) -> set[str]:
+    """Return the identities of what finished here, of one study or of all, that a run would give today."""
+    return current(_finished(study))
+
+
+def _finished(study: str | None = None) -> list[tuple[str, str, str]]:
+    """Return what finished here, whatever the blocks, as `current` takes it."""
+    done = (result.facts for result in results.folder.whole(study) if result.facts.state == "done")
+    return list(dict.fromkeys((facts.cell_id, facts.study, str(facts.parameters)) for facts in done))
+
+
 def hidden(slugs: Iterable[str], profile: str) -> dict[str, dict[str, list[str]]]:
     """Return by study and parameter the levels of its grid that a profile does not have, because it has its own."""
     lacking: dict[str, dict[str, list[str]]] = {}
@@ -236,15 +247,14 @@ def _levels(choices: Iterable[Choice]) -> dict[str, list[str]]:
 
 def own() -> set[str]:
     """Return the identities of what ran here with the code as it is and is in no profile: own levels, own records."""
-    done = [result.facts for result in results.folder.whole() if result.facts.state == "done"]
-    if not done:
+    if not (rows := _finished()):
         return set()
     planned = set()
     for slug in studies.SLUGS:
         for profile in load(slug).profiles:
             planned |= {kind(slug, choice.parameters) for choice in choose([slug], profile, [], [])}
-    rows = [(facts.cell_id, facts.study, str(facts.parameters)) for facts in done if facts.study in studies.SLUGS]
-    return current(row for row in rows if row[1:] not in planned)
+    of_papers = [row for row in rows if row[1] in studies.SLUGS]
+    return current(row for row in of_papers if row[1:] not in planned)
 
 
 def _chosen(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Sequence[str]) -> list[Choice]:

@@ -75,9 +75,7 @@ def _rows(study: ModuleType, slug: str, asked: BaseModel, observations: pd.DataF
 
 def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Compared]]:
     """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
-    done = [result.facts for result in results.folder.whole(slug) if result.facts.state == "done"]
-    here = grid.current((facts.cell_id, facts.study, str(facts.parameters)) for facts in done)
-    runs = {"batch runs here": Run.of_results(slug, here), "reference run": Run.of_reference()}
+    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
     tables = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
     return {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
 
