@@ -8,7 +8,7 @@ from typing import Any, Final
 
 import pandas as pd
 
-from benchbook import studies
+from benchbook import papers, studies
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Comparison
 from benchbook.evidence.comparisons import Pair, sentence, tested
@@ -192,7 +192,7 @@ def called_measure(role: str, metric: str) -> str:
 def called_level(name: str, value: object) -> str:
     """Return what a level of a factor is called where people read it."""
     known: dict[str, Mapping[str, str]] = {
-        "lane": names.STACKS, "format": names.FORMATS, "model": names.MODELS, "codec": names.CODECS,
+        "lane": names.STACKS, "format": names.FORMATS, "codec": names.CODECS,
         "topology": {"single": "one node", "replicated": "two nodes, replicated"},
     }  # fmt: skip
     if value is None:
@@ -202,7 +202,7 @@ def called_level(name: str, value: object) -> str:
     if isinstance(value, int | float):
         return f"{value:,}"
     level = str(value)
-    return title(level) if name == "engine" else known.get(name, {}).get(level, level)
+    return title(level) if name == "engine" else known.get(name, papers.called(name)).get(level, level)
 
 
 def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:

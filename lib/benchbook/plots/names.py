@@ -35,13 +35,6 @@ STACKS: Final = {"python": "Python", "java": "Java", "node": "Node.js"}
 
 FORMATS: Final = {"json": "JSON", "xml": "XML"}
 
-MODELS: Final = {
-    "document": "JSON, a document",
-    "json_text": "JSON as text",
-    "xml_fields": "XML, field by field",
-    "xml_text": "XML as text",
-}
-
 CODECS: Final = {
     "json": "json (standard library)",
     "etree": "etree (standard library)",

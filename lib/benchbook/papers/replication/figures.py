@@ -7,6 +7,7 @@ from typing import Final
 import pandas as pd
 
 from benchbook.evidence import Evidence
+from benchbook.papers.replication import CALLED
 from benchbook.papers.setups import HERE, Facts, setup
 from benchbook.plots import names, style
 from benchbook.plots.dots import dots
@@ -48,7 +49,7 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     measured, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
     measured = where(measured, role=("primary", "replica"))
     level = measured["engine"].map(names.engine) + ", " + measured["role"]
-    series = measured["model"].map(lambda name: names.MODELS.get(name, name))
+    series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
     points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
     notes = [*remarks(points, {}), *_averaged(measured), *notes, "the paper does not say which node it shows"]
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
