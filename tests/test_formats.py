@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 
 from benchbook import formats
 from benchbook.datasets import blog, books, persons, phones, players
-from benchbook.formats.sizes import markup_size
 from benchbook.formats.tree import field_name, fragment, tag
 from benchbook.schemas import Author, Book1, Book2, Bookstore, Field, Schema
+from benchbook.studies.bookstore import markup_size
 
 SEED = 20150501
 JSON = [name for name, kind in formats.NAMES.items() if kind == "json"]

@@ -8,6 +8,9 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar
 Record: TypeAlias = Mapping[str, Any]
 """A flat record: each field's value by its name."""
 
+Document: TypeAlias = dict[str, Any]
+"""A record, or another object of JSON, as it is read: its reader may change it."""
+
 FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
 
 

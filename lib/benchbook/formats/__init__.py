@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
 
 from benchbook import plugins
 from benchbook.schemas import (
@@ -19,6 +19,7 @@ from benchbook.schemas import (
     Book1,
     Book2,
     Bookstore,
+    Document,
     Field,
     FieldType,
     Record,
@@ -46,7 +47,7 @@ else:  # what pydantic checks, and names in its errors
 LIMIT: Final = 64 * 2**20
 """Bytes of the largest document that is decoded."""
 
-Decoder = Callable[[bytes], dict[str, Any]]
+Decoder = Callable[[bytes], Document]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -69,7 +70,7 @@ class Codec(Protocol):
     def encode_record(self, record: Record) -> bytes:
         """Return the flat record as a compact document, without declaration."""
 
-    def decode_record(self, data: bytes) -> dict[str, Any]:
+    def decode_record(self, data: bytes) -> Document:
         """Return the record as the format itself types it: dates are text, in XML all is."""
 
     def decoder(self, schema: Schema) -> Decoder:
@@ -119,7 +120,7 @@ class RoundTrip:
                 raise UnfitError(f"{self.codec} does not take this record: {error}", number) from error
 
 
-def to_text(value: Any) -> str:
+def to_text(value: object) -> str:
     """Return a record's value as text; raises `TypeError` when it is of no field's type."""
     if isinstance(value, str):
         return value
@@ -138,7 +139,7 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-_READ: Final[dict[FieldType, Callable[[str], Any]]] = {
+_READ: Final[dict[FieldType, Callable[[str], object]]] = {
     "string": str,
     "integer": int,
     "float": float,
@@ -153,7 +154,7 @@ def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
     """Return a decoder that reads these fields' text by their types; `decode` itself when there are none."""
     readers = [(field.name, _READ[field.type]) for field in fields]
 
-    def decode_typed(data: bytes) -> dict[str, Any]:
+    def decode_typed(data: bytes) -> Document:
         record = decode(data)
         for name, read in readers:
             try:
@@ -182,7 +183,7 @@ def bounded(data: bytes) -> bytes:
     return data
 
 
-def refusal(record: Record, encode: Callable[[Record], Any], error: Exception) -> FormatError:
+def refusal(record: Record, encode: Callable[[Record], object], error: Exception) -> FormatError:
     """Return the error that names the first field that cannot be encoded by itself."""
     for name, value in record.items():
         try:
@@ -192,38 +193,42 @@ def refusal(record: Record, encode: Callable[[Record], Any], error: Exception) -
     return FormatError(str(error))
 
 
+Bound: TypeAlias = Any
+"""An object of a library's own class: its attributes are those of the class that it stands for."""
+
+
 @dataclass(frozen=True)
 class Binding:
     """A library's own classes for a bookstore, which take their fields by name, and what its dates are there."""
 
-    stores: tuple[Callable[..., Any], Callable[..., Any]]
-    book1: Callable[..., Any]
-    book2: Callable[..., Any]
-    author: Callable[..., Any]
-    written: Callable[[datetime], Any]
+    stores: tuple[Callable[..., Bound], Callable[..., Bound]]
+    book1: Callable[..., Bound]
+    book2: Callable[..., Bound]
+    author: Callable[..., Bound]
+    written: Callable[[datetime], object]
     read: Callable[[Any], datetime]
 
-    def bound(self, store: AnyBookstore) -> Any:
+    def bound(self, store: AnyBookstore) -> Bound:
         """Return the library's object of the same content."""
         books: list[Any] = store.books
         if books and isinstance(books[0], Book2):
             return self.stores[1](books=[self._bound2(book) for book in books])
         return self.stores[0](books=[self.book1(id=book.id, title=book.title, author=book.author) for book in books])
 
-    def _bound2(self, book: Book2) -> Any:
+    def _bound2(self, book: Book2) -> Bound:
         by = book.author
         author = self.author(id=by.id, name=by.name, age=by.age, born_on=self.written(by.born_on))
         published_on = self.written(book.published_on)
         return self.book2(id=book.id, pages=book.pages, published_on=published_on, title=book.title, author=author)
 
-    def unbound(self, bound: Any, case: int) -> AnyBookstore:
+    def unbound(self, bound: Bound, case: int) -> AnyBookstore:
         """Return the bookstore of that case that the library's object holds."""
         if case == 2:
             return Bookstore([unbound2(book, self.read) for book in bound.books])
         return Bookstore([Book1(book.id, book.title, book.author) for book in bound.books])
 
 
-def unbound2(book: Any, read: Callable[[Any], datetime]) -> Book2:
+def unbound2(book: Bound, read: Callable[[Any], datetime]) -> Book2:
     """Return the second book that an object with the same attributes holds, its dates read."""
     by = book.author
     author = Author(by.id, by.name, by.age, read(by.born_on))

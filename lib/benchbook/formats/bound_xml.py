@@ -1,12 +1,13 @@
 """XML through libraries that bind documents to classes of their own, the way JAXB works."""
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from functools import lru_cache
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from benchbook.formats import Binding, Decoder, FormatError, refusal
+from benchbook.formats import Binding, Bound, Decoder, FormatError, refusal
 from benchbook.formats.lxml_codec import parse
-from benchbook.formats.tree import DECLARATION, field_name, root_of, textual
+from benchbook.formats.tree import DECLARATION, Element, field_name, root_of, textual
 from benchbook.schemas import AnyBookstore, Record, Schema
 
 FIELDS: Final = 2_000
@@ -32,11 +33,11 @@ class BoundXmlCodec(ABC):
         self.form = lru_cache(maxsize=256)(self.made)
 
     @abstractmethod
-    def made(self, names: tuple[str, ...]) -> Any:
+    def made(self, names: tuple[str, ...]) -> Callable[..., Bound]:
         """Return a new class for a record of these fields; `form` makes one once, of those that are `bindable`."""
 
     @abstractmethod
-    def bind(self, root: Any, form: Any) -> Any:
+    def bind(self, root: Element, form: Callable[..., Bound]) -> Bound:
         """Return the class's object that a document holds."""
 
     @abstractmethod
@@ -44,7 +45,7 @@ class BoundXmlCodec(ABC):
         """Return a compact document without declaration."""
 
     @abstractmethod
-    def write(self, bound: Any) -> bytes:
+    def write(self, bound: Bound) -> bytes:
         """Return a bookstore's bound object as a document that is indented, without declaration."""
 
     def encode_record(self, record: Record) -> bytes:
@@ -64,7 +65,7 @@ class BoundXmlCodec(ABC):
         names = tuple(field.name for field in schema.fields)
         return textual(lambda data: self._values(root_of(parse, data), names), schema)
 
-    def _values(self, root: Any, names: tuple[str, ...]) -> dict[str, str]:
+    def _values(self, root: Element, names: tuple[str, ...]) -> dict[str, str]:
         try:
             bound = self.bind(root, self.form(names))
         except self.refusals as error:

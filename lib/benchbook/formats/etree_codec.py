@@ -1,6 +1,5 @@
 """The standard library's ElementTree; a DOCTYPE is refused by the parser's target before anything is declared."""
 
-from typing import Any
 from xml.etree import ElementTree
 
 from benchbook.formats.tree import ROOT, TreeCodec, encoded
@@ -12,15 +11,13 @@ class _Builder(ElementTree.TreeBuilder):
         raise ValueError("it has a DOCTYPE")
 
 
-def _parse(data: bytes) -> Any:
-    return ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder()))
-
-
-def _write(element: Any) -> bytes:
-    return encoded(ElementTree.tostring(element, encoding="unicode"))
-
-
 def codec() -> TreeCodec:
     """Return the codec."""
-    element, child = ElementTree.Element, ElementTree.SubElement
-    return TreeCodec("etree", element, child, lambda: element(ROOT), _write, _parse)
+    return TreeCodec(
+        "etree",
+        element=ElementTree.Element,
+        child=ElementTree.SubElement,
+        root=lambda: ElementTree.Element(ROOT),
+        write=lambda element: encoded(ElementTree.tostring(element, encoding="unicode")),
+        parse=lambda data: ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder())),
+    )

@@ -7,7 +7,19 @@ from datetime import date, datetime
 from typing import Any, Final, Literal
 
 from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, refusal, typed
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, FieldType, Record, Schema, Writer
+from benchbook.schemas import (
+    AnyBookstore,
+    Author,
+    Book1,
+    Book2,
+    Book3,
+    Bookstore,
+    Document,
+    FieldType,
+    Record,
+    Schema,
+    Writer,
+)
 
 TYPES: Final[dict[FieldType, type]] = {
     "string": str,
@@ -39,7 +51,7 @@ class JsonCodec:
         except (TypeError, ValueError) as error:
             raise refusal(record, self.dumps, error) from error
 
-    def decode_record(self, data: bytes) -> dict[str, Any]:
+    def decode_record(self, data: bytes) -> Document:
         """Return the object; dates stay ISO 8601 text."""
         try:
             record = self.loads(bounded(data))
@@ -75,22 +87,22 @@ class JsonCodec:
         return store
 
 
-def _book2(id: str, pages: int, published_on: int, title: str, author: dict[str, Any]) -> Book2:
+def _book2(id: str, pages: int, published_on: int, title: str, author: Document) -> Book2:
     return Book2(id, pages, moment(published_on), title, _author(**author))
-
-
-def _book3(id: str, title: str, author: dict[str, str]) -> Book3:
-    return Book3(id, title, Writer(**author))
 
 
 def _author(id: str, name: str, age: int, born_on: int) -> Author:
     return Author(id, name, age, moment(born_on))
 
 
+def _book3(id: str, title: str, author: dict[str, str]) -> Book3:
+    return Book3(id, title, Writer(**author))
+
+
 _BOOKS: Final[dict[int, Callable[..., Any]]] = {1: Book1, 2: _book2, 3: _book3}
 
 
-def plain(thing: Any) -> Any:
+def plain(thing: Any) -> int | Document:
     """Return what JSON knows in place of a bookstore's object or date: a dictionary, or milliseconds since 1970."""
     if isinstance(thing, datetime):
         return milliseconds(thing)

@@ -1,5 +1,6 @@
 """pydantic-xml: models bound to elements and attributes, written and read through lxml's trees."""
 
+from collections.abc import Callable
 from typing import Any
 
 from lxml import etree
@@ -9,10 +10,10 @@ from pydantic_xml.element.element import SearchMode
 from pydantic_xml.errors import BaseError
 from typing_extensions import override
 
-from benchbook.formats import Binding, to_text
+from benchbook.formats import Binding, Bound, to_text
 from benchbook.formats.bound_xml import BoundXmlCodec, bindable
 from benchbook.formats.lxml_codec import write
-from benchbook.formats.tree import NAMESPACE, ROOT, read, tag, texts, written
+from benchbook.formats.tree import NAMESPACE, ROOT, Element, read, tag, texts, written
 from benchbook.schemas import Record
 
 
@@ -61,12 +62,12 @@ class PydanticXmlCodec(BoundXmlCodec):
     refusals = (BaseError, ValueError)
 
     @override
-    def made(self, names: tuple[str, ...]) -> Any:
+    def made(self, names: tuple[str, ...]) -> Callable[..., Bound]:
         fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(bindable(names))}
         return create_model("record", __tag__="record", __base__=_Record, **fields)
 
     @override
-    def bind(self, root: Any, form: Any) -> Any:
+    def bind(self, root: Element, form: Bound) -> Bound:
         if issubclass(form, _Record):
             # This refuses a field that holds more than text.
             texts(root)
@@ -78,7 +79,7 @@ class PydanticXmlCodec(BoundXmlCodec):
         return write(self.form(tuple(record))(**values).to_xml_tree())
 
     @override
-    def write(self, bound: Any) -> bytes:
+    def write(self, bound: Bound) -> bytes:
         tree = bound.to_xml_tree()
         etree.indent(tree, space="    ")
         return write(tree) + b"\n"

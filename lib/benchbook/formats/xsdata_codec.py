@@ -1,7 +1,8 @@
 """xsdata: dataclasses bound to elements and attributes."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, make_dataclass
-from typing import Any, Final
+from typing import Final
 
 from typing_extensions import override
 from xsdata.exceptions import ConverterError, ParserError, XmlContextError
@@ -11,9 +12,9 @@ from xsdata.formats.dataclass.parsers.handlers import LxmlEventHandler
 from xsdata.formats.dataclass.serializers import XmlSerializer
 from xsdata.formats.dataclass.serializers.config import SerializerConfig
 
-from benchbook.formats import Binding, to_text
+from benchbook.formats import Binding, Bound, to_text
 from benchbook.formats.bound_xml import BoundXmlCodec, bindable
-from benchbook.formats.tree import NAMESPACE, encoded, read, tag, written
+from benchbook.formats.tree import NAMESPACE, Element, encoded, read, tag, written
 from benchbook.schemas import Record
 
 _ATTRIBUTE: Final = {"type": "Attribute"}
@@ -76,12 +77,12 @@ class XsdataCodec(BoundXmlCodec):
         self._formatted = XmlSerializer(config=SerializerConfig(xml_declaration=False, indent="    "))
 
     @override
-    def made(self, names: tuple[str, ...]) -> Any:
+    def made(self, names: tuple[str, ...]) -> Callable[..., Bound]:
         elements = [field(metadata={**_ELEMENT, "name": tag(name)}) for name in bindable(names)]
         return make_dataclass("record", [(f"field_{i}", str, element) for i, element in enumerate(elements)])
 
     @override
-    def bind(self, root: Any, form: Any) -> Any:
+    def bind(self, root: Element, form: Bound) -> Bound:
         return self._parser.parse(root.getroottree(), form)
 
     @override
@@ -89,7 +90,7 @@ class XsdataCodec(BoundXmlCodec):
         return encoded(self._compact.render(self.form(tuple(record))(*map(to_text, record.values()))))
 
     @override
-    def write(self, bound: Any) -> bytes:
+    def write(self, bound: Bound) -> bytes:
         return encoded(self._formatted.render(bound, ns_map={"ns2": NAMESPACE}))
 
 

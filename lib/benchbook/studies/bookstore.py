@@ -10,11 +10,13 @@ use: with both formats in one process, one may pay for the other's garbage.
 """
 
 import hashlib
+import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Final, Generic, Literal, Self, TypeVar
+from xml.etree import ElementTree
 
 import pandas as pd
 from pydantic import model_validator
@@ -25,10 +27,9 @@ from benchbook.datasets.books import KEYS, bookstore_builder, flat
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
-from benchbook.formats.sizes import markup_size
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
-from benchbook.studies.cell import Count, FormatParameters, Repetitions, Rows, in_turn, on_lane, passes
+from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Repetitions, Rows, in_turn, on_lane, passes
 
 T = TypeVar("T")
 
@@ -117,7 +118,7 @@ def checks(parameters: Parameters) -> list[formats.RoundTrip]:
     return [formats.RoundTrip(name) for name in parameters.codecs()]
 
 
-def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
     exact = ("cpu_total",) if parameters.lane == "java" else ()
     metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
@@ -137,7 +138,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
         own = flat(parameters.n, parameters.seed, parameters.keys)
     document: Document[Any] = _own_document(own) if own else _paper_document(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
-    about: dict[str, Any] = {"dataset": dataset(parameters), "dataset_sha256": digest}
+    about: Columns = {"dataset": dataset(parameters), "dataset_sha256": digest}
     if parameters.lane != "python":
         return _on_lane(parameters, about, document.json())
     codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
@@ -154,14 +155,14 @@ def run(parameters: Parameters) -> pd.DataFrame:
             for trip, arm in in_turn(turns, repetition):
                 started_at = datetime.now(UTC)
                 measured = trip.measure(thing)
-                columns: dict[str, Any] = {**about, **arm, "format": trip.codec.format, "codec": trip.codec.name}
+                columns: Columns = {**about, **arm, "format": trip.codec.format, "codec": trip.codec.name}
                 for operation, readings in measured.items():
                     rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
     thing = document.build()
     return _with_markup(rows.frame(), {codec.format: document.encoder(codec)(thing) for codec in codecs})
 
 
-def _on_lane(parameters: Parameters, about: dict[str, Any], data: bytes) -> pd.DataFrame:
+def _on_lane(parameters: Parameters, about: Columns, data: bytes) -> pd.DataFrame:
     """Return the rows of another lane's harness, which leaves each format's last document."""
     documents: dict[str, bytes] = {}
 
@@ -170,6 +171,45 @@ def _on_lane(parameters: Parameters, about: dict[str, Any], data: bytes) -> pd.D
 
     rows, _ = on_lane(parameters, "bookstore", about, data=data, leaves=read)
     return _with_markup(rows.frame(), documents)
+
+
+def markup_size(document: bytes, format: str) -> int:
+    """Return the bytes of a document that are no value: names, tags, quotes, punctuation, escapes, indentation.
+
+    Values are texts, numbers and attributes' values, each as the document writes it, unescaped, in UTF-8. Records that
+    stand one after the other, a newline between them, are a document too. ``format`` is ``json`` or ``xml``; raises
+    ValueError when the document is none.
+    """
+    return len(document) - (_xml_values(document) if format == "xml" else _json_values(document))
+
+
+def _xml_values(document: bytes) -> int:
+    try:
+        root = ElementTree.fromstring(document)
+    except ElementTree.ParseError:
+        try:
+            root = ElementTree.fromstring(b"<all>" + document + b"</all>")  # several records
+        except ElementTree.ParseError as error:
+            raise ValueError(f"not XML: {error}") from error
+    size = 0
+    for element in root.iter():
+        texts = [*element.attrib.values(), *([element.text] if element.text and not len(element) else [])]
+        size += sum(len(text.encode()) for text in texts)
+    return size
+
+
+def _json_values(document: bytes) -> int:
+    def size(value: object) -> int:
+        if isinstance(value, dict):
+            return sum(map(size, value.values()))
+        if isinstance(value, list):
+            return sum(map(size, value))
+        return len(value.encode()) if isinstance(value, str) else len(json.dumps(value))
+
+    try:
+        return size(json.loads(document, parse_int=str, parse_float=str))
+    except json.JSONDecodeError:
+        return sum(size(json.loads(line, parse_int=str, parse_float=str)) for line in document.split(b"\n"))
 
 
 def _with_markup(rows: pd.DataFrame, documents: Mapping[str, bytes]) -> pd.DataFrame:
@@ -209,21 +249,18 @@ def _own_document(data: Dataset) -> Document[list[Record]]:
         encode: Callable[[Record], Any] = codec.encode_record
         return lambda records: b"\n".join(map(encode, records))
 
+    def split(document: bytes) -> list[bytes]:
+        """Return an XML document's records: a text may hold a newline, but none can hold a newline and a tag."""
+        first, *rest = document.split(b"\n" + _XML_RECORD)
+        return [first, *(_XML_RECORD + part for part in rest)]
+
     def decoder(codec: Codec) -> Callable[[bytes], list[Record]]:
-        decode, split = codec.decoder(data.schema), _json_lines if codec.format == "json" else _xml_records
+        decode = codec.decoder(data.schema)
+        if codec.format == "json":
+            return lambda document: [decode(line) for line in document.split(b"\n")]
         return lambda document: [decode(part) for part in split(document)]
 
     return Document(lambda: [dict(record) for record in data.records], encoder, decoder)
-
-
-def _json_lines(document: bytes) -> list[bytes]:
-    return document.split(b"\n")
-
-
-def _xml_records(document: bytes) -> list[bytes]:
-    """Return the records: a text may hold a newline, but none can hold a newline and a tag."""
-    first, *rest = document.split(b"\n" + _XML_RECORD)
-    return [first, *(_XML_RECORD + part for part in rest)]
 
 
 @dataclass(frozen=True)
@@ -246,7 +283,11 @@ class _RoundTrip:
         if self.file:
             self.file.unlink()
         sized = Reading("size", "client", size, "B", source, 1.0)
-        return {"marshal": [*marshal, sized], "unmarshal": unmarshal, "round_trip": _sum(marshal, unmarshal)}
+        both = [
+            replace(first, value=first.value + second.value, resolution=first.resolution + second.resolution)
+            for first, second in zip(marshal, unmarshal, strict=True)
+        ]
+        return {"marshal": [*marshal, sized], "unmarshal": unmarshal, "round_trip": both}
 
     def _marshalling(self, thing: object) -> Callable[[], bytes]:
         encode, file = self.document.encoder(self.codec), self.file
@@ -270,10 +311,3 @@ class _RoundTrip:
                 return decode(source.read())
 
         return from_file
-
-
-def _sum(first: list[Reading], second: list[Reading]) -> list[Reading]:
-    return [
-        replace(reading, value=reading.value + other.value, resolution=reading.resolution + other.resolution)
-        for reading, other in zip(first, second, strict=True)
-    ]

@@ -43,6 +43,13 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
 """A wait: a day at most."""
 
 
+Columns: TypeAlias = dict[str, Any]
+"""What rows state of their cell and arm, by the names of `benchbook.results.CELLS`."""
+
+Output: TypeAlias = tuple[str, str, str]
+"""What a repetition delivers: operation, role and metric."""
+
+
 class CellParameters(BaseModel):
     """The parameters of every study's cells; a study adds its own.
 
@@ -65,7 +72,7 @@ class CellParameters(BaseModel):
 
     @model_validator(mode="before")
     @classmethod
-    def _is_the_lanes_own(cls, given: Any) -> Any:
+    def _is_the_lanes_own(cls, given: object) -> object:
         if not isinstance(given, dict):
             return given
         names = {name for own in cls.of_lane.values() for name in own}
@@ -74,7 +81,7 @@ class CellParameters(BaseModel):
 
     @field_validator("*", mode="before")
     @classmethod
-    def _is_of_its_type(cls, value: Any, info: ValidationInfo) -> Any:
+    def _is_of_its_type(cls, value: object, info: ValidationInfo) -> object:
         """Refuse what only equals a level: ``true`` is not the case 1, nor 10.0 the number 10."""
         form = cls.model_fields[str(info.field_name)].annotation
         levels = get_args(form) if get_origin(form) is Literal else ()
@@ -139,17 +146,15 @@ def in_turn(sides: Iterable[T], repetition: int) -> list[T]:
     return [*sides] if repetition % 2 == 0 else [*sides][::-1]
 
 
-def passes(count: int) -> Iterable[int]:
-    """Return the repetitions' numbers; a notebook that somebody runs by hand says meanwhile which is next.
+def passes(count: int) -> Iterator[int]:
+    """Yield the repetitions' numbers; a notebook that somebody runs by hand says meanwhile which is next.
 
     It says so between timed passes, twice a second at most; where a runner waits for the rows nothing is said.
     """
     ipython = sys.modules.get("IPython")
-    watched = ipython and ipython.get_ipython() and RESULT not in os.environ
-    return _announced(count) if watched else range(count)
-
-
-def _announced(count: int) -> Iterator[int]:
+    if not ipython or not ipython.get_ipython() or RESULT in os.environ:
+        yield from range(count)
+        return
     # Only notebooks need it.
     from IPython.display import display
 
@@ -171,7 +176,7 @@ class Rows:
     """The values of one cell as they are measured."""
 
     def __init__(self) -> None:
-        self._rows: list[dict[str, Any]] = []
+        self._rows: list[dict[str, object]] = []
 
     def add(
         self,
@@ -214,9 +219,7 @@ class Rows:
         unit = UNITS.get(metric, "")  # type: ignore[call-overload]
         self.add(repetition, operation, [Reading(metric, role, value, unit, source, resolution)], count, **columns)
 
-    def add_unmeasured(
-        self, expected: set[tuple[str, str, str]], repetitions: Iterable[int], reason: str, columns: dict[str, Any]
-    ) -> None:
+    def add_unmeasured(self, expected: set[Output], repetitions: Iterable[int], reason: str, columns: Columns) -> None:
         """Add what these repetitions still owe: rows without a number (NaN), censored, with the reason as source.
 
         Counted are the rows of the arm that `columns` name.
@@ -243,7 +246,7 @@ class Rows:
 def on_lane(
     parameters: CellParameters,
     study: str,
-    columns: Mapping[str, Any],
+    columns: Columns,
     *,
     data: bytes,
     leaves: Callable[[Path], None] | None = None,

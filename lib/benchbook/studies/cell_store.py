@@ -16,7 +16,7 @@ from benchbook.deployment import Deployment, Role, Topology, announced
 from benchbook.measure import Reading, clock
 from benchbook.measure.timing import CLOCK_SOURCE
 from benchbook.schemas import Record, Schema, UnfitError
-from benchbook.studies.cell import CellParameters, Rows, on_lane
+from benchbook.studies.cell import CellParameters, Columns, Rows, on_lane
 
 T = TypeVar("T")
 
@@ -82,7 +82,9 @@ class Store:
             if change:
                 due = {**due, **change}
             if record != due:
-                raise WrongContentsError(f"{where}: record {record['_id']!r} differs: {_difference(record, due)}")
+                name = next(name for name in {**due, **record} if record.get(name, ...) != due.get(name, ...))
+                differs = f"{name} is {_short(record, name)}, should be {_short(due, name)}"
+                raise WrongContentsError(f"{where}: record {record['_id']!r} differs: {differs}")
         if missing:
             count, first = f"{len(missing)} of {len(wanted)}", next(iter(missing))
             raise WrongContentsError(f"{where}: {count} records are missing, the first is {first!r}")
@@ -95,7 +97,7 @@ class Store:
         if not self.engine.wait_for(self.engine.position(), timeout_s):
             raise ReplicaLostError(f"{self.engine.name}: the replica has not caught up within 2 times {timeout_s:g} s")
 
-    def columns(self, dataset: Dataset) -> dict[str, Any]:
+    def columns(self, dataset: Dataset) -> Columns:
         """Return the cell's columns that only the running store knows."""
         nodes = self.deployment.nodes
         return {
@@ -151,7 +153,7 @@ def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
 
 def on_mongodb_lane(
     parameters: CellParameters, study: str, topology: Topology, data: Dataset, head: object
-) -> tuple[Rows, lanes.Closing, dict[str, Any]]:
+) -> tuple[Rows, lanes.Closing, Columns]:
     """Run a cell of MongoDB on its lane, and return its rows, what closed the answer, and the columns of all rows.
 
     The harness empties the store by itself: it is made before, so that nothing of a user's goes by its names then. The
@@ -164,8 +166,15 @@ def on_mongodb_lane(
             store = Store(adapter, deployment)
             columns = {**store.columns(data), "topology": topology}
         replica = deployment.node("replica").url if topology == "replicated" else None
-        where: dict[str, Any] = {"url": deployment.node().url, "replica_url": replica, "pids": [*store.pids.values()]}
-        rows, closing = on_lane(parameters, study, columns, data=b"\n".join(lines), **where)
+        rows, closing = on_lane(
+            parameters,
+            study,
+            columns,
+            data=b"\n".join(lines),
+            url=deployment.node().url,
+            replica_url=replica,
+            pids=[*store.pids.values()],
+        )
         return rows, closing, {**columns, "driver_version": closing.driver}
 
 
@@ -228,11 +237,6 @@ def same_change(schema: Schema) -> Record:
     """Return what an update of all records gives each of them: the same new text. Raises as `text_field` does."""
     field = text_field(schema)
     return {field: f"new {field}"}
-
-
-def _difference(record: Record, due: Record) -> str:
-    name = next(name for name in {**due, **record} if record.get(name, ...) != due.get(name, ...))
-    return f"{name} is {_short(record, name)}, should be {_short(due, name)}"
 
 
 def _short(record: Record, name: str) -> str:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Literal, Self
+from typing import Final, Literal, Self
 
 import pandas as pd
 from pydantic import model_validator
@@ -28,7 +28,7 @@ from benchbook.measure import timed
 from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, passes
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, Seconds, passes
 from benchbook.studies.cell_store import (
     Check,
     OnNode,
@@ -109,7 +109,7 @@ def checks(parameters: Parameters) -> list[Check]:
     return [Updated(), *node, *stored]
 
 
-def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver."""
     if parameters.topology == "replicated":
         return {(operation, *rest) for operation in WRITES for rest in REPLICATED}
@@ -133,12 +133,13 @@ def run(parameters: Parameters) -> pd.DataFrame:
     if parameters.lane == "node":
         return _on_node(parameters, data)
     rows = Rows()
-    options: dict[str, Any] = {
-        "durability": parameters.durability,
-        "constraints": parameters.constraints == "on",
-        "index": (_group(data.schema),) if parameters.article_index else (),
-    }
-    with opened(parameters.engine, parameters.topology, **options) as store:
+    with opened(
+        parameters.engine,
+        parameters.topology,
+        durability=parameters.durability,
+        constraints=parameters.constraints == "on",
+        index=(_group(data.schema),) if parameters.article_index else (),
+    ) as store:
         columns = {**store.columns(data), "topology": parameters.topology}
         for repetition in passes(parameters.repetitions):
             try:
@@ -166,7 +167,7 @@ def _on_node(parameters: Parameters, data: Dataset) -> pd.DataFrame:
     return rows.frame()
 
 
-def _described(schema: Schema) -> dict[str, Any]:
+def _described(schema: Schema) -> dict[str, object]:
     return {"collection": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
 
 
@@ -185,20 +186,20 @@ class _Batch:
         wanted = data.by_key()
         insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
         self._write("insert", insert, wanted)
-        changes = self._changes(wanted)
+        update: Callable[[], object]
+        if bulk:
+            changes = dict.fromkeys(wanted, same_change(data.schema))
+            update = partial(engine.update_all, same_change(data.schema))
+        else:
+            # In the order in which the store gives the ids.
+            ids, field = engine.ids() if self.store.roles else wanted, text_field(data.schema)
+            changes = {key: {field: f"*{wanted[key][field][::-1]}"} for key in ids}
+            update = partial(_update_each, engine, changes)
         changed = {key: {**wanted[key], **change} for key, change in changes.items()}
-        self._write("update", _updating(engine, changes, self.parameters.calls), changed)
+        self._write("update", update, changed)
         if self.parameters.topology == "single" and "find" not in engine.gaps:
             self._select(changed)
         self._write("delete", engine.delete_all, {})
-
-    def _changes(self, wanted: Mapping[str, Record]) -> dict[str, Record]:
-        """Return each record's new data by its id, in the order in which the store gave the ids."""
-        if self.parameters.calls == "bulk":
-            return dict.fromkeys(wanted, same_change(self.data.schema))
-        field = text_field(self.data.schema)
-        keys = self.store.engine.ids() if self.store.roles else wanted
-        return {key: {field: f"*{wanted[key][field][::-1]}"} for key in keys}
 
     def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
@@ -221,16 +222,10 @@ class _Batch:
             self.store.compare(selected, wanted, "select")
 
 
-def _updating(engine: Engine, changes: Mapping[str, Record], calls: str) -> Callable[[], object]:
-    if calls == "bulk":
-        return lambda: engine.update_all(next(iter(changes.values())))
-
-    def one_by_one() -> None:
-        update = engine.update
-        for key, change in changes.items():
-            update(key, change)
-
-    return one_by_one
+def _update_each(engine: Engine, changes: Mapping[str, Record]) -> None:
+    update = engine.update
+    for key, change in changes.items():
+        update(key, change)
 
 
 def _group(schema: Schema) -> str:

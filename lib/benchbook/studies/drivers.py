@@ -32,7 +32,7 @@ from benchbook.datasets import Dataset, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, in_turn, passes
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, in_turn, passes
 from benchbook.studies.cell_store import (
     Check,
     OnNode,
@@ -137,7 +137,7 @@ def checks(parameters: Parameters) -> list[Check]:
     return [Updated(), *node, *(databases.Stored(ENGINES.get(driver, "mongodb")) for driver in parameters.drivers())]
 
 
-def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm."""
     alone = (*MEMORY, "heap_change") if parameters.lane == "node" else MEMORY
     metrics = alone if parameters.process == "operation" else METRICS

@@ -33,7 +33,6 @@ from pydantic import model_validator
 from typing_extensions import override
 
 from benchbook import databases, formats, servers
-from benchbook.databases import Engine
 from benchbook.datasets import Dataset, phones
 from benchbook.deployment import Topology
 from benchbook.formats.tree import fragment
@@ -41,7 +40,7 @@ from benchbook.measure import Meter, capacity_meter, process_meters, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
-from benchbook.studies.cell import CellParameters, Count, Repetitions, Rows, Seconds, in_turn, passes
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, Seconds, in_turn, passes
 from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
@@ -144,7 +143,7 @@ class Modelled:
         self.stored.hold(modelled_as.schema, made)
 
 
-def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
     Of nodes that are given by their address, or run on other machines, the processes are not known: then what belongs
@@ -221,12 +220,28 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
-    meters = _meters(store)
-    if parameters.process != "apart":
-        meters = [meter for meter in meters if not meter.metric.startswith("memory")]
+    # Of both nodes: their processes, where known, and the bytes that the replica received.
+    meters = [
+        meter
+        for role, pid in store.pids.items()
+        for meter in (*process_meters(pid, role), capacity_meter(role))
+        if parameters.process == "apart" or not meter.metric.startswith("memory")
+    ]
+    meters += [
+        Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read)
+        for counter in store.engine.counters("replica")
+    ]
     inserting = partial(each, store.engine.insert, data.records)
+
+    def window() -> Write:
+        """Insert and wait; a wait that ran out is raised: the meters of a node that is silent cannot be read."""
+        write = until_replicated(inserting, store.engine, parameters.timeout_s)
+        if not write.caught_up:
+            raise RanOutError(write)
+        return write
+
     try:
-        write, readings = timed(lambda: _window(inserting, store.engine, parameters.timeout_s), meters)
+        write, readings = timed(window, meters)
     except RanOutError as ran_out:
         ran_out.write.add_to(add)
         store.resume(parameters.timeout_s)
@@ -243,21 +258,3 @@ class RanOutError(RuntimeError):
     def __init__(self, write: Write) -> None:
         super().__init__(f"the replica had not caught up after {write.catch_up / 1e9:g} s")
         self.write = write
-
-
-def _window(inserting: Callable[[], None], engine: Engine, timeout_s: float) -> Write:
-    """Insert and wait; a wait that runs out is raised, for the meters of a node that does not answer cannot be read."""
-    write = until_replicated(inserting, engine, timeout_s)
-    if not write.caught_up:
-        raise RanOutError(write)
-    return write
-
-
-def _meters(store: Store) -> list[Meter]:
-    """Return what is read of both nodes: their processes, where known, and the bytes that the replica received."""
-    meters = []
-    for role, pid in store.pids.items():
-        meters += [*process_meters(pid, role), capacity_meter(role)]
-    for counter in store.engine.counters("replica"):
-        meters.append(Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read))
-    return meters

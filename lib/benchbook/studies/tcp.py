@@ -30,7 +30,7 @@ from benchbook import formats
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Reading, idle, machine_meters, timed
-from benchbook.studies.cell import Count, FormatParameters, Rows, in_turn, on_lane, passes
+from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Rows, in_turn, on_lane, passes
 from benchbook.wire.client import Client, Report, Transport, serving
 from benchbook.wire.protocol import LIMIT, fingerprints
 
@@ -115,7 +115,7 @@ def checks(parameters: Parameters) -> list[formats.RoundTrip]:
     return [formats.RoundTrip(name, LIMIT) for name in parameters.codecs()]
 
 
-def expected(parameters: Parameters) -> set[tuple[str, str, str]]:
+def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
     memory = MEMORY if parameters.process == "apart" else ()
     alone = parameters.connections == 1 and parameters.transport != "connection"
@@ -131,7 +131,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     """
     held = b"\1" * (parameters.held_mb * 2**20)
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
-    about: dict[str, Any] = {"dataset": data.name, "dataset_sha256": data.sha256}
+    about: Columns = {"dataset": data.name, "dataset_sha256": data.sha256}
     if parameters.lane != "python":
         encode = formats.codec("orjson").encode_record
         rows, _ = on_lane(parameters, "tcp", about, data=b"\n".join(map(encode, data.records)))
@@ -147,7 +147,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
         for repetition in passes(parameters.repetitions):
             for sender, arm in in_turn(turns, repetition):
                 started_at, readings = sender.timed()
-                columns: dict[str, Any] = {**about, **sender.about, **arm}
+                columns: Columns = {**about, **sender.about, **arm}
                 rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
         for sender in senders:
             sender.check()
