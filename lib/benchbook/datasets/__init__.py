@@ -8,7 +8,6 @@ In come a number of records and a seed; out goes a `Dataset`. Begin with a study
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import orjson
 
@@ -40,7 +39,9 @@ def fingerprint(records: Sequence[Record], parents: Sequence[Dataset] = ()) -> s
     return digest.hexdigest()
 
 
-def assemble(name: str, schema: Schema, columns: Sequence[Sequence[Any]], parents: tuple[Dataset, ...] = ()) -> Dataset:
+def assemble(
+    name: str, schema: Schema, columns: Sequence[Sequence[object]], parents: tuple[Dataset, ...] = ()
+) -> Dataset:
     """Return the set whose i-th column holds the values of the schema's i-th field."""
     names = [field.name for field in schema.fields]
     records = [dict(zip(names, row, strict=True)) for row in zip(*columns, strict=True)]

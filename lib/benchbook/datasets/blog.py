@@ -24,19 +24,8 @@ _YEAR = 365 * 86_400_000
 _USERS = 10_000
 
 
-def _articles(n: int, seed: int) -> Dataset:
-    """Return `n` articles, written in 2012."""
-    columns = (
-        ids(seed, "articles", n),
-        [f"utilizator{user}" for user in integers(seed, "articles.author", n, 0, _USERS - 1).tolist()],
-        moments(integers(seed, "articles.created_at", n, _2013 - _YEAR, _2013 - 1)),
-        texts(seed, "articles.title", integers(seed, "articles.title.size", n, 24, 72)),
-    )
-    return assemble("articles", ARTICLES, columns)
-
-
 def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Dataset:
-    """Return `n` comments with the fields of the crud study's Fig. 1, and their articles as the one parent.
+    """Return `n` comments with the fields of the crud study's Fig. 1, and their articles of the year before as parent.
 
     A comment's mean size as JSON is 1 KB (0.8 to 1.2 KB), of which the content is some 0.78 KB.
 
@@ -45,7 +34,14 @@ def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Datas
     share = max(n, 1) if per_article == "all" else per_article
     if share < 1:
         raise ValueError(f'per_article is a number of comments >= 1 or "all", not {per_article}')
-    articles = _articles(-(-n // share), seed)
+    count = -(-n // share)
+    of_article = (
+        ids(seed, "articles", count),
+        [f"utilizator{user}" for user in integers(seed, "articles.author", count, 0, _USERS - 1).tolist()],
+        moments(integers(seed, "articles.created_at", count, _2013 - _YEAR, _2013 - 1)),
+        texts(seed, "articles.title", integers(seed, "articles.title.size", count, 24, 72)),
+    )
+    articles = assemble("articles", ARTICLES, of_article)
     users = integers(seed, "comments.author", n, 0, _USERS - 1).tolist()
     columns = (
         ids(seed, "comments", n),

@@ -17,7 +17,7 @@ from typing import Any, Final
 from benchbook.datasets import Dataset, fingerprint
 from benchbook.datasets.streams import ids
 from benchbook.inputs import InputError, contents, text
-from benchbook.schemas import Field, FieldType, Record, Schema
+from benchbook.schemas import Document, Field, FieldType, Record, Schema
 
 LIMIT: Final = 256 * 2**20
 """Bytes of the largest file that is read."""
@@ -48,7 +48,10 @@ def read(path: str | Path, n: int | None = None, sha256: str | None = None) -> D
     if sha256 not in (None, hashlib.sha256(data).hexdigest()):
         raise InputError(str(file), CHANGED)
     schema, records = _typed(file, [record for _, record in _rows(file, data)])
-    records = _repeated(records, len(records) if n is None else n)
+    if n is not None:
+        rounds = -(-n // len(records))
+        again = [{**record, "_id": f"{record['_id']}-{turn}"} for turn in range(1, rounds) for record in records]
+        records = (records + again)[:n]
     return Dataset(f"own-{file.stem}", schema, records, fingerprint(records))
 
 
@@ -149,7 +152,7 @@ def _json_lines(file: Path, lines: Iterable[str]) -> Rows:
 
 def _flat(where: str, record: Record, prefix: str = "") -> Record:
     """Return a record whose objects inside are fields of its own: ``address_city`` for the city of ``address``."""
-    flat: dict[str, Any] = {}
+    flat: Document = {}
     for name, value in record.items():
         parts = _flat(where, value, f"{prefix}{name}_") if isinstance(value, dict) else {f"{prefix}{name}": value}
         if isinstance(value, list):
@@ -160,7 +163,7 @@ def _flat(where: str, record: Record, prefix: str = "") -> Record:
     return flat
 
 
-def _distinct(pairs: list[tuple[str, Any]]) -> Record:
+def _distinct(pairs: list[tuple[str, object]]) -> Record:
     """Return an object of a JSON document, whose names are given once each."""
     record = dict(pairs)
     if len(record) < len(pairs):
@@ -171,10 +174,10 @@ def _distinct(pairs: list[tuple[str, Any]]) -> Record:
 
 def _like(file: Path, rows: Rows) -> Rows:
     """Yield the records: all flat, with the first one's fields, and different in ``_id``."""
-    expected: Any = None
+    expected: set[str] | None = None
     seen: set[str] = set()
     for line, record in rows:
-        expected = record.keys() if expected is None else expected
+        expected = {*record} if expected is None else expected
         if record.keys() != expected or "" in record:
             differing = sorted(expected ^ record.keys()) or "one has no name"
             raise InputError(f"{file}:{line}", f"fields differ from the first record's: {differing}")
@@ -188,6 +191,9 @@ def _like(file: Path, rows: Rows) -> Rows:
             seen.add(key)
         yield line, record
 
+
+Readers = dict[FieldType, Callable[[Any], object]]
+"""By the type, what makes its value of a file's, or raises of another type's."""
 
 _NUMBER = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  # 007 and 1_000 are text
 
@@ -235,13 +241,13 @@ def _datetime(value: Any) -> datetime:
     return moment.replace(microsecond=moment.microsecond // 1000 * 1000)
 
 
-_DATES: Final[dict[FieldType, Callable[[Any], Any]]] = {"date": _date, "datetime": _datetime}
-_READERS: Final[dict[FieldType, Callable[[Any], Any]]] = {
+_DATES: Final[Readers] = {"date": _date, "datetime": _datetime}
+_READERS: Final[Readers] = {
     "integer": _integer, "float": _float, "boolean": _boolean, **_DATES
 }  # fmt: skip
 
 
-def _column(values: list[Any], *, quoted: bool) -> tuple[FieldType, list[Any]]:
+def _column(values: list[object], *, quoted: bool) -> tuple[FieldType, list[object]]:
     """Return the narrowest type that holds all the values, and the values as such; `quoted` strings are no numbers."""
     dates_only = quoted and any(isinstance(value, str) for value in values)
     for kind, read_value in (_DATES if dates_only else _READERS).items():
@@ -262,10 +268,3 @@ def _typed(file: Path, records: list[Record]) -> tuple[Schema, list[Record]]:
     rows = zip(keys, *(values for _, values in columns), strict=True)
     names.insert(0, "_id")
     return Schema(STORE, tuple(map(Field, names, kinds))), [dict(zip(names, row, strict=True)) for row in rows]
-
-
-def _repeated(records: list[Record], n: int) -> list[Record]:
-    """Return `n` records: the first ones, then the same again with the round's number after the id."""
-    rounds = -(-n // len(records))
-    later = [{**record, "_id": f"{record['_id']}-{turn}"} for turn in range(1, rounds) for record in records]
-    return (records + later)[:n]

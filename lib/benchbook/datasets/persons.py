@@ -1,7 +1,7 @@
 """The tcp study's objects: people, small and all different."""
 
+from collections.abc import Sequence
 from datetime import date
-from typing import Any
 
 import numpy as np
 
@@ -31,7 +31,7 @@ def people(n: int, seed: int, fields: int = 12) -> Dataset:
     schema = Schema("people", (*_FIELDS, *_ANSWERS)[:fields])
     given, family = choices(seed, "people.given", n, GIVEN), choices(seed, "people.family", n, FAMILY)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    columns: list[list[Any]] = [ids(seed, "people", n), names]
+    columns: list[Sequence[object]] = [ids(seed, "people", n), names]
     if fields > 2:
         columns += _details(n, seed)
     if fields > 12:
@@ -39,7 +39,7 @@ def people(n: int, seed: int, fields: int = 12) -> Dataset:
     return assemble(f"people-{fields}", schema, columns)
 
 
-def _details(n: int, seed: int) -> list[list[Any]]:
+def _details(n: int, seed: int) -> list[Sequence[object]]:
     """Return the ten columns from email to active."""
 
     def draw(label: str, low: int, high: int) -> list[int]:

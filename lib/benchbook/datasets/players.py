@@ -32,6 +32,8 @@ _INTEGERS = {"Index", "ID", "Age", "Overall", "Potential", "Special", "Jersey Nu
 _INTEGERS |= {"International Reputation", "Weak Foot", "Skill Moves"}
 
 Flags = npt.NDArray[np.bool_]
+Columns = dict[str, list[Any]]
+"""Columns by the names of their attributes."""
 
 _MONTHS = names("Jan Feb Mar Apr May Jun Jul Aug Sep Oct Nov Dec")
 _CLUBS = tuple(f"{prefix}{city}" for city in CITIES for prefix in ("", "FC ", "AC ", "Real "))
@@ -61,13 +63,13 @@ def wide(n: int, seed: int, attributes: int = 89) -> Dataset:
     return assemble(f"wide-{attributes}", schema, columns)
 
 
-def _columns(n: int, seed: int, everything: bool) -> dict[str, list[Any]]:
+def _columns(n: int, seed: int, everything: bool) -> Columns:
     """Return the columns by name: the reduced set's, or all."""
     overall = bell(seed, "players.Overall", n, 46, 94)
     thousands = np.maximum(overall - 45, 1) ** 3 // 2 * 5
     initials = choices(seed, "players.initial", n, "ABCDEFGHIJKLMNOPRSTVWZ")
     families = choices(seed, "players.family", n, FAMILY)
-    columns: dict[str, list[Any]] = {
+    columns: Columns = {
         "Name": [f"{initial}. {family}" for initial, family in zip(initials, families, strict=True)],
         "Age": bell(seed, "players.Age", n, 16, 40).tolist(),
         "Nationality": choices(seed, "players.Nationality", n, NATIONS),
@@ -77,8 +79,13 @@ def _columns(n: int, seed: int, everything: bool) -> dict[str, list[Any]]:
     }
     if everything:
         goalkeeper = integers(seed, "players.goalkeeper", n, 0, 9) == 0
-        columns |= _pictures(columns["ID"], seed) | _profile(n, seed, overall) | _contract(n, seed, thousands)
-        columns["Position"] = _position(n, seed, goalkeeper)
+        # The running number, and pictures' file names: of the player the number.
+        columns |= {"Index": list(range(n)), "Photo": [f"{number}.png" for number in columns["ID"]]}
+        for name in ("Flag", "Club Logo"):
+            columns[name] = [f"{number}.png" for number in integers(seed, f"players.{name}", n, 1, 999).tolist()]
+        columns |= _profile(n, seed, overall) | _contract(n, seed, thousands)
+        places = integers(seed, "players.Position", n, 1, len(_POSITIONS))
+        columns["Position"] = pick(("GK", *_POSITIONS), np.where(goalkeeper, 0, places))
         columns |= {name: _rating(seed, name, overall, goalkeeper) for name in _POSITIONS}
         columns |= {name: _skill(seed, name, overall, goalkeeper) for name in _SKILLS}
     return columns
@@ -89,19 +96,7 @@ def _money(thousands: Integers) -> list[str]:
     return [f"€{k / 1000:.3g}M" if k >= 1000 else f"€{k}K" for k in thousands.tolist()]
 
 
-def _pictures(numbers: list[int], seed: int) -> dict[str, list[Any]]:
-    """Return the running number, and the paths of the pictures of the players that have these numbers."""
-    n = len(numbers)
-    flags, logos = (integers(seed, f"players.{name}", n, 1, 999).tolist() for name in ("Flag", "Club Logo"))
-    return {
-        "Index": list(range(n)),
-        "Photo": [f"{number}.png" for number in numbers],
-        "Flag": [f"{number}.png" for number in flags],
-        "Club Logo": [f"{number}.png" for number in logos],
-    }
-
-
-def _profile(n: int, seed: int, overall: Integers) -> dict[str, list[Any]]:
+def _profile(n: int, seed: int, overall: Integers) -> Columns:
     """Return what describes the player."""
 
     def chosen(name: str, table: tuple[str, ...]) -> list[str]:
@@ -123,7 +118,7 @@ def _profile(n: int, seed: int, overall: Integers) -> dict[str, list[Any]]:
     }
 
 
-def _contract(n: int, seed: int, thousands: Integers) -> dict[str, list[Any]]:
+def _contract(n: int, seed: int, thousands: Integers) -> Columns:
     """Return what the club pays and until when; one player in ten is on loan."""
     months = choices(seed, "players.month", n, _MONTHS)
     days, years = integers(seed, "players.day", n, 1, 28), integers(seed, "players.year", n, 2008, 2018)
@@ -139,12 +134,6 @@ def _contract(n: int, seed: int, thousands: Integers) -> dict[str, list[Any]]:
         "Contract Valid Until": [str(year) for year in until.tolist()],
         "Release Clause": _money(thousands * 19 // 10),
     }
-
-
-def _position(n: int, seed: int, goalkeeper: Flags) -> list[str]:
-    """Return where each one plays."""
-    index = integers(seed, "players.Position", n, 1, len(_POSITIONS))
-    return pick(("GK", *_POSITIONS), np.where(goalkeeper, 0, index))
 
 
 def _rating(seed: int, name: str, overall: Integers, goalkeeper: Flags) -> list[str]:
