@@ -4,6 +4,7 @@ import os
 import platform
 import resource
 import tempfile
+from contextlib import suppress
 from functools import cache
 from importlib import metadata
 from pathlib import Path
@@ -32,7 +33,17 @@ def environment(data_folder: Path) -> dict[str, Any]:
     The file system of `data_folder`, where the servers keep their data, is probed once a process, for about 50 ms, if
     the disk has room. ``open_files`` is how many a process may have, ``memory`` in B, ``load`` over 1, 5, 15 minutes.
     """
-    kind = _file_system(data_folder)
+    mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
+    folder = data_folder.resolve()
+    kind = next((mounts[place] for place in (folder, *folder.parents) if place in mounts), None)
+    try:
+        fsyncs_per_s = fsync_rate(data_folder)
+    except OSError:
+        fsyncs_per_s = None
+    libraries = {}
+    for name in _LIBRARIES:
+        with suppress(metadata.PackageNotFoundError):
+            libraries[name] = metadata.version(name)
     return {
         "host": host(),
         "cpu": _of_cpu("model name", "Model") or platform.processor() or platform.machine(),
@@ -49,17 +60,10 @@ def environment(data_folder: Path) -> dict[str, Any]:
         "clock": _first_line("/sys/devices/system/clocksource/clocksource0/current_clocksource"),
         "file_system": kind,
         "file_system_in_memory": kind in _IN_MEMORY,
-        "fsyncs_per_s": _probed(data_folder),
+        "fsyncs_per_s": fsyncs_per_s,
         "python": f"{platform.python_implementation()} {platform.python_version()}",
-        "libraries": {name: version for name in _LIBRARIES if (version := _version(name))},
+        "libraries": libraries,
     }
-
-
-def _probed(folder: Path) -> float | None:
-    try:
-        return fsync_rate(folder)
-    except OSError:
-        return None
 
 
 @cache
@@ -74,13 +78,6 @@ def fsync_rate(folder: Path) -> float:
             os.fsync(file.fileno())
             count += 1
         return count * 1e9 / (clock() - start)
-
-
-def _version(name: str) -> str | None:
-    try:
-        return metadata.version(name)
-    except metadata.PackageNotFoundError:
-        return None
 
 
 def _usable_cores() -> float:
@@ -102,12 +99,6 @@ def _of_cpu(*names: str) -> str | None:
     info = Path("/proc/cpuinfo")
     lines = info.read_text().splitlines() if info.exists() else []
     return next((line.partition(":")[2].strip() for line in lines if line.startswith(names)), None)
-
-
-def _file_system(folder: Path) -> str | None:
-    path = folder.resolve()
-    mounts = {Path(each.mountpoint): each.fstype for each in psutil.disk_partitions(all=True)}
-    return next((mounts[place] for place in (path, *path.parents) if place in mounts), None)
 
 
 def _first_line(path: str) -> str | None:

@@ -71,7 +71,13 @@ class Load:
         """Return it in words, with those that used most: names alone, without folders and arguments."""
         used = defaultdict[str, float](float)
         for pid, processors in self.others.items():
-            used[_name(pid)] += processors
+            try:
+                name = psutil.Process(pid).name()
+            except psutil.Error:
+                name = ""
+            # Nothing of what a terminal would obey.
+            shown = "".join(letter if letter.isprintable() else "?" for letter in name)[:_LONGEST]
+            used[shown or "a process that ended"] += processors
         most = sorted(used.items(), key=itemgetter(1), reverse=True)[:_LISTED]
         shares = [(name, share) for name, share in most if share >= QUIET / 2]
         if self.steal >= QUIET / 2:
@@ -84,7 +90,16 @@ def snapshot() -> Snapshot:
     """Return what has been done until now; it takes some milliseconds."""
     times = psutil.cpu_times()
     busy = times.user + getattr(times, "nice", 0.0) + times.system
-    return Snapshot(clock(), busy * 1e9, getattr(times, "steal", 0.0) * 1e9, _processes(), _slowed())
+    begun, steal = clock(), getattr(times, "steal", 0.0)
+    processes, slowed = {}, 0
+    for process in psutil.process_iter():
+        with suppress(psutil.Error, OSError), process.oneshot():
+            alone = sum(process_cpu(process))
+            processes[process.pid] = _Process(process.ppid(), alone, alone + sum(reaped_cpu(process)))
+    for file in Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count"):
+        with suppress(OSError, ValueError):
+            slowed += int(file.read_text())
+    return Snapshot(begun, busy * 1e9, steal * 1e9, processes, slowed)
 
 
 def load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Load:
@@ -110,15 +125,6 @@ def load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Load:
     return Load(window / 1e9, foreign / window, steal / window, after.slowed - before.slowed, others)
 
 
-def _processes() -> dict[int, _Process]:
-    processes = {}
-    for process in psutil.process_iter():
-        with suppress(psutil.Error, OSError), process.oneshot():
-            alone = sum(process_cpu(process))
-            processes[process.pid] = _Process(process.ppid(), alone, alone + sum(reaped_cpu(process)))
-    return processes
-
-
 @cache
 def _kernel_threads() -> set[int]:
     """Return the process whose children are the kernel's threads; none in a container, which does not see them."""
@@ -134,21 +140,3 @@ def _tree(processes: Mapping[int, _Process], roots: Collection[int]) -> set[int]
         tree |= newest
         newest = {pid for pid, process in processes.items() if process.parent in newest} - tree
     return tree
-
-
-def _slowed() -> int:
-    counts = Path("/sys/devices/system/cpu").glob("cpu[0-9]*/thermal_throttle/core_throttle_count")
-    total = 0
-    for file in counts:
-        with suppress(OSError, ValueError):
-            total += int(file.read_text())
-    return total
-
-
-def _name(pid: int) -> str:
-    """Return a process' name without what a terminal would obey; nothing of its folder or arguments."""
-    try:
-        name = psutil.Process(pid).name()
-    except psutil.Error:
-        name = ""
-    return "".join(letter if letter.isprintable() else "?" for letter in name)[:_LONGEST] or "a process that ended"

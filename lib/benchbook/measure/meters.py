@@ -10,7 +10,7 @@ import os
 import resource
 import sys
 import time
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -60,7 +60,8 @@ def process_meters(pid: int, role: str) -> list[Meter]:
         Meter("cpu_system", role, "ns", split, split_step, lambda: tree_cpu(pid).system),
         _memory_meter("memory_rss", pid, role, _rss, "psutil.memory_info", resource.getpagesize()),
     ]
-    if _tells_pss(pid):
+    with suppress(OSError, ValueError):
+        _pss(pid)
         meters.append(_memory_meter("memory_pss", pid, role, _pss, "/proc/PID/smaps_rollup", 1024))
     return meters
 
@@ -122,14 +123,18 @@ def machine_meters() -> list[Meter]:
     User time holds niced processes, system time the serving of interrupts, capacity every state of every processor.
     Used memory is all that is not free, the page cache too: so did the SAR of 2009.
     """
+    memory = psutil.virtual_memory
+
+    def used() -> float:
+        now = memory()
+        return float(now.total - now.free)
+
     return [
         Meter("cpu_user", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu("user", "nice")),
         Meter("cpu_system", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu("system", "irq", "softirq")),
         Meter("cpu_capacity", "machine", "ns", _CPU_SOURCE, _TICK, lambda: _machine_cpu(*_STATES)),
-        Meter("memory_used", "machine", "B", _MEMORY_SOURCE, 1024, _memory_used, kind="after"),
-        Meter(
-            "memory_total", "machine", "B", _MEMORY_SOURCE, 1024, lambda: psutil.virtual_memory().total, kind="after"
-        ),
+        Meter("memory_used", "machine", "B", _MEMORY_SOURCE, 1024, used, kind="after"),
+        Meter("memory_total", "machine", "B", _MEMORY_SOURCE, 1024, lambda: memory().total, kind="after"),
     ]
 
 
@@ -148,7 +153,10 @@ def idle(pids: Iterable[int], patience_s: float = 10.0) -> None:
     servers = tuple(pids)
     deadline = time.monotonic() + patience_s
     while servers:
-        shares = _shares(servers)
+        before, start = _totals(servers), clock()
+        time.sleep(_WINDOW_S)
+        after, window = _totals(servers), clock() - start
+        shares = {pid: (after[pid] - before[pid]) / window for pid in servers}
         if max(shares.values()) < _IDLE:
             return
         if time.monotonic() > deadline:
@@ -163,14 +171,14 @@ def _children(pid: int) -> list[psutil.Process]:
 def _memory_meter(
     metric: str, pid: int, role: str, read: Callable[[int], float], source: str, resolution: float
 ) -> Meter:
-    return Meter(metric, role, "B", source, resolution, lambda: sum(_living(read, pid)), kind="after")
+    def read_tree() -> float:
+        total = read(pid)
+        for child in _children(pid):
+            with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
+                total += read(child.pid)
+        return total
 
-
-def _living(read: Callable[[int], float], pid: int) -> Iterator[float]:
-    yield read(pid)
-    for child in _children(pid):
-        with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
-            yield read(child.pid)
+    return Meter(metric, role, "B", source, resolution, read_tree, kind="after")
 
 
 def _rss(pid: int) -> float:
@@ -184,29 +192,9 @@ def _pss(pid: int) -> float:
     raise ValueError(f"/proc/{pid}/smaps_rollup has no Pss line")
 
 
-def _tells_pss(pid: int) -> bool:
-    try:
-        _pss(pid)
-    except (OSError, ValueError):
-        return False
-    return True
-
-
 def _machine_cpu(*states: str) -> float:
     times = psutil.cpu_times()
     return sum(getattr(times, state, 0.0) for state in states) * 1e9
-
-
-def _memory_used() -> float:
-    memory = psutil.virtual_memory()
-    return float(memory.total - memory.free)
-
-
-def _shares(pids: tuple[int, ...]) -> dict[int, float]:
-    before, start = _totals(pids), clock()
-    time.sleep(_WINDOW_S)
-    after, window = _totals(pids), clock() - start
-    return {pid: (after[pid] - before[pid]) / window for pid in pids}
 
 
 def _totals(pids: tuple[int, ...]) -> dict[int, float]:
