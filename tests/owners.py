@@ -11,7 +11,7 @@ from couchbase.exceptions import DocumentNotFoundException
 from rethinkdb import r
 
 from benchbook.databases.couchbase.adapter import StandInBucket
-from benchbook.databases.couchdb.http import HTTPNode
+from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import Node
 from benchbook.servers.address import login

@@ -9,8 +9,7 @@ from typing import Any
 import pytest
 
 from benchbook import databases, servers
-from benchbook.databases.couchdb.http import HTTPNode
-from benchbook.databases.couchdb.namespace import Databases
+from benchbook.databases.couchdb.node import Databases, HTTPNode
 from benchbook.datasets import blog, phones
 from benchbook.deployment import Deployment, Role
 from benchbook.servers.address import variable

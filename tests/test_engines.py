@@ -29,7 +29,7 @@ from pymongo.monitoring import CommandListener, CommandStartedEvent
 from benchbook import databases, registry, servers
 from benchbook.databases import Durability, Engine
 from benchbook.databases.connected import Connected, Lease, Marker
-from benchbook.databases.couchdb.http import HTTPNode
+from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.datasets import Dataset, blog, phones

@@ -13,7 +13,7 @@ import pytest
 from urllib3.exceptions import HTTPError
 
 from benchbook import servers
-from benchbook.databases.couchdb.http import AnswerError, HTTPNode
+from benchbook.databases.couchdb.node import AnswerError, HTTPNode
 from benchbook.deployment import Deployment, Topology
 from benchbook.servers.fleet import Fleet
 from standing import WHEELS

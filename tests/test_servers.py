@@ -20,7 +20,7 @@ import pymysql
 import pytest
 
 from benchbook import folders, servers
-from benchbook.databases.couchdb.http import AnswerError, HTTPNode
+from benchbook.databases.couchdb.node import AnswerError, HTTPNode
 from benchbook.databases.mongodb import server as mongodb
 from benchbook.deployment import Deployment
 from benchbook.processes import answer

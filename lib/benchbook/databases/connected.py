@@ -14,7 +14,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
 
 import psutil
 from typing_extensions import override
@@ -34,6 +34,9 @@ from benchbook.schemas import Schema
 
 MARKER: Final = "benchbook_marker"
 """What the marker is called."""
+
+Settings: TypeAlias = Mapping[str, Any]
+"""What a server is set to, by its product's names."""
 
 LEASE_S: Final = 2 * 3600.0
 """How long another machine's lease holds after it was last renewed, which is done before each cell: what a lost machine
@@ -91,7 +94,7 @@ class Marker:
     since: str  # when it was marked, in UTC
     made: bool  # whether the namespace itself was made with it: one that was there, and empty, stays
     stores: tuple[str, ...] = ()  # all that was made, or is about to be; what refers to another comes after it
-    before: Mapping[str, Any] = field(default_factory=dict)  # what the server was set to before the suite changed it
+    before: Settings = field(default_factory=dict)  # what the server was set to before the suite changed it
     lease: Lease | None = None  # who uses it
 
     def to_json(self) -> str:
@@ -99,10 +102,10 @@ class Marker:
         return json.dumps({"suite": "benchbook", **asdict(self)})
 
     @classmethod
-    def from_json(cls, text: Any) -> "Marker":
+    def from_json(cls, text: object) -> "Marker":
         """Return the marker that `to_json` wrote; raises `MarkerError` of anything else."""
         try:
-            fields = json.loads(text)
+            fields = json.loads(str(text))
             lease = Lease(**fields["lease"]) if fields.get("lease") else None
             return cls(fields["since"], fields["made"], tuple(fields["stores"]), fields["before"], lease)
         except (ValueError, TypeError, KeyError, AttributeError) as error:
@@ -141,11 +144,11 @@ class Namespace(ABC):
     def unmark(self, marker: Marker) -> None:
         """Remove the marker; where ``marker.made`` says so and nothing else is there, the namespace too."""
 
-    def before(self) -> dict[str, Any]:
+    def before(self) -> Settings:
         """Return what the server is set to that the suite will set otherwise."""
         return {}
 
-    def restore(self, before: Mapping[str, Any]) -> None:
+    def restore(self, before: Settings) -> None:
         """Set the server to what `before` returned."""
         assert not before
 

@@ -15,7 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
 
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, older
-from benchbook.schemas import Record, Schema, UnfitError
+from benchbook.schemas import Document, Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
 
 T = TypeVar("T")
@@ -231,7 +231,7 @@ class Engine(ABC):
         """Insert records in bulk, as the driver's users would; none is fine."""
 
     @abstractmethod
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         """Return all records with that value, drained and materialised."""
 
     @abstractmethod
@@ -369,13 +369,13 @@ def _translated(verb: Callable[..., object]) -> Callable[..., object]:
     return short.get(len(parameters), call)
 
 
-Decoders = Mapping[str, Callable[[Any], Any]]
+Decoders = Mapping[str, Callable[[Any], object]]
 """By a field's type, what makes its value of what the store gives."""
 
 JSON: Final[Decoders] = {"float": float, "date": date.fromisoformat, "datetime": datetime.fromisoformat}
 """JSON has no dates, and a store may write a large float as a whole number."""
 
-Records = TypeVar("Records", bound=Collection[dict[str, Any]])
+Records = TypeVar("Records", bound=Collection[Document])
 
 
 class TypeDecoder:

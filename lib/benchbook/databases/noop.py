@@ -1,7 +1,7 @@
 """An engine that does nothing: what is timed on it is the study's own loop."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 from typing_extensions import override
 
@@ -38,7 +38,7 @@ class NoOp(Engine, has_driver=False):
         """Do nothing."""
 
     @override
-    def find(self, field: str, value: Any) -> list[Record]:
+    def find(self, field: str, value: object) -> list[Record]:
         return []
 
     @override
@@ -69,5 +69,5 @@ class NoOp(Engine, has_driver=False):
     def close(self) -> None:
         """Do nothing."""
 
-    def _reached(self, position: Any, deadline_s: float) -> bool:
+    def _reached(self, position: object, deadline_s: float) -> bool:
         return True

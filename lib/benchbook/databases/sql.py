@@ -15,10 +15,10 @@ from typing import Any, ClassVar
 import orjson
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
+from benchbook.databases.connected import MARKER, Connected, Marker, Namespace, Settings
 from benchbook.databases.engine import Decoders, Durability, Options, TypeDecoder, listed
 from benchbook.deployment import Role
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schemas import Document, Field, Record, Schema
 
 Row = tuple[Any, ...]
 
@@ -120,7 +120,7 @@ class RowTable(Table):
     def sought_in(self, field: str) -> str:
         return self.quoted(field)
 
-    def sought(self, field: str, value: Any) -> Any:
+    def sought(self, field: str, value: object) -> object:
         """Return the value as the column holds it."""
         return self._sent[field](value) if field in self._sent else value
 
@@ -128,7 +128,7 @@ class RowTable(Table):
         """Return the changes' values."""
         return tuple((self._encoded(changes) if self._sent else changes).values())
 
-    def records(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def records(self, rows: Sequence[Row]) -> list[Document]:
         """Return rows as records."""
         return self._restored([dict(zip(self._fields, row, strict=True)) for row in rows])
 
@@ -158,12 +158,12 @@ class DocumentTable(Table):
         return [f"_id {key} PRIMARY KEY", f"doc {document} NOT NULL"]
 
     @staticmethod
-    def encoded(document: Record, /) -> Any:
+    def encoded(document: Record, /) -> object:
         """Return a document as the driver takes it."""
         return orjson.dumps(document).decode()
 
     @staticmethod
-    def decoded(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def decoded(rows: Sequence[Row]) -> list[Document]:
         """Return the documents of rows as the driver gives them."""
         return [orjson.loads(text) for (text,) in rows]
 
@@ -183,7 +183,7 @@ class DocumentTable(Table):
     def extracted(self, field: str) -> str:
         """Return the expression for a field's text."""
 
-    def sought(self, field: str, value: Any) -> str:
+    def sought(self, field: str, value: object) -> str:
         """Return a value's text, as JSON has it."""
         return value if isinstance(value, str) else orjson.dumps(value).decode().strip('"')
 
@@ -195,7 +195,7 @@ class DocumentTable(Table):
         """Return the changes as one document."""
         return (self.encoded(changes),)
 
-    def records(self, rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def records(self, rows: Sequence[Row]) -> list[Document]:
         """Return the rows' documents."""
         return self._restored(self.decoded(rows))
 
@@ -265,7 +265,7 @@ class SQL(Connected):
 
     table: Callable[[Schema, Options], RowTable | DocumentTable]  # what a schema is made into
     title: ClassVar[str]  # the product's name in sentences
-    server_settings: ClassVar[Mapping[Durability, Mapping[str, Any]]] = {}
+    server_settings: ClassVar[Mapping[Durability, Settings]] = {}
     """For a durability that is the whole server's: what `Namespace.restore` sets it to."""
 
     _cursors: Mapping[Role, Any]
@@ -282,7 +282,7 @@ class SQL(Connected):
             self._cursor.executemany(self._insert, [self._values(record) for record in records])
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         current, cursor = self._current, self._cursor
         cursor.execute(current.find(field), (current.sought(field, value),))
         return current.records(cursor.fetchall())
@@ -335,7 +335,7 @@ class SQL(Connected):
             self._closing.callback(self._set_back, namespace, namespace.before())
             namespace.restore(setting)
 
-    def _set_back(self, namespace: Namespace, before: Mapping[str, Any]) -> None:
+    def _set_back(self, namespace: Namespace, before: Settings) -> None:
         """Set the server as it was; one that is gone, or does not answer, has nothing to get back."""
         with suppress(*self.raises):
             namespace.restore(before)

@@ -49,9 +49,7 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.deployment import PATIENCE_S, Node, Role
-from benchbook.schemas import Record, Schema
-
-Document = dict[str, Any]
+from benchbook.schemas import Document, Record, Schema
 
 _NAME: Final = "benchbook"
 _BATCH: Final = 1000
@@ -64,7 +62,7 @@ _INDEX: Final = "benchbook_"
 class _Orjson(Serializer):  # type: ignore[misc]
     """Encodes and decodes documents, dates as ISO 8601."""
 
-    def serialize(self, value: Any) -> bytes:
+    def serialize(self, value: object) -> bytes:
         return orjson.dumps(value)
 
     def deserialize(self, value: bytes) -> Any:
@@ -77,7 +75,7 @@ class Bucket:
     `durability` are options of every write, `documents` is its default collection.
     """
 
-    def __init__(self, url: str, durability: Mapping[str, Any]) -> None:
+    def __init__(self, url: str, durability: Mapping[str, ServerDurability]) -> None:
         parts = urlsplit(url)
         self.name = parts.path.strip("/") or _NAME
         self._options = {"return_exceptions": False, **durability}
@@ -114,7 +112,7 @@ class Bucket:
         """Return what keys begin with, up to the first colon."""
         return self._ask('DISTINCT RAW SPLIT(META(d).id, ":")[0]', "")
 
-    def find(self, prefix: str, field: str, value: Any) -> list[Document]:
+    def find(self, prefix: str, field: str, value: object) -> list[Document]:
         """Return the documents with that value."""
         plain = orjson.loads(orjson.dumps(value))
         return self._ask("RAW d", prefix, f"d.{_quoted(field)} = $2", plain)
@@ -127,7 +125,7 @@ class Bucket:
         """Return the keys."""
         return self._ask("RAW META(d).id", prefix)
 
-    def insert(self, documents: Mapping[str, Mapping[str, Any]]) -> None:
+    def insert(self, documents: Mapping[str, Record]) -> None:
         """Insert documents in batches; those before a refused one stay."""
         for batch in batches(list(documents), _BATCH):
             self.documents.insert_multi({key: documents[key] for key in batch}, **self._options)
@@ -139,7 +137,7 @@ class Bucket:
             answer = self.documents.get_multi(batch)
             yield from (result.content_as[dict] for result in answer.results.values())
 
-    def update(self, prefix: str, changes: Mapping[str, Any]) -> int:
+    def update(self, prefix: str, changes: Record) -> int:
         """Read every document and replace it by itself with the changes; return how many."""
         keys = self.keys(prefix)
         for batch in batches(keys, _BATCH):
@@ -159,7 +157,7 @@ class Bucket:
         """Close the cluster's connections."""
         self._cluster.close()
 
-    def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: Any) -> list[Any]:
+    def _ask(self, wanted: str, prefix: str, condition: str = "TRUE", *values: object) -> list[Any]:
         """Return what a query that sees all writes finds among the documents ``d`` whose key begins so."""
         query = f"SELECT {wanted} FROM `{self.name}` AS d WHERE META(d).id LIKE $1 AND {condition}"
         parameters = [f"{prefix}%", *values]
@@ -297,13 +295,13 @@ class Couchbase(Compared):
             raise DuplicateKeyError(f"{self.where}: two of the records have one key")
         self._bucket.insert(documents)
 
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         """Return the documents found: by the key, or by a query."""
         if field != self._key:
             self._has("find")
             return self._restored(self._bucket.find(self._prefix, field, value))
         try:
-            return self._restored([self._documents.get(self._prefix + value).content_as[dict]])
+            return self._restored([self._documents.get(f"{self._prefix}{value}").content_as[dict]])
         except DocumentNotFoundException:
             return []
 

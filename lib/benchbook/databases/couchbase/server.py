@@ -10,6 +10,7 @@ from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 from benchbook.deployment import Role, Topology
+from benchbook.schemas import Document
 from benchbook.servers.address import Answer, basic_authorization, got, location
 from benchbook.servers.errors import written
 from benchbook.servers.fleet import USER, At, Fleet, new_password
@@ -51,7 +52,7 @@ def ask(url: str) -> Answer:
     return Answer(version, None, settings, stand_in, followers, unseen)
 
 
-def _followers(url: str, bucket: str, about: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+def _followers(url: str, bucket: str, about: Document) -> tuple[tuple[str, ...], str]:
     """Return where the bucket is replicated to, and why its user may not see all of that.
 
     To the other nodes of its cluster, which keep its replicas, and by XDCR to other clusters. Written after the manual:

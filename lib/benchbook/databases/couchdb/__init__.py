@@ -1,7 +1,7 @@
 """CouchDB, by address or its stand-in: what is known of it before a server runs.
 
 `server` starts the stand-in (PouchDB on Node.js) or asks servers at given addresses; `adapter` keeps documents on them
-and sets up their replication. Begin with `adapter`; `http` is the requests, `namespace` what is the suite's on a node,
+and sets up their replication. Begin with `adapter`; `node` is requests to a server and what is the suite's there,
 `proxy` counts what a replica receives.
 """
 

@@ -33,8 +33,7 @@ from urllib3.exceptions import HTTPError, NewConnectionError, TimeoutError
 
 from benchbook import registry
 from benchbook.databases.connected import Connected, Marker, Namespace
-from benchbook.databases.couchdb.http import AnswerError, Database, Document, HTTPNode
-from benchbook.databases.couchdb.namespace import PREFIX, Databases, new_name
+from benchbook.databases.couchdb.node import PREFIX, AnswerError, Database, Databases, HTTPNode, new_name
 from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from benchbook.databases.engine import (
     CATCH_UP_S,
@@ -50,7 +49,7 @@ from benchbook.databases.engine import (
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role, Topology
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Document, Record, Schema
 from benchbook.servers.address import others
 
 _MISSING: Final = "no such document"
@@ -121,7 +120,7 @@ class _ReplicatedDatabase:
     def _mark(self, source: Role) -> str:
         return f"/{self.database}/_design/from-{source}"
 
-    def wrote(self, *answers: Mapping[str, Any]) -> None:
+    def wrote(self, *answers: Document) -> None:
         """Note what the primary answered to documents' writing."""
         for answer in answers:
             self._due[answer["id"]] = answer["rev"]
@@ -256,7 +255,7 @@ class CouchDB(Connected):
         self._write(records)
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         return self._restored(self._database.find(field, value))
 
     @override

@@ -7,13 +7,11 @@ a database's: an engine's `create` sets it up, in both directions when the topol
 from collections.abc import Sequence
 from contextlib import ExitStack, closing, suppress
 from socket import getaddrinfo
-from typing import Any
 from urllib.parse import urlsplit
 
 from urllib3.exceptions import HTTPError
 
-from benchbook.databases.couchdb.http import AnswerError, HTTPNode
-from benchbook.databases.couchdb.namespace import Databases
+from benchbook.databases.couchdb.node import AnswerError, Databases, HTTPNode
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
@@ -54,7 +52,16 @@ def ask(url: str) -> Answer:
         raise ConnectionError(f"no CouchDB: {error}") from None
     if "couchdb" not in welcome and not welcome.get("stand_in"):
         raise ConnectionError("no CouchDB: it does not say that it is")
-    return _answer(welcome)
+    # A node has no role but what replication gives it.
+    if welcome.get("stand_in"):
+        fsync = "never: writes are left to the operating system"
+        settings = {"storage": "LevelDB", "fsync": fsync, "node": welcome["node"]}
+        return Answer(f"{welcome['vendor']['name']} {welcome['version']} (stand-in)", None, settings, stand_in=True)
+    major = int(welcome["version"].partition(".")[0])
+    if major < _OLDEST:
+        raise ConnectionError(f"CouchDB {welcome['version']} has no Mango: {_OLDEST} or newer is needed")
+    fsync = "every commit" if major > _OLDEST else "as delayed_commits says"
+    return Answer(welcome["version"], None, {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync})
 
 
 def followers(url: str, others: Sequence[str]) -> tuple[str, ...]:
@@ -95,16 +102,3 @@ def _ready(fleet: Fleet, installed: Found, role: Role, login: str) -> str:
     server = fleet.server(role)
     server.await_line(_READY)
     return f"http://{login}@{server.address}/"
-
-
-def _answer(welcome: dict[str, Any]) -> Answer:
-    """Return version and durability; a node has no role but what replication gives it."""
-    if welcome.get("stand_in"):
-        fsync = "never: writes are left to the operating system"
-        settings = {"storage": "LevelDB", "fsync": fsync, "node": welcome["node"]}
-        return Answer(f"{welcome['vendor']['name']} {welcome['version']} (stand-in)", None, settings, stand_in=True)
-    major = int(welcome["version"].partition(".")[0])
-    if major < _OLDEST:
-        raise ConnectionError(f"CouchDB {welcome['version']} has no Mango: {_OLDEST} or newer is needed")
-    fsync = "every commit" if major > _OLDEST else "as delayed_commits says"
-    return Answer(welcome["version"], None, {"vendor": welcome.get("vendor", {}).get("name"), "fsync": fsync})

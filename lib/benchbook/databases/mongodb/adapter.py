@@ -42,15 +42,14 @@ from benchbook.databases.engine import (
 )
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Document, Record, Schema
 
-Document = dict[str, Any]
 Client = pymongo.MongoClient[Document]
 AsyncClient = pymongo.AsyncMongoClient[Document]
 
 T = TypeVar("T")
 
-_CONCERN: Final[dict[Durability, dict[str, Any]]] = {
+_CONCERN: Final[dict[Durability, dict[str, object]]] = {
     "default": {"w": 1},
     "relaxed": {"w": 1, "journal": False},
     "strict": {"w": 1, "journal": True},
@@ -77,7 +76,7 @@ def _encoded(value: object) -> object:
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
 
 
-Position = tuple[Timestamp | None, Mapping[str, Any] | None]
+Position = tuple[Timestamp | None, Mapping[str, object] | None]
 """The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
 
 
@@ -187,7 +186,7 @@ class MongoDB(Connected):
         return self._collection.insert_many(records) if records else None
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         return self._restored(list(self._collection.find({field: value})))
 
     @override
@@ -338,7 +337,7 @@ class AsyncMongoDB(MongoDB):
         return self._await(self._records.insert_many(records)) if records else None
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         documents: list[Document] = self._await(self._records.find({field: value}).to_list())
         return self._restored(documents)
 

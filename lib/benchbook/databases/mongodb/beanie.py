@@ -4,7 +4,7 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 client and event loop, and with them the write concern and the price of a call, are the asynchronous one's.
 """
 
-from collections.abc import ItemsView, Iterable, KeysView, Mapping, Sequence
+from collections.abc import ItemsView, KeysView, Mapping, Sequence
 from datetime import date, datetime
 from typing import Any, ClassVar, Final
 
@@ -28,16 +28,16 @@ class _Readable:
     names: ClassVar[dict[str, str]] = {}
     """Each record's field and the attribute that holds it: a field's name may be none that Python knows."""
 
-    def __getitem__(self, field: str) -> Any:
+    def __getitem__(self, field: str) -> object:
         return getattr(self, self.names[field])
 
-    def get(self, field: str, default: Any = None) -> Any:
+    def get(self, field: str, default: object = None) -> object:
         return getattr(self, self.names[field]) if field in self.names else default
 
     def keys(self) -> KeysView[str]:
         return self.names.keys()
 
-    def items(self) -> ItemsView[str, Any]:
+    def items(self) -> ItemsView[str, object]:
         return {field: getattr(self, name) for field, name in self.names.items()}.items()
 
     def __eq__(self, other: object) -> bool:
@@ -71,7 +71,7 @@ class Beanie(AsyncMongoDB):
         return self._await(self._class.insert_many(objects)) if objects else None
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         return self._listed(self._class.find({field: value}))
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
@@ -102,7 +102,15 @@ class Beanie(AsyncMongoDB):
     @override
     def attach(self, schema: Schema) -> None:
         super().attach(schema)
-        self._class = _mapped(schema)
+        names = {
+            field.name: "id" if field.name == schema.key else f"field_{i}" for i, field in enumerate(schema.fields)
+        }
+        fields: dict[str, Any] = {
+            names[field.name]: (_TYPES[field.type], Field(alias=field.name)) for field in schema.fields
+        }
+        body = {"names": names, "Settings": type("Settings", (), {"name": schema.name})}
+        base = type("Base", (_Readable,), body)
+        self._class: Any = create_model(schema.name.capitalize(), __base__=(base, beanie.Document), **fields)
         database = self._async_client[DATABASE]
         self._await(beanie.init_beanie(database, document_models=[self._class], skip_indexes=True))
 
@@ -116,13 +124,3 @@ class Beanie(AsyncMongoDB):
             return await query
 
         return self._await(awaited())
-
-
-def _mapped(schema: Schema) -> Any:
-    names = {field.name: "id" if field.name == schema.key else f"field_{i}" for i, field in enumerate(schema.fields)}
-    fields: Iterable[tuple[str, Any]] = (
-        (names[field.name], (_TYPES[field.type], Field(alias=field.name))) for field in schema.fields
-    )
-    body = {"names": names, "Settings": type("Settings", (), {"name": schema.name})}
-    base = type("Base", (_Readable,), body)
-    return create_model(schema.name.capitalize(), __base__=(base, beanie.Document), **dict(fields))

@@ -35,7 +35,7 @@ _aliases = count()
 class _Mapped(mongoengine.Document):  # type: ignore[misc]
     """A mapped object that also reads as the record it holds, so that it need not be copied into a dictionary."""
 
-    meta: ClassVar[dict[str, Any]] = {"abstract": True}
+    meta: ClassVar[dict[str, object]] = {"abstract": True}
 
     keys = Mapping.keys
     items = Mapping.items
@@ -78,7 +78,7 @@ class MongoEngine(MongoDB):
         return self._objects.insert(objects, load_bulk=False) if objects else None
 
     @override
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         return list(self._objects.filter(**{field: value}))
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
@@ -124,16 +124,13 @@ class MongoEngine(MongoDB):
     @override
     def attach(self, schema: Schema) -> None:
         super().attach(schema)
-        self._class = self._mapped(schema)
-
-    @property
-    def _objects(self) -> QuerySet:
-        return self._class.objects
-
-    def _mapped(self, schema: Schema) -> Any:
-        body: dict[str, Any] = {
+        body: dict[str, object] = {
             field.name: _FIELDS[field.type](required=True, primary_key=field.name == schema.key)
             for field in schema.fields
         }
         body["meta"] = {"db_alias": self._alias, "collection": schema.name, "auto_create_index": False}
-        return type(schema.name.capitalize(), (_Mapped,), body)
+        self._class: Any = type(schema.name.capitalize(), (_Mapped,), body)
+
+    @property
+    def _objects(self) -> QuerySet:
+        return self._class.objects

@@ -6,19 +6,20 @@ replication, whatever the write concern.
 
 import secrets
 from contextlib import closing
-from typing import Any, Final
+from typing import Final
 from urllib.parse import urlsplit
 
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
 from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.schemas import Document
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import LOOPBACK, USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found
 
-Client = MongoClient[dict[str, Any]]
+Client = MongoClient[Document]
 
 _FLAGS: Final = (
     "--nounixsocket",
@@ -55,7 +56,13 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
         "primary": at("primary", _owned, password, key, True),
         "replica": at("replica", _ready, password),
     }
-    _unite(urls)
+    # The quick way to one set of two fresh members: the first has been elected alone, at once.
+    first, second = (urlsplit(urls[role]).netloc.rpartition("@")[2] for role in _ROLES)
+    config = _set(first, {"_id": 1, "host": second, "priority": 0, "votes": 0})
+    with closing(_client(urls["primary"])) as client:
+        client.admin.command("replSetReconfig", config)
+    with closing(_client(_url(second))) as client:
+        _await(client, "secondary", "replica")
     return urls
 
 
@@ -102,17 +109,7 @@ def _ready(fleet: Fleet, installed: Found, password: str) -> str:
     return _url(server.address, password)
 
 
-def _unite(urls: dict[Role, str]) -> None:
-    """Make one replica set of two fresh members: the quick way, for the first has been elected alone, at once."""
-    first, second = (urlsplit(urls[role]).netloc.rpartition("@")[2] for role in _ROLES)
-    config = _set(first, {"_id": 1, "host": second, "priority": 0, "votes": 0})
-    with closing(_client(urls["primary"])) as client:
-        client.admin.command("replSetReconfig", config)
-    with closing(_client(_url(second))) as client:
-        _await(client, "secondary", "replica")
-
-
-def _set(first: str, *others: dict[str, Any]) -> dict[str, Any]:
+def _set(first: str, *others: Document) -> Document:
     """Return the configuration of a set of these members."""
     members = [{"_id": 0, "host": first}, *others]
     return {"_id": "rs0", "version": len(members), "members": members, "settings": {"heartbeatIntervalMillis": 200}}
@@ -136,7 +133,7 @@ def _client(url: str) -> Client:
     return MongoClient(url, serverSelectionTimeoutMS=limit_ms, connectTimeoutMS=limit_ms, socketTimeoutMS=limit_ms)
 
 
-def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], str]:
+def _followers(client: Client, hello: Document) -> tuple[tuple[str, ...], str]:
     """Return the other members of its replica set that keep data, and why its user may not see all of them.
 
     Everybody may see those that are not hidden.
@@ -157,7 +154,7 @@ def _followers(client: Client, hello: dict[str, Any]) -> tuple[tuple[str, ...], 
     return tuple(member["name"] for member in others if member["stateStr"] != "ARBITER"), ""
 
 
-def _settings(client: Client, hello: dict[str, Any]) -> dict[str, object]:
+def _settings(client: Client, hello: Document) -> dict[str, object]:
     """Return what bears on performance, as far as the user may ask."""
     settings: dict[str, object] = {"replica_set": hello.get("setName")}
     try:

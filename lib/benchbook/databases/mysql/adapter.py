@@ -16,14 +16,14 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from string import whitespace
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import orjson
 import pymysql
 from pymysql.converters import escape_string
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
+from benchbook.databases.connected import MARKER, Marker, Namespace, Settings
 from benchbook.databases.engine import (
     EXACT,
     Counter,
@@ -99,11 +99,11 @@ class _Database(SQLNamespace):
                 return None
             raise
 
-    def before(self) -> dict[str, Any]:
+    def before(self) -> Settings:
         """Return at which commits the redo log is flushed, and the binary log."""
         return {"flushed": [*self._ask("SELECT @@GLOBAL.innodb_flush_log_at_trx_commit, @@GLOBAL.sync_binlog")[0]]}
 
-    def restore(self, before: Mapping[str, Any]) -> None:
+    def restore(self, before: Settings) -> None:
         if before != self.before():
             redo, binary = before["flushed"]
             self._ask(f"SET GLOBAL innodb_flush_log_at_trx_commit = {redo}, GLOBAL sync_binlog = {binary}")
@@ -203,7 +203,7 @@ class MySQL(SQL):
         super()._prepare(schemas, marker)
         self._run("USE benchbook")
 
-    def _set_back(self, namespace: Namespace, before: Mapping[str, Any]) -> None:
+    def _set_back(self, namespace: Namespace, before: Settings) -> None:
         limit(self._sessions["primary"], PATIENCE_S)
         super()._set_back(namespace, before)
 
@@ -400,16 +400,13 @@ _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MS: Final = timedelta(milliseconds=1)
 
 
-def _milliseconds(moment: object) -> object:
-    """Return a moment's; what is none is left to the server to refuse."""
-    return (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
-
-
 class _OldRowTable(_RowTable):
     """A table of rows in MySQL 5.5, without fractions of a second: a moment is kept as milliseconds since 1970."""
 
     types: ClassVar[Mapping[str, str]] = {**_RowTable.types, "datetime": "BIGINT"}
-    sent: ClassVar[Decoders] = {"datetime": _milliseconds}
+    sent: ClassVar[Decoders] = {  # what is no moment is left to the server to refuse
+        "datetime": lambda moment: (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
+    }
     received: ClassVar[Decoders] = {"datetime": lambda milliseconds: _EPOCH + milliseconds * _MS}
 
 

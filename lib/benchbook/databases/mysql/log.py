@@ -21,15 +21,11 @@ _MODE: Final = "STRICT_ALL_TABLES,NO_ZERO_DATE,NO_ZERO_IN_DATE,NO_ENGINE_SUBSTIT
 """The default of today's versions; MySQL 5.5 would cut what does not fit, and say nothing."""
 
 
-def _moment(text: str) -> datetime.datetime:
-    return datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC)
-
-
 _CONVERSIONS: Final[dict[Any, Any]] = {
     **conversions,
     FIELD_TYPE.TINY: "0".__ne__,
     FIELD_TYPE.DATE: datetime.date.fromisoformat,
-    FIELD_TYPE.DATETIME: _moment,
+    FIELD_TYPE.DATETIME: lambda text: datetime.datetime.fromisoformat(text).replace(tzinfo=datetime.UTC),
 }
 
 
@@ -126,8 +122,12 @@ class Replay:
         deadline = time.monotonic() + deadline_s
         while (left := deadline - time.monotonic()) > 0:
             try:
-                if self._waited(position, left):
-                    return True
+                connection = self._connection = self._connection or self._connect(left)
+                limit(connection, left)
+                with connection.cursor() as cursor:
+                    cursor.execute(self._log.wait, (*position, math.ceil(left)))
+                    if cursor.fetchone() == (1,):
+                        return True
             except pymysql.OperationalError:
                 self.close()
                 if time.monotonic() < deadline - _POLL_S:
@@ -140,10 +140,3 @@ class Replay:
         if self._connection is not None:
             disconnect(self._connection)
         self._connection = None
-
-    def _waited(self, position: Position, left_s: float) -> bool:
-        connection = self._connection = self._connection or self._connect(left_s)
-        limit(connection, left_s)
-        with connection.cursor() as cursor:
-            cursor.execute(self._log.wait, (*position, math.ceil(left_s)))
-            return cursor.fetchone() == (1,)

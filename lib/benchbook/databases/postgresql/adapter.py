@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from select import select
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import orjson
 import psycopg
@@ -32,10 +32,10 @@ from benchbook.databases.engine import (
     RefusedError,
     UnreachableError,
 )
-from benchbook.databases.postgresql.session import Connection, connect
+from benchbook.databases.postgresql.server import Connection, connect
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Deployment, Node
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Document, Record, Schema
 
 
 def _connect(url: str) -> Connection:
@@ -95,7 +95,7 @@ class _Replay:
     is read by the next wait: the position only grows, so it is still true.
     """
 
-    def __init__(self, log: _Log, connection: psycopg.Connection[Any]) -> None:
+    def __init__(self, log: _Log, connection: Connection) -> None:
         self._query = log.replayed
         self._link = connection.pgconn
 
@@ -249,7 +249,7 @@ class _JsonbTable(DocumentTable):
     encoded = staticmethod(Jsonb)
 
     @staticmethod
-    def decoded(rows: Sequence[Row]) -> list[dict[str, Any]]:
+    def decoded(rows: Sequence[Row]) -> list[Document]:
         return [document for (document,) in rows]
 
     def extracted(self, field: str) -> str:
@@ -296,7 +296,7 @@ _VALUE_B: Final = 24
 """What a value takes of it at most: a long text is compressed or lies elsewhere."""
 
 
-def _row_size(values: Iterable[Any]) -> int:
+def _row_size(values: Iterable[object]) -> int:
     """Return the bytes that a row takes on its page, when all of its texts are as short there as they get."""
     size = 0
     for value in values:

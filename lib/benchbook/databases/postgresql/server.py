@@ -10,14 +10,16 @@ from typing import ClassVar, Final
 
 import psycopg
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
+from psycopg.rows import TupleRow
 from typing_extensions import override
 
-from benchbook.databases.postgresql.session import connect
-from benchbook.deployment import Role, Topology
-from benchbook.servers.address import Answer
+from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.servers.address import Answer, as_addressed
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
+
+Connection = psycopg.Connection[TupleRow]
 
 _SLOT: Final = "benchbook_replica"
 _READY: Final = "database system is ready to accept"
@@ -33,6 +35,12 @@ FROM pg_stat_replication
 """Standbys, subscribers, backups: every user may see that they are there and their names, few where they come from."""
 _PAIR_OF_9_6: Final = "wal_level = replica\nmax_wal_senders = 4\nmax_replication_slots = 4\nhot_standby = on\n"
 """The defaults of later versions."""
+
+
+def connect(url: str) -> Connection:
+    """Return a connection with one autocommit a statement; `psycopg.Error` when there is none in `PATIENCE_S`."""
+    with as_addressed():
+        return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
 
 
 class PostgreSQL:

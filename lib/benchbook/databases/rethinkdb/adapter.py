@@ -12,7 +12,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar, Final, NamedTuple
+from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -35,9 +35,12 @@ from benchbook.databases.engine import (
     listed,
 )
 from benchbook.databases.replica_polling import Compared, Versions
-from benchbook.databases.rethinkdb.server import connected
+from benchbook.databases.rethinkdb.server import Connection, connected
 from benchbook.deployment import LOCAL_NAMES, Node, Role
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Document, Record, Schema
+
+Query: TypeAlias = Any
+"""A query, or a table, as the driver makes them: it has no types."""
 
 _KEY_B: Final = 127
 _QUERY_B: Final = 64 * 2**20
@@ -62,13 +65,11 @@ def _encoded(record: Record) -> Record:
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
-def _moment(raw: Mapping[str, Any]) -> datetime:
-    """Return a moment in UTC, in whole milliseconds: RethinkDB keeps seconds in a double."""
-    return _EPOCH + timedelta(milliseconds=round(raw["epoch_time"] * 1000))
-
-
-_DECODERS: Final[Decoders] = {**JSON, "datetime": _moment}
-
+_DECODERS: Final[Decoders] = {
+    **JSON,
+    "datetime": lambda raw: _EPOCH + timedelta(milliseconds=round(raw["epoch_time"] * 1000)),
+}
+"""RethinkDB keeps a moment's seconds in a double: whole milliseconds are exact."""
 
 _DATABASE: Final = "benchbook"
 _TAGS: Final[dict[Role, str]] = {"primary": "benchbook_primary", "replica": "benchbook_replica"}
@@ -80,7 +81,7 @@ class _Cluster(Namespace):
 
     title = f"the database {_DATABASE}"
 
-    def __init__(self, session: Any, *, tagged: bool) -> None:
+    def __init__(self, session: Connection, *, tagged: bool) -> None:
         super().__init__(session)
         self._database, self._tagged = r.db(_DATABASE), tagged
 
@@ -122,19 +123,7 @@ class _Cluster(Namespace):
         return list(self._database.table_list().run(self._session)) if self.exists() else []
 
 
-def _fresh(connections: Mapping[Role, Any], name: str, key: str) -> dict[Role, Any]:
-    """Drop a table, create it, and return it as each node reads it: the replica's from its own disk."""
-    link, database = connections["primary"], r.db(_DATABASE)
-    if name in database.table_list().run(link):
-        database.table_drop(name).run(link)
-    database.table_create(name, primary_key=key).run(link)
-    tables = {"primary": database.table(name), "replica": database.table(name, read_mode="_debug_direct")}
-    if len(connections) > 1:
-        _place(tables["primary"], connections)
-    return {role: tables[role] for role in connections}
-
-
-def _place(table: Any, connections: Mapping[Role, Any]) -> None:
+def _place(table: Query, connections: Mapping[Role, Connection]) -> None:
     """Reconfigure a table: one voting replica on the primary's server, one that never votes on the replica's.
 
     The votes are the primary's alone, so that an acknowledged write never waits for the other server.
@@ -272,7 +261,7 @@ class RethinkDB(Compared):
         for batch in batches(records, _BATCH):
             self._written(self._table.insert([_encoded(record) for record in batch], **self._durability))
 
-    def find(self, field: str, value: Any) -> Sequence[Record]:
+    def find(self, field: str, value: object) -> Sequence[Record]:
         """Return the documents found, by an index where there is one."""
         wanted = value.isoformat() if type(value) is date else value
         if field == self._key:
@@ -337,7 +326,7 @@ class RethinkDB(Compared):
         self._link = self._sessions["primary"]
         self._durability = _DURABILITY[self.options.durability]
 
-    def _session(self, node: Node) -> Any:
+    def _session(self, node: Node) -> Connection:
         return self._closing.enter_context(connected(node.url))
 
     def _namespaces(self) -> dict[Role, Namespace]:
@@ -349,8 +338,15 @@ class RethinkDB(Compared):
         return re.sub(r"[^A-Za-z0-9_-]", "_", schema.name)
 
     def _begin(self, schema: Schema) -> None:
-        self._tables, self._key = _fresh(self._sessions, self._store(schema), schema.key), schema.key
-        self._table = self._tables["primary"]
+        database, name = r.db(_DATABASE), self._store(schema)
+        if name in database.table_list().run(self._link):
+            database.table_drop(name).run(self._link)
+        database.table_create(name, primary_key=schema.key).run(self._link)
+        self._key, self._table = schema.key, database.table(name)
+        # The replica's is read from its own disk.
+        self._tables = {"primary": self._table, "replica": database.table(name, read_mode="_debug_direct")}
+        if len(self._sessions) > 1:
+            _place(self._table, self._sessions)
         self._restored = TypeDecoder(schema, _DECODERS)
 
     def _index(self, field: str) -> None:
@@ -365,9 +361,9 @@ class RethinkDB(Compared):
         pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
         return dict(pairs.run(self._sessions[role]))
 
-    def _written(self, query: Any) -> dict[str, Any]:
+    def _written(self, query: Query) -> Document:
         """Run a write and return what it counted."""
-        counted: dict[str, Any] = query.run(self._link)
+        counted: Document = query.run(self._link)
         if counted["errors"]:
             message = " ".join(counted["first_error"].split())
             kind = DuplicateKeyError if message.startswith("Duplicate primary key") else RefusedError

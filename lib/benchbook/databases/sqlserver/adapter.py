@@ -18,7 +18,7 @@ from typing import Any, ClassVar, Final
 import pymssql
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker
+from benchbook.databases.connected import MARKER, Marker, Settings
 from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
 from benchbook.databases.replica_polling import Polled
 from benchbook.databases.sql import Relational, RowTable, SQLNamespace
@@ -31,7 +31,7 @@ _KEY_LENGTH: Final = 450
 _KEY: Final = f"nvarchar({_KEY_LENGTH}) {_BINARY}"
 
 
-def encoded(value: Any) -> Any:
+def encoded(value: object) -> object:
     """Return a moment without its zone, which is UTC."""
     return value.replace(tzinfo=None) if isinstance(value, datetime) else value
 
@@ -87,7 +87,7 @@ WHERE object_name LIKE N'%Availability Replica%' AND counter_name = N'Bytes Rece
 _COUNTER: Final = "sys.dm_os_performance_counters, Bytes Received from Replica/sec, of the secondary"
 
 
-def _number(cursor: Any, query: str) -> Any:
+def _number(cursor: pymssql.Cursor, query: str) -> Any:
     cursor.execute(query)
     row = cursor.fetchone()
     return row[0] or 0 if row else 0
@@ -115,11 +115,11 @@ class _Schema(SQLNamespace):
     def marker(self) -> Marker | None:
         return self._read() if MARKER in self.contents() else None
 
-    def before(self) -> dict[str, Any]:
+    def before(self) -> Settings:
         rows = self._ask(_DELAYED)
         return {"delayed_durability": rows[0][0]} if rows else {}
 
-    def restore(self, before: Mapping[str, Any]) -> None:
+    def restore(self, before: Settings) -> None:
         if before and before != self.before():
             self._ask(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
 
@@ -176,7 +176,7 @@ class SQLServer(Polled, Relational):
         """Return what FreeTDS or the server said, in one line."""
         return " ".join(numbered(error)[1].split())
 
-    def _session(self, node: Node) -> Any:
+    def _session(self, node: Node) -> pymssql.Connection:
         connection = connect(node.url, read_only=node.role == "replica", autocommit=True, use_datetime2=True)
         return self._kept(connection)
 

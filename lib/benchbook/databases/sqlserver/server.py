@@ -27,7 +27,7 @@ names, where the user may see definitions. Written after the manual: no group ha
 publication is not seen."""
 
 
-def connect(url: str, *, read_only: bool, **options: Any) -> Any:
+def connect(url: str, *, read_only: bool, **options: Any) -> pymssql.Connection:
     """Return a connection to the address's database; a secondary takes only those that intend to read."""
     at = login(url, 1433)
     return pymssql.connect(
@@ -50,9 +50,11 @@ def ask(url: str) -> Answer:
             cursor.execute(QUERY)
             version, edition, durability, role = cursor.fetchone() or (None,) * 4
             cursor.execute(FOLLOWERS)
-            followers = tuple(name for (name,) in cursor.fetchall())
+            followers = tuple(str(name) for (name,) in cursor.fetchall())
     except pymssql.Error as error:
-        raise ConnectionError(_text(error)) from None
+        # Each line once: the driver repeats itself.
+        lines = [line.strip() for line in numbered(error)[1].splitlines() if "DB-Lib error message" not in line]
+        raise ConnectionError(" ".join(dict.fromkeys(lines))) from None
     settings = {"edition": edition, "delayed_durability": durability}
     return Answer(str(version), "replica" if role == "SECONDARY" else "primary", settings, followers=followers)
 
@@ -62,9 +64,3 @@ def numbered(error: Exception) -> tuple[int, str]:
     arguments = error.args[0] if error.args and isinstance(error.args[0], tuple) else error.args
     number, text = arguments if len(arguments) == 2 else (0, str(error))
     return int(number), text.decode(errors="replace") if isinstance(text, bytes) else str(text)
-
-
-def _text(error: pymssql.Error) -> str:
-    """Return what the driver says, each line of it once: it repeats itself."""
-    lines = numbered(error)[1].splitlines()
-    return " ".join(dict.fromkeys(line.strip() for line in lines if "DB-Lib error message" not in line))
