@@ -21,11 +21,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from functools import cache
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Final
 
 import fastjsonschema
 
 from benchbook import paths, processes
+from benchbook.schemas import Document
 from benchbook.scrubbing import scrubbed
 
 _NODE: Final = "20.19"
@@ -78,7 +79,7 @@ class Section:
     operation: str
     count: int
     started_at: datetime
-    values: list[dict[str, Any]]
+    values: list[Document]
     """Role, metric, value, unit, source and resolution of each reading, and whether it is censored."""
     arm: Mapping[str, str]
     """The columns that tell its arm from others of the cell: `format` and `codec`, `driver`, `arm`; empty without."""
@@ -173,7 +174,7 @@ def _digest(*files: Path) -> str:
 def run(
     lane: str,
     study: str,
-    parameters: dict[str, Any],
+    parameters: Document,
     folder: str,
     *,
     data: str | None = None,
@@ -190,8 +191,8 @@ def run(
     harness = find(lane)
     if isinstance(harness, Missing):
         raise LaneError(harness.why)
-    given: dict[str, Any] = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
-    request: dict[str, Any] = {"study": study, "parameters": parameters, "folder": folder}
+    given = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
+    request: Document = {"study": study, "parameters": parameters, "folder": folder}
     request |= {name: value for name, value in given.items() if value is not None}
     _check("request", request)
     with tempfile.TemporaryFile() as stdin, tempfile.TemporaryFile() as stderr:
@@ -259,7 +260,7 @@ def _parsed(text: str) -> Repetition | Closing:
     return Repetition(line["repetition"], sections)
 
 
-def _section(operation: str, count: int, started_at: str, values: list[dict[str, Any]], **arm: str) -> Section:
+def _section(operation: str, count: int, started_at: str, values: list[Document], **arm: str) -> Section:
     return Section(operation, count, datetime.fromisoformat(started_at), values, arm)
 
 
@@ -272,9 +273,10 @@ def _check(what: str, content: object) -> None:
 
 
 @cache  # it is asked of every line
-def _validator(what: str) -> Any:
+def _validator(what: str) -> Callable[[object], object]:
     schema = json.loads((paths.harness("") / "contract.schema.json").read_text(encoding="utf-8"))
-    return fastjsonschema.compile({**schema, "$ref": f"#/$defs/{what}"})
+    check: Callable[[object], object] = fastjsonschema.compile({**schema, "$ref": f"#/$defs/{what}"})
+    return check
 
 
 def _last_words(process: "subprocess.Popen[bytes]", stderr: IO[bytes]) -> str:

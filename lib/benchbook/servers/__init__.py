@@ -158,8 +158,19 @@ def up(product: str, topology: Topology) -> Running:
         return start(product, topology)
     answers = {role: _ask(product, topology, role, url) for role, url in urls.items()}
     pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
+
+    def silent() -> str | None:
+        """Return which of them do not answer, and why."""
+        complaints = []
+        for role, url in urls.items():
+            try:
+                _ask(product, topology, role, url)
+            except ServerError as error:
+                complaints.append(str(error))
+        return "\n".join(complaints) or None
+
     deployment = _deployment(product, topology, urls, answers, pids, {"source": "address"})
-    return Running(deployment, lambda: _silent(deployment), lambda: None)
+    return Running(deployment, silent, lambda: None)
 
 
 @contextmanager
@@ -260,14 +271,3 @@ def _deployment(
     return Deployment(
         product, topology, nodes, {**settings, **{role: answer.settings for role, answer in answers.items()}}
     )
-
-
-def _silent(deployment: Deployment) -> str | None:
-    """Return which given servers do not answer, and why."""
-    complaints = []
-    for node in deployment.nodes:
-        try:
-            _ask(deployment.product, deployment.topology, node.role, node.url)
-        except ServerError as error:
-            complaints.append(str(error))
-    return "\n".join(complaints) or None

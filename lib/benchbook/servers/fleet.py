@@ -157,20 +157,18 @@ class Fleet:
         try:
             # initdb would wait for a server of its own that is stopped.
             with processes.group_ended(process.pid):
-                self._await(name, process, log)
+                deadline = time.monotonic() + _RUN_S
+                while process.poll() != 0:
+                    why = self.trouble(name, process, log)
+                    # It may have ended well since it was looked at.
+                    if why and process.returncode != 0:
+                        raise ServerError(why)
+                    if time.monotonic() > deadline:
+                        words = last_words(written(log))
+                        raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{words}")
+                    time.sleep(_POLL_S)
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
-
-    def _await(self, name: str, process: "subprocess.Popen[bytes]", log: Path) -> None:
-        deadline = time.monotonic() + _RUN_S
-        while process.poll() != 0:
-            why = self.trouble(name, process, log)
-            # It may have ended well since it was looked at.
-            if why and process.returncode != 0:
-                raise ServerError(why)
-            if time.monotonic() > deadline:
-                raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
-            time.sleep(_POLL_S)
 
     def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
         """Start a program that prints into a new `log`."""

@@ -19,7 +19,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import IO, BinaryIO, Final, Literal, TypeVar, get_args
+from typing import BinaryIO, Final, Literal, TypeVar, get_args
 
 from benchbook import processes
 from benchbook.measure import Reading
@@ -67,19 +67,15 @@ def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
             # A server that has died is told of below.
             with suppress(BrokenPipeError), process.stdin as stdin:
                 stdin.write(json.dumps(order).encode() + b"\n")
-            port = json.loads(_line(announcement))["port"]
+            with selectors.DefaultSelector() as selector:
+                selector.register(announcement, selectors.EVENT_READ)
+                line = announcement.readline() if selector.select(_START_PATIENCE_S) else b""
+        if not line:
+            raise WireError("the server did not come up; what it said stands on the error output")
+        port = json.loads(line)["port"]
         yield Server(port, process.pid, protocol.greeting(secret))
     finally:
         processes.stop(process)
-
-
-def _line(stream: IO[bytes]) -> bytes:
-    with selectors.DefaultSelector() as selector:
-        selector.register(stream, selectors.EVENT_READ)
-        line = stream.readline() if selector.select(_START_PATIENCE_S) else b""
-    if not line:
-        raise WireError("the server did not come up; what it said stands on the error output")
-    return line
 
 
 @dataclass(frozen=True)

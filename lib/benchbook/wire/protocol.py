@@ -11,11 +11,11 @@ import json
 import socket
 import struct
 from collections.abc import Iterable
-from typing import Any, BinaryIO, Final
+from typing import BinaryIO, Final
 
 import orjson
 
-from benchbook.schemas import Record
+from benchbook.schemas import Document, Record
 
 HEADER: Final = struct.Struct("!BI")
 LIMIT: Final = 2**20
@@ -53,7 +53,7 @@ def greeting(secret: bytes) -> bytes:
     return frame(SECRET, secret)
 
 
-def fields(payload: bytes) -> dict[str, Any]:
+def fields(payload: bytes) -> Document:
     """Return the fields of a message; raises `WireError` when it is none."""
     try:
         content = json.loads(payload)

@@ -20,13 +20,13 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, BinaryIO, Final, cast
+from typing import BinaryIO, Final, cast
 
 import psutil
 
 from benchbook import formats
 from benchbook.measure import Reading, client_meters, clock
-from benchbook.schemas import Field, Record, Schema
+from benchbook.schemas import Document, Field, Record, Schema
 from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read
 
@@ -55,7 +55,7 @@ class Trial:
     are added up, so that the client can compare; without it each is discarded at once.
     """
 
-    def __init__(self, decoders: Mapping[str, Callable[[bytes], Record]], order: Mapping[str, Any]) -> None:
+    def __init__(self, decoders: Mapping[str, Callable[[bytes], Record]], order: Document) -> None:
         try:
             self._decode = decoders[order["codec"]]
             self.acknowledge = bool(order["acknowledge"])
@@ -201,7 +201,10 @@ class Listener:
                     self._converse(connection, stream)
                 except WireError as error:
                     connection.sendall(message(protocol.ERROR, what=error.what, number=error.number))
-                    _drain(connection, stream)
+                    # What the client still sends is read: closed on unread bytes, the kernel drops our last words.
+                    connection.shutdown(socket.SHUT_WR)
+                    while stream.read(BUFFER):
+                        pass
 
     def _converse(self, connection: socket.socket, stream: BinaryIO) -> None:
         while first := read(stream):
@@ -209,7 +212,13 @@ class Listener:
             if kind == protocol.START:
                 self._control(connection, stream, Trial(self._decoders, fields(payload)))
             elif kind == protocol.JOIN:
-                self._join(connection, stream, fields(payload).get("trial"))
+                number = fields(payload).get("trial")
+                trial = self._trials.get(number) if isinstance(number, int) else None
+                if trial is None:
+                    raise WireError(f"there is no trial {number!r} to join")
+                trial.joined = True
+                if self._receive(connection, stream, trial):
+                    raise WireError("only objects come on a connection that has joined")
             else:
                 raise WireError(f"a trial is started or joined first; a frame of kind {kind} came")
 
@@ -229,14 +238,6 @@ class Listener:
             connection.sendall(message(protocol.REPORT, **trial.finish(objects)))
         finally:
             del self._trials[number]
-
-    def _join(self, connection: socket.socket, stream: BinaryIO, number: object) -> None:
-        trial = self._trials.get(number) if isinstance(number, int) else None
-        if trial is None:
-            raise WireError(f"there is no trial {number!r} to join")
-        trial.joined = True
-        if self._receive(connection, stream, trial):
-            raise WireError("only objects come on a connection that has joined")
 
     def _receive(self, connection: socket.socket, stream: BinaryIO, trial: Trial) -> Frame | None:
         """Decode objects until something else comes, and return that."""
@@ -274,16 +275,9 @@ def _busy() -> int:
     return time.thread_time_ns() + waited
 
 
-def _drain(connection: socket.socket, stream: BinaryIO) -> None:
-    """Read what the client still sends: closed on unread bytes, the kernel would throw our last words away."""
-    connection.shutdown(socket.SHUT_WR)
-    while stream.read(BUFFER):
-        pass
-
-
 def main() -> None:
     """Serve until killed."""
-    order: dict[str, Any] = json.loads(sys.stdin.readline())
+    order: Document = json.loads(sys.stdin.readline())
     schema = Schema(order["schema"]["name"], tuple(Field(name, kind) for name, kind in order["schema"]["fields"]))
     listener = Listener(bytes.fromhex(order["secret"]), order["codecs"], schema)
     print(json.dumps({"port": listener.port}), flush=True)
