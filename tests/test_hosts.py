@@ -20,8 +20,7 @@ from benchbook import cli, grid, paths, results
 from benchbook.grid import planning
 from benchbook.hosts import dispatch, scheduler, worker
 from benchbook.hosts.dispatch import Host
-from benchbook.hosts.orders import Delivery, Order, Plan, Relay
-from benchbook.hosts.sameness import differences, sameness
+from benchbook.hosts.orders import Delivery, Order, Plan, Relay, differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
 from benchbook.measure.environment import host
 from benchbook.runner.progress import Progress

@@ -8,7 +8,7 @@ import pytest
 from benchbook import evidence, grid
 from benchbook.evidence.claims import Untestable, label
 from benchbook.grid import Cell
-from benchbook.runner.readings import NO_CELL, NO_SPREAD, Reading, readings
+from benchbook.runner.standing import NO_CELL, NO_SPREAD, Reading, readings
 from benchbook.studies import SLUGS
 
 

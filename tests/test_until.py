@@ -21,9 +21,8 @@ from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.readings import Kind, Reading, readings
 from benchbook.runner.rounds import GIVEN_UP, Rounds
-from benchbook.runner.standing import Standing, standings
+from benchbook.runner.standing import Kind, Reading, Standing, readings, standings
 from benchbook.stats.sequential import LOOKS
 from benchbook.studies.cell import Rows
 

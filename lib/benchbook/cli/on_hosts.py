@@ -16,8 +16,8 @@ from benchbook.cli.until import look, text
 from benchbook.hosts.orders import Asked, NoLabError
 from benchbook.runner.batch import TIMEOUT_S
 from benchbook.runner.progress import Progress
-from benchbook.runner.readings import readings
 from benchbook.runner.rounds import Look
+from benchbook.runner.standing import readings
 from benchbook.servers import ServerError
 from benchbook.servers.address import PLACE
 

@@ -13,9 +13,8 @@ from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.readings import Reading, readings
 from benchbook.runner.rounds import Rounds
-from benchbook.runner.standing import Standing, State, standings
+from benchbook.runner.standing import Reading, Standing, State, readings, standings
 from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:

@@ -15,8 +15,7 @@ from distributed import CancelledError, Client, Future, KilledWorker, Security
 from benchbook.digits import duration
 from benchbook.grid import Cell
 from benchbook.hosts import worker
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan
-from benchbook.hosts.sameness import differences, sameness
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan, differences, sameness
 from benchbook.results import store
 from benchbook.runner.progress import Progress
 from benchbook.runner.run_lock import writing
@@ -185,7 +184,13 @@ class Lab(Connected):
             self._planning.pop(address).cancel()
         new = sorted(addresses - self._hosts.keys() - self._planning.keys() - self._refused)
         for address, answer in self._ask(new, worker.sameness_here).items():
-            if why := self._unlike(answer):
+            if answer is None:
+                why = "it was not started by benchbook worker"
+            elif isinstance(answer, BaseException):
+                why = f"it runs no benchbook, or another: {answer}"
+            else:
+                why = differences(self._sameness, answer)
+            if why:
                 self._refuse(address, why)
             else:
                 self._planning[address] = self._client.submit(
@@ -225,14 +230,6 @@ class Lab(Connected):
     def _refuse(self, address: str, why: str) -> None:
         self._refused.add(address)
         self._progress.say(f"refused: the worker at {address}: {why}")
-
-    def _unlike(self, answer: Any) -> str:
-        """Return why a worker cannot take part; nothing if it can."""
-        if answer is None:
-            return "it was not started by benchbook worker"
-        if isinstance(answer, BaseException):
-            return f"it runs no benchbook, or another: {answer}"
-        return differences(self._sameness, answer)
 
     def _hear(self) -> None:
         """Wait a moment for what hosts tell and deliver, and pass it on."""

@@ -19,8 +19,7 @@ from benchbook import servers
 from benchbook.deployment import Role, Topology
 from benchbook.hosts import worker
 from benchbook.hosts.dispatch import Connected
-from benchbook.hosts.orders import NoLabError
-from benchbook.hosts.sameness import differences, sameness
+from benchbook.hosts.orders import NoLabError, differences, sameness
 from benchbook.hosts.worker import Job
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import Found, Missing, Running, ServerError, here, servers_of

@@ -27,8 +27,7 @@ from distributed.comm.addressing import get_address_host_port
 
 from benchbook import grid, paths
 from benchbook.folders import FolderError
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay
-from benchbook.hosts.sameness import sameness
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay, sameness
 from benchbook.hosts.scheduler import RESTING, OnePort
 from benchbook.measure.environment import host
 from benchbook.results import files
@@ -143,7 +142,12 @@ class Slot:
         except Exception as error:
             delivery.ended = f"{type(error).__name__}: {error}"
         self._measuring = False
-        _end_children()
+        # A stop may have come while what it started was being ended.
+        left = psutil.Process().children(recursive=True)
+        for child in left:
+            with suppress(psutil.NoSuchProcess):
+                child.kill()
+        psutil.wait_procs(left, timeout=10)
         delivery.files = {str(path.relative_to(paths.results())): path.read_bytes() for path in _written(order)}
         return delivery
 
@@ -245,7 +249,11 @@ def wanted(dask_worker: Worker, key: str) -> bool:
 def _measure(order: Order, relay: Relay, summary: Summary) -> None:
     """Measure what of an order is not done here already."""
     start = time.monotonic()
-    _forget_others(order)
+    # What was delivered before, or is wanted no more.
+    ordered = {cell.key for cell in order.cells}
+    for path in paths.results().glob("*/**/*.*"):
+        if path.is_file() and ".".join(path.name.split(".")[:2]) not in ordered:
+            path.unlink()
     with run_lock():
         cells = grid.in_their_states(order.cells)
         for cell in cells:
@@ -260,15 +268,6 @@ def _measure(order: Order, relay: Relay, summary: Summary) -> None:
         Batch(cells, relay, order.timeout_s, summary, over, order.patience_s).run()
 
 
-def _end_children() -> None:
-    """End what is left of an order: a stop may come while what it started is being ended."""
-    left = psutil.Process().children(recursive=True)
-    for child in left:
-        with suppress(psutil.NoSuchProcess):
-            child.kill()
-    psutil.wait_procs(left, timeout=10)
-
-
 def _written(order: Order) -> Iterator[Path]:
     """Yield what lies here of an order's cells: whole results, and notebooks of what failed."""
     for cell in order.cells:
@@ -279,14 +278,6 @@ def _written(order: Order) -> Iterator[Path]:
                 files.whole(path)
                 yield path
         yield from sorted(cell.notebook.parent.glob(f"{cell.key}.*"))
-
-
-def _forget_others(order: Order) -> None:
-    """Remove what was delivered before, or is wanted no more."""
-    ordered = {cell.key for cell in order.cells}
-    for path in paths.results().glob("*/**/*.*"):
-        if path.is_file() and ".".join(path.name.split(".")[:2]) not in ordered:
-            path.unlink()
 
 
 @contextmanager

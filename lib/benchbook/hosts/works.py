@@ -16,9 +16,8 @@ from benchbook.hosts.dispatch import Host, Work
 from benchbook.hosts.orders import Delivery, StudyBlock
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.readings import Kind
 from benchbook.runner.rounds import Look, Rounds
-from benchbook.runner.standing import Standing
+from benchbook.runner.standing import Kind, Standing
 
 
 def as_anywhere(cell: Cell) -> tuple[Kind, int]:

@@ -10,8 +10,7 @@ from benchbook.evidence.claims import Tested
 from benchbook.evidence.judge import DECIDED
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import parameters
-from benchbook.runner.readings import Reading, readings
-from benchbook.runner.standing import standings
+from benchbook.runner.standing import Reading, readings, standings
 
 FULL: Final = "paper"
 """The profile that has every cell of the grids."""

@@ -2,6 +2,6 @@
 
 In come the cells of `benchbook.grid.plan`; out goes a file for each in the results' folder. Begin with `Batch` in
 `batch`: it makes a `visit` to each deployment, and runs each cell's `notebook` in a fresh kernel (`kernels`).
-A run until claims are decided asks `rounds` for its next cells: those that undecided claims read (`readings`,
-`standing`), as far as their `costs` allow.
+A run until claims are decided asks `rounds` for its next cells: those that undecided claims read (`standing`),
+as far as their `costs` allow.
 """

@@ -179,18 +179,15 @@ class Batch:
         parts |= {"kernels": ended.kernel_s, "notebooks": ended.rest_s}
         for part, seconds in parts.items():
             self.summary.spent_s[part] += seconds
-        self._count(cell, watch.seconds, load)
-        return not late
-
-    def _count(self, cell: Cell, seconds: float, load: Load) -> None:
         if cell.key in self._disturbed:
             self.summary.repeated += 1
-            return
+            return not late
         self.summary.done += 1
-        self._progress.ended(cell, "done", seconds)
+        self._progress.ended(cell, "done", watch.seconds)
         if not load.quiet:
             self.summary.beside_others += 1
             self._disturbed[cell.key] = cell, load.foreign
+        return not late
 
     def _execute(self, cell: Cell, visit: Visit) -> Ended:
         log = cell.notebook.with_suffix(".log")

@@ -1,11 +1,10 @@
 """How long cells take: as cells of the same parameters took here; else an estimate from the committed reference run."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cache
-from operator import itemgetter
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
 from pydantic import ValidationError
@@ -14,8 +13,9 @@ from benchbook import paths, studies
 from benchbook.digits import duration
 from benchbook.evidence.reference import MEANS
 from benchbook.results import TIMES
-from benchbook.runner.readings import Kind
+from benchbook.runner.standing import Kind
 from benchbook.runner.summary import Durations
+from benchbook.schemas import Document
 
 START_S: Final = {"python": 1.0, "node": 3.0, "java": 4.0}
 """Seconds of a cell beside its repetitions, on each lane: medians of the reference run."""
@@ -78,20 +78,20 @@ class Costs:
         """
         if kind not in self._estimates:
             own = json.loads(kind[1])
-            near = [(_distance(own, other), other, seconds) for other, seconds in self._reference.get(kind[0], [])]
+
+            def distance(cell: tuple[Document, float]) -> tuple[int, float]:
+                other, _ = cell
+                unlike = sum(own[name] != other.get(name) for name in own if name not in (*_SIZES, "arm", "seed"))
+                return unlike, abs(own.get("n", 1) - other.get("n", 1))
+
             self._estimates[kind] = None
-            if near:
-                _, other, seconds = min(near, key=itemgetter(0))
+            if near := self._reference.get(kind[0]):
+                other, seconds = min(near, key=distance)
                 scale = 1.0
                 for name in _SIZES:
                     scale *= own.get(name, 1) / other.get(name, 1)
                 self._estimates[kind] = START_S[own["lane"]] + scale * seconds
         return self._estimates[kind]
-
-
-def _distance(own: Mapping[str, Any], other: Mapping[str, Any]) -> tuple[int, float]:
-    others = sum(own[name] != other.get(name) for name in own if name not in (*_SIZES, "arm", "seed"))
-    return others, abs(own.get("n", 1) - other.get("n", 1))
 
 
 def spans(means: pd.DataFrame) -> dict[Kind, float]:
@@ -105,17 +105,17 @@ def spans(means: pd.DataFrame) -> dict[Kind, float]:
 
 
 @cache
-def _committed() -> dict[str, list[tuple[dict[str, Any], float]]]:
+def _committed() -> dict[str, list[tuple[Document, float]]]:
     file = paths.reference() / MEANS
     return _known_today(pd.read_parquet(file)) if file.exists() else {}
 
 
-def _known_today(means: pd.DataFrame) -> dict[str, list[tuple[dict[str, Any], float]]]:
+def _known_today(means: pd.DataFrame) -> dict[str, list[tuple[Document, float]]]:
     """Return by study the parameters and seconds of each cell that ran.
 
     Parameters that the study had no name for yet stand at today's default; what it does not know any more is left out.
     """
-    cells: dict[str, list[tuple[dict[str, Any], float]]] = {}
+    cells: dict[str, list[tuple[Document, float]]] = {}
     for (study, text), seconds in spans(means).items():
         try:
             parameters = studies.load(study).Parameters.model_validate_json(text)

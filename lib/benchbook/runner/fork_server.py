@@ -14,9 +14,10 @@ import socket
 import sys
 import traceback
 from contextlib import suppress
-from typing import Any, Final, NoReturn
+from typing import Final, NoReturn
 
 from benchbook import processes
+from benchbook.schemas import Document
 
 _EVERY_KERNEL: Final = (
     *("ipykernel.kernelapp", "ipykernel.ipkernel", "ipykernel.debugger", "IPython.core.application"),
@@ -49,7 +50,7 @@ def main(modules: list[str]) -> None:
         _tell(channel, status=os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))
 
 
-def _kernel(order: dict[str, Any], channel: socket.socket) -> NoReturn:
+def _kernel(order: Document, channel: socket.socket) -> NoReturn:
     """Become the kernel that the order describes."""
     os.setsid()
     log = os.open(order["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)

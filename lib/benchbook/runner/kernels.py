@@ -27,6 +27,7 @@ from typing_extensions import override
 
 from benchbook import folders, paths, processes
 from benchbook.folders import Folder
+from benchbook.schemas import Document
 
 _LONGEST: Final = 66
 """Characters of a folder in which a kernel's sockets find room: macOS allows 104 in all."""
@@ -69,7 +70,7 @@ class Child:
 
     stdin = stdout = stderr = None
 
-    def __init__(self, channel: socket.socket, order: dict[str, Any]) -> None:
+    def __init__(self, channel: socket.socket, order: Document) -> None:
         self._channel = channel
         self._lines = b""
         self.returncode: int | None = None
@@ -87,7 +88,7 @@ class Child:
     def wait(self, timeout: float | None = None) -> int:
         """Wait for its end and return the exit status."""
         if self.returncode is None:
-            self.returncode = self._next(block=True).get("status", -signal.SIGKILL)
+            self.returncode = (self._next(block=True) or {}).get("status", -signal.SIGKILL)
         return self.returncode
 
     def send_signal(self, signum: int) -> None:
@@ -103,7 +104,7 @@ class Child:
         """End it."""
         self.send_signal(signal.SIGKILL)
 
-    def _next(self, *, block: bool) -> Any:
+    def _next(self, *, block: bool) -> Document | None:
         """Return what the fork server says next; None when it says nothing yet, nothing in it when it is gone."""
         while b"\n" not in self._lines:
             try:
@@ -114,7 +115,8 @@ class Child:
                 return {}
             self._lines += part
         line, _, self._lines = self._lines.partition(b"\n")
-        return json.loads(line)
+        message: Document = json.loads(line)
+        return message
 
 
 class ForkServer(AbstractContextManager["ForkServer"]):

@@ -10,7 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import papermill
 from nbclient.exceptions import DeadKernelError
@@ -50,7 +50,7 @@ class Ended:
 
 def execute(
     notebook: Path,
-    parameters: dict[str, Any],
+    parameters: dict[str, object],
     kernel: Kernel,
     kept: Path,
     *,
@@ -112,7 +112,7 @@ def _watch(worker: threading.Thread, broken: Callable[[], str | None], timeout_s
 
 
 def _papermill(
-    notebook: Path, parameters: dict[str, Any], kernel: Kernel, executed: Path, kept: str, options: dict[str, Any]
+    notebook: Path, parameters: dict[str, object], kernel: Kernel, executed: Path, kept: str, options: dict[str, object]
 ) -> Ended:
     begun = datetime.now(UTC)
     try:

@@ -15,9 +15,8 @@ from benchbook.evidence.contrasts import asked, places
 from benchbook.evidence.effects import paired
 from benchbook.evidence.sides import Measured, Place
 from benchbook.runner import costs
-from benchbook.runner.readings import Reading
 from benchbook.runner.rounds import Rounds
-from benchbook.runner.standing import Standing
+from benchbook.runner.standing import Reading, Standing
 from benchbook.runner.summary import Durations
 from benchbook.stats.variances import Components, best_repetitions, components
 

@@ -13,7 +13,7 @@ from rich.progress import Progress as Bar
 from typing_extensions import override
 
 from benchbook.grid import Cell
-from benchbook.runner.readings import Kind
+from benchbook.runner.standing import Kind
 from benchbook.runner.summary import Durations, described, telling, time_left
 
 

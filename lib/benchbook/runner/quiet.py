@@ -58,8 +58,18 @@ class Watch:
         latest = self._window(own, 0.0)
         while self._patience_s is not None and (latest is None or not latest.quiet):
             if latest is not None:
-                self.waited_s = before_s + time.monotonic() - start
-                self._say_or_give_up(latest, self.waited_s - before_s, self._patience_s)
+                waited_s = time.monotonic() - start
+                self.waited_s = before_s + waited_s
+                waited = duration(waited_s)
+                if waited_s >= self._patience_s:
+                    raise NotQuietError(
+                        f"{latest}, and the machine was not quiet for {waited} (stop them, or measure beside them"
+                        " with --noisy, which marks the cells)"
+                    )
+                advice = f"for {waited} now, and for {duration(self._patience_s)} at most: stop them, or run again"
+                advice += " with --noisy, which measures beside them and marks the cells"
+                why = f"waiting until others use less than {QUIET:g} processors: {latest}"
+                self._say(why, advice if waited_s >= LONG_S else "")
             latest = self._window(own, _LONG_ENOUGH_S if latest is None else _GLANCE_S)
 
     def end(self, own: Collection[int]) -> Load:
@@ -83,15 +93,3 @@ class Watch:
             return self._newest if self._newest and self._newest.quiet else None
         self._newest = since
         return since
-
-    def _say_or_give_up(self, latest: Load, waited_s: float, patience_s: float) -> None:
-        """Say for what it waits, or raise `NotQuietError`."""
-        if waited_s >= patience_s:
-            raise NotQuietError(
-                f"{latest}, and the machine was not quiet for {duration(waited_s)} (stop them, or measure beside them"
-                " with --noisy, which marks the cells)"
-            )
-        advice = f"for {duration(waited_s)} now, and for {duration(patience_s)} at most: stop them, or run again"
-        advice += " with --noisy, which measures beside them and marks the cells"
-        why = f"waiting until others use less than {QUIET:g} processors: {latest}"
-        self._say(why, advice if waited_s >= LONG_S else "")

@@ -13,8 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from benchbook.grid import Cell
 from benchbook.runner.costs import Cost, Costs
-from benchbook.runner.readings import Kind
-from benchbook.runner.standing import Standing
+from benchbook.runner.standing import Kind, Standing
 from benchbook.stats.sequential import LOOKS
 
 Look: TypeAlias = Callable[[], Sequence[Standing]]
