@@ -11,7 +11,7 @@ from functools import wraps
 from inspect import Parameter, signature
 from traceback import format_exception
 from types import TracebackType
-from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeVar
+from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeAlias, TypeVar
 
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, older
@@ -21,6 +21,9 @@ from benchbook.scrubbing import scrubbed, shown
 T = TypeVar("T")
 
 Durability = Literal["default", "relaxed", "strict"]
+
+Position: TypeAlias = Any
+"""How far a node is, as its engine tells it: a number, a set of transactions, each record's version."""
 
 CATCH_UP_S: Final = 60.0
 """How long a replica may take to follow `create`, in seconds."""
@@ -259,10 +262,10 @@ class Engine(ABC):
         """Return every record's key."""
 
     @abstractmethod
-    def position(self) -> object:
+    def position(self) -> Position:
         """Return where the primary's log stands: at or after the last acknowledged write."""
 
-    def wait_for(self, position: Any, deadline_s: float) -> bool:
+    def wait_for(self, position: Position, deadline_s: float) -> bool:
         """Wait until the replica has applied the primary's log up to `position`; False when the time ran out."""
         self._has("wait_for")
         return self._reached(position, deadline_s)
@@ -276,7 +279,7 @@ class Engine(ABC):
         """Close all connections."""
 
     @abstractmethod
-    def _reached(self, position: Any, deadline_s: float) -> bool:
+    def _reached(self, position: Position, deadline_s: float) -> bool:
         """Do `wait_for` on a replicated deployment."""
 
     def kind(self, error: Exception) -> type[EngineError]:

@@ -9,12 +9,12 @@ from abc import abstractmethod
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future, wait
 from functools import partial
-from typing import Any, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 from typing_extensions import override
 
 from benchbook.databases.connected import Connected
-from benchbook.databases.engine import Options
+from benchbook.databases.engine import Options, Position
 from benchbook.deployment import Deployment, Role
 
 T = TypeVar("T")
@@ -77,7 +77,7 @@ class ReplicaPoll(Generic[T]):
         return future
 
 
-Versions = Mapping[str, Any]
+Versions = Mapping[str, object]
 """Each record's version by its key: equal on two nodes only when the records are."""
 
 
@@ -90,18 +90,18 @@ class Polled(Connected):
         self._replica = ReplicaPoll(partial(self._stands, "replica"))
         super().__init__(deployment, options)
 
-    def position(self) -> Any:
+    def position(self) -> Position:
         """Return how far the primary is; nothing where there is no replica to compare it with."""
         return self._stands("primary") if self.replicated else None
 
     @abstractmethod
-    def _stands(self, role: Role) -> Any:
+    def _stands(self, role: Role) -> Position:
         """Ask a node how far it is."""
 
-    def _reached(self, position: Any, deadline_s: float) -> bool:
+    def _reached(self, position: Position, deadline_s: float) -> bool:
         return self._asked(lambda stands: bool(stands >= position), deadline_s)
 
-    def _asked(self, satisfied: Callable[[Any], bool], deadline_s: float, since_ns: int | None = None) -> bool:
+    def _asked(self, satisfied: Callable[[Position], bool], deadline_s: float, since_ns: int | None = None) -> bool:
         reached = self._replica.until(satisfied, deadline_s, self.poll_s, since_ns)
         self.wait_resolution_ns = self._replica.resolution_ns
         return reached
@@ -117,7 +117,7 @@ class Compared(Polled):
     _since_ns = 0
 
     @override
-    def position(self) -> Any:
+    def position(self) -> Position:
         self._since_ns = time.perf_counter_ns()
         return super().position()
 

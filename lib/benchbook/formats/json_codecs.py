@@ -37,11 +37,11 @@ class JsonCodec:
     """JSON through a library's functions."""
 
     name: str
-    dumps: Callable[[Any], bytes]
+    dumps: Callable[[Record], bytes]
     """Writes a record, compact and in UTF-8, dates as ISO 8601."""
     dumps_books: Callable[[AnyBookstore], bytes]
     """Writes a bookstore, dates as milliseconds since 1970."""
-    loads: Callable[[bytes], Any]
+    loads: Callable[[bytes], object]
     format: Literal["json"] = "json"
 
     def encode_record(self, record: Record) -> bytes:
@@ -109,7 +109,7 @@ def plain(thing: Any) -> int | Document:
     return {name: getattr(thing, name) for name in thing.__slots__}
 
 
-def _iso(value: Any) -> str:
+def _iso(value: object) -> str:
     if isinstance(value, date):
         return value.isoformat()
     raise TypeError(f"{type(value).__name__} is no type of a record's value")

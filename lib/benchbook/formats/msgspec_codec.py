@@ -1,7 +1,7 @@
 """msgspec's JSON: typed decoders made once per schema, dataclasses written and read by the library itself."""
 
 from collections.abc import Callable
-from typing import Any, TypedDict
+from typing import Any, TypedDict, TypeVar
 
 import msgspec
 from typing_extensions import override
@@ -9,6 +9,8 @@ from typing_extensions import override
 from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, unbound2
 from benchbook.formats.json_codecs import TYPES, JsonCodec
 from benchbook.schemas import AnyBookstore, Book1, Book2, Bookstore, Schema
+
+T = TypeVar("T")
 
 
 class _Author(msgspec.Struct):
@@ -48,16 +50,15 @@ class MsgspecCodec(JsonCodec):
     @override
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:
         if case == 1:
-            store: Bookstore[Book1] = self._read1(data)
-            return store
+            return self._read1(data)
         return Bookstore([unbound2(book, moment) for book in self._read2(data).books])
 
 
-def _reader(form: Any) -> Callable[[bytes], Any]:
+def _reader(form: type[T]) -> Callable[[bytes], T]:
     """Return what reads a type; its errors say where (``$.books[3].id``)."""
     decode = msgspec.json.Decoder(form).decode
 
-    def checked(data: bytes) -> Any:
+    def checked(data: bytes) -> T:
         try:
             return decode(bounded(data))
         except (msgspec.MsgspecError, ValueError, RecursionError) as error:
@@ -66,7 +67,7 @@ def _reader(form: Any) -> Callable[[bytes], Any]:
     return checked
 
 
-def _written(store: AnyBookstore) -> Any:
+def _written(store: AnyBookstore) -> AnyBookstore | _Store2:
     """Return what msgspec writes as the paper's JSON."""
     books: list[Any] = store.books
     return _Store2([_struct(book) for book in books]) if books and isinstance(books[0], Book2) else store

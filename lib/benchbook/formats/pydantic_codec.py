@@ -1,15 +1,17 @@
 """pydantic's JSON: models validated while they are read, typed decoders made once per schema."""
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
 from typing_extensions import TypedDict, override
 
-from benchbook.formats import Binding, Decoder, FormatError, bounded, milliseconds, moment
+from benchbook.formats import Binding, Bound, Decoder, FormatError, bounded, milliseconds, moment
 from benchbook.formats.json_codecs import TYPES, JsonCodec
 from benchbook.schemas import AnyBookstore, Schema
+
+T = TypeVar("T")
 
 
 class _Strict(BaseModel):
@@ -55,7 +57,10 @@ class PydanticCodec(JsonCodec):
 
     def __init__(self) -> None:
         super().__init__("pydantic", to_json, lambda store: _BINDING.bound(store).model_dump_json().encode(), from_json)
-        self._read = {1: _checked(_Store1.model_validate_json), 2: _checked(_Store2.model_validate_json)}
+        self._read: dict[int, Callable[[bytes], Bound]] = {
+            1: _checked(_Store1.model_validate_json),
+            2: _checked(_Store2.model_validate_json),
+        }
 
     @override
     def decoder(self, schema: Schema) -> Decoder:
@@ -67,10 +72,10 @@ class PydanticCodec(JsonCodec):
         return _BINDING.unbound(self._read[case](data), case)
 
 
-def _checked(decode: Callable[[bytes], Any]) -> Callable[[bytes], Any]:
+def _checked(decode: Callable[[bytes], T]) -> Callable[[bytes], T]:
     """Return the decoder with its limit and its errors turned to `FormatError`, which say where (``books.3.id``)."""
 
-    def checked(data: bytes) -> Any:
+    def checked(data: bytes) -> T:
         try:
             return decode(bounded(data))
         except ValidationError as error:

@@ -21,6 +21,7 @@ from benchbook.hosts import worker
 from benchbook.hosts.dispatch import Connected
 from benchbook.hosts.orders import NoLabError, differences, sameness
 from benchbook.hosts.worker import Job
+from benchbook.schemas import Document
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import Found, Missing, Running, ServerError, here, servers_of
 from benchbook.servers.address import placement
@@ -61,7 +62,7 @@ class Places(Connected):
             self.__exit__()
             raise
 
-    def _hear(self, event: tuple[float, dict[str, Any]]) -> None:
+    def _hear(self, event: tuple[float, Document]) -> None:
         """Note a worker that the scheduler has lost: a task that only that one may run would wait for it."""
         if event[1].get("action") == "remove-worker":
             self._lost.add(event[1]["worker"])
@@ -204,7 +205,7 @@ def holds(lease: str) -> bool:
     return lease in _held
 
 
-async def called(lease: str, function: Callable[..., Any], arguments: tuple[object, ...]) -> Any:
+async def called(lease: str, function: Callable[..., T], arguments: tuple[object, ...]) -> T | ServerError:
     """Return what a function does with the fleet and its programs, as `benchbook.servers.fleet.At` has it, or an error.
 
     Raised, Dask would print the error with the arguments, among which are passwords.
@@ -215,11 +216,12 @@ async def called(lease: str, function: Callable[..., Any], arguments: tuple[obje
         return ServerError(scrubbed(str(error)))
 
 
-async def _in_main_thread(work: Callable[[], Any]) -> Any:
+async def _in_main_thread(work: Callable[[], T]) -> T:
     """Have it done where servers are started, with which they would end."""
     job = Job(work)
     worker.this_slot().put(job)
-    return await job.answer
+    answer: T = await job.answer
+    return answer
 
 
 def _begin(lease: str, product: str, topology: Topology, address: str) -> None:

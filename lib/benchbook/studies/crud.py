@@ -198,7 +198,13 @@ class _Batch:
         changed = {key: {**wanted[key], **change} for key, change in changes.items()}
         self._write("update", update, changed)
         if self.parameters.topology == "single" and "find" not in engine.gaps:
-            self._select(changed)
+            group, find = _group(data.schema), engine.find
+            groups = list(dict.fromkeys(record[group] for record in data.records))
+            started_at = datetime.now(UTC)
+            selected, readings = timed(lambda: [record for value in groups for record in find(group, value)])
+            self.add("select", readings, len(selected), started_at=started_at)
+            if self.store.roles:
+                self.store.compare(selected, changed, "select")
         self._write("delete", engine.delete_all, {})
 
     def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
@@ -211,15 +217,6 @@ class _Batch:
             if not write.caught_up:
                 self.store.resume(self.parameters.timeout_s)
         self.store.check(wanted, operation)
-
-    def _select(self, wanted: Mapping[str, Record]) -> None:
-        field, find = _group(self.data.schema), self.store.engine.find
-        groups = list(dict.fromkeys(record[field] for record in self.data.records))
-        started_at = datetime.now(UTC)
-        selected, readings = timed(lambda: [record for group in groups for record in find(field, group)])
-        self.add("select", readings, len(selected), started_at=started_at)
-        if self.store.roles:
-            self.store.compare(selected, wanted, "select")
 
 
 def _update_each(engine: Engine, changes: Mapping[str, Record]) -> None:

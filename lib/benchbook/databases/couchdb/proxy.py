@@ -64,17 +64,17 @@ class _Counter:
 def main(host: str, port: int) -> None:
     """Be a proxy: state the port to who asks at the socket on standard input, then the count each time it asks."""
     counter = _Counter()
+
+    def serve() -> None:
+        while True:
+            client, _ = listener.accept()
+            threading.Thread(target=_connect, args=(client, (host, port), counter), daemon=True).start()
+
     with socket.create_server(("127.0.0.1", 0), backlog=64) as listener, socket.socket(fileno=os.dup(0)) as control:
-        threading.Thread(target=_serve, args=(listener, (host, port), counter), daemon=True).start()
+        threading.Thread(target=serve, daemon=True).start()
         control.sendall(listener.getsockname()[1].to_bytes(_NUMBER_B))
         while control.recv(1):
             control.sendall(counter.value.to_bytes(_NUMBER_B))
-
-
-def _serve(listener: socket.socket, server: tuple[str, int], counter: _Counter) -> None:
-    while True:
-        client, _ = listener.accept()
-        threading.Thread(target=_connect, args=(client, server, counter), daemon=True).start()
 
 
 def _connect(client: socket.socket, server: tuple[str, int], counter: _Counter) -> None:
