@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from benchbook.runner import campaign
-from benchbook.runner.run_lock import UnwritableError
+from benchbook.runner import run_folder
+from benchbook.runner.run_folder import UnwritableError, cell_begun, cell_ended
 
 pytestmark = pytest.mark.usefixtures("results_folder")
 HOUR = 3600.0
@@ -18,10 +18,10 @@ class Machine:
     def __init__(self, patch: pytest.MonkeyPatch, folder: Path) -> None:
         self.seconds, self.name, self._boot = 5.0, "one", folder / "boot_id"
         self.restart("b767")
-        patch.setattr(campaign, "_BOOT", self._boot)
-        patch.setattr(campaign, "_now", lambda: self.seconds)
-        patch.setattr(campaign, "host", lambda: self.name)
-        patch.setattr(campaign, "datetime", self)
+        patch.setattr(run_folder, "_BOOT", self._boot)
+        patch.setattr(run_folder, "_now", lambda: self.seconds)
+        patch.setattr(run_folder, "host", lambda: self.name)
+        patch.setattr(run_folder, "datetime", self)
 
     def now(self, zone: object) -> datetime:
         return datetime.fromtimestamp(1_795_382_000 + self.seconds, UTC)
@@ -30,9 +30,9 @@ class Machine:
         self._boot.write_text(f"{boot}\n")
 
     def cell(self, seconds: float = 2.0) -> str:
-        start = campaign.begun()
+        start = cell_begun()
         self.seconds += seconds
-        campaign.ended()
+        cell_ended()
         return start
 
 
@@ -75,7 +75,7 @@ def test_what_the_folder_keeps_may_be_damaged(machine: Machine, results_folder: 
     first = machine.cell()
     (results_folder / ".campaign").write_text(content)
     machine.seconds += 1
-    campaign.ended()
+    cell_ended()
     assert first < machine.cell() == machine.cell()
 
 

@@ -27,7 +27,7 @@ from benchbook import cli, grid, processes, results, servers
 from benchbook.results import folder as results_lock
 from benchbook.runner import batch, visit
 from benchbook.runner.kernels import ForkServer
-from benchbook.runner.run_lock import UnwritableError, writing
+from benchbook.runner.run_folder import UnwritableError, writing
 from benchbook.runner.summary import again, telling, time_left
 from benchbook.studies import bookstore, drivers
 from waiting import PATIENCE_S, comes_true

@@ -15,7 +15,7 @@ from benchbook.hosts.orders import NoLabError
 from benchbook.results.folder import BusyError
 from benchbook.runner import quiet
 from benchbook.runner.quiet import NotQuietError
-from benchbook.runner.run_lock import UnwritableError, run_lock
+from benchbook.runner.run_folder import UnwritableError, run_lock
 from benchbook.runner.summary import Failure, Summary, Telling, again, described, telling
 
 SPENT: Final = "run.json"

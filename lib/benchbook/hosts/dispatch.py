@@ -18,7 +18,7 @@ from benchbook.hosts import worker
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan, differences, sameness
 from benchbook.results import store
 from benchbook.runner.progress import Progress
-from benchbook.runner.run_lock import writing
+from benchbook.runner.run_folder import writing
 from benchbook.runner.summary import Summary
 
 ANSWER_S: Final = 10.0

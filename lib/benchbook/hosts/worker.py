@@ -31,10 +31,9 @@ from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, 
 from benchbook.hosts.scheduler import RESTING, OnePort
 from benchbook.measure.environment import host
 from benchbook.results import files
-from benchbook.runner import campaign
 from benchbook.runner.batch import Batch
 from benchbook.runner.quiet import NotQuietError
-from benchbook.runner.run_lock import UnwritableError, run_lock
+from benchbook.runner.run_folder import UnwritableError, machine, run_lock
 from benchbook.runner.summary import Summary
 
 RETRY_S: Final = 2.0
@@ -209,7 +208,7 @@ async def planned(asked: Asked) -> tuple[str, str, Plan]:
     """
 
     def plan() -> tuple[str, str, Plan]:
-        return *campaign.machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
+        return *machine(), Plan(grid.plan(asked.studies, asked.profile, asked.where, asked.changes))
 
     # It is for the main thread: to see which servers are here it starts them.
     job = Job(plan)

@@ -22,11 +22,11 @@ from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.measure.load import Load
-from benchbook.runner import campaign, quiet
+from benchbook.runner import quiet
 from benchbook.runner.kernels import Forks, Kernel
 from benchbook.runner.notebook import Ended, execute
 from benchbook.runner.progress import Listener
-from benchbook.runner.run_lock import writing
+from benchbook.runner.run_folder import cell_begun, cell_ended, writing
 from benchbook.runner.summary import Failure, Part, Summary
 from benchbook.runner.visit import Up, Visit, wait_for_room
 from benchbook.scrubbing import scrubbed
@@ -113,14 +113,14 @@ class Batch:
                     if self._over():
                         break
                     self._progress.begun(cell)
-                    self._run["campaign"] = campaign.begun()
+                    self._run["campaign"] = cell_begun()
                     try:
                         self._measure(cell, visit)
                     except FolderError as error:
                         visit.clear()
                         wait_for_room(self._progress.waiting, str(error), self._over)
                         self._measure(cell, visit)
-                    campaign.ended()
+                    cell_ended()
                 with self.summary.spends("servers"):
                     visit.down()
                 self._progress.visited(visited, again=again)

@@ -1,11 +1,15 @@
-"""Which campaign a cell belongs to: all runs on one machine without a pause of an hour or a restart.
+"""The results' folder during a run: held by one at a time, how it is written to, and the campaign of what is measured.
 
-Runs of another day differ by more than blocks of one do: days are a level of their own when results are judged.
+A campaign is all runs on one machine without a pause of an hour or a restart. Runs of another day differ by more than
+blocks of one do: days are a level of their own when results are judged.
 """
 
+import os
 import time
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager, suppress
 from datetime import UTC, datetime
+from errno import EACCES, EDQUOT, ENOSPC, EPERM, EROFS
 from pathlib import Path
 from typing import Final
 
@@ -14,12 +18,50 @@ from pydantic import BaseModel
 
 from benchbook import atomic, paths
 from benchbook.measure.environment import host
-from benchbook.runner.run_lock import writing
+from benchbook.results import folder
+
+_PATIENCE_S: Final = 1.0
+"""Another command that sets a damaged file aside has the folder for a moment."""
 
 PAUSE_S: Final = 3600.0
 """A pause of so many seconds ends a campaign."""
 
 _BOOT: Final = Path("/proc/sys/kernel/random/boot_id")
+
+_FULL: Final = "the disk is full: free some of it"
+_CLOSED: Final = "you may not write there: change its permissions or owner"
+_REMEDIES: Final = {ENOSPC: _FULL, EDQUOT: _FULL, EACCES: _CLOSED, EPERM: _CLOSED, EROFS: "it is read-only: remount it"}
+
+
+class UnwritableError(RuntimeError):
+    """What was measured cannot be kept."""
+
+
+@contextmanager
+def run_lock() -> Iterator[None]:
+    """Hold the results' folder for one run; the system lets go of it however the run ends.
+
+    Raises `benchbook.results.folder.BusyError`, which says who holds it, or `UnwritableError` when it takes nothing.
+    """
+    with ExitStack() as up:
+        with writing():
+            file = up.enter_context(folder.locked(_PATIENCE_S))
+            file.truncate(0)
+            file.write(f"process {os.getpid()}, running since {datetime.now():%H:%M},")
+            file.flush()
+        yield
+        file.truncate(0)
+
+
+@contextmanager
+def writing() -> Iterator[None]:
+    """Write to the results' folder; what the system refuses is raised as `UnwritableError`: where, why, what to do."""
+    try:
+        yield
+    except OSError as error:
+        remedy = _REMEDIES.get(error.errno or 0, "")
+        advice = f": {remedy}, or point BENCHBOOK_RESULTS elsewhere" if remedy else ""
+        raise UnwritableError(f"{paths.results()} cannot be written: {error}{advice}") from error
 
 
 class _Kept(BaseModel):
@@ -30,11 +72,11 @@ class _Kept(BaseModel):
     last: float  # when a cell last began or ended, as `_now` says it
 
 
-def begun() -> str:
+def cell_begun() -> str:
     """Return the UTC start of the campaign that a cell which starts now belongs to, such as ``2026-11-22T21:14:00Z``.
 
     The results' folder keeps it with the time at which a cell last began or ended there: a run within the hour, on the
-    same machine since the same boot, continues it. Raises `benchbook.runner.run_lock.UnwritableError`.
+    same machine since the same boot, continues it. Raises `UnwritableError`.
     """
     known, here, now = _kept(), machine(), _now()
     if known is None or known.machine != here or now - known.last >= PAUSE_S:
@@ -43,7 +85,7 @@ def begun() -> str:
     return known.start
 
 
-def ended() -> None:
+def cell_ended() -> None:
     """Keep that a cell has ended now: a pause begins."""
     if known := _kept():
         _keep(known, _now())
