@@ -50,11 +50,11 @@ def mean(repetitions: list[lanes.Repetition], *operations: str) -> float:
     """Return the mean over repetitions of the operations' times, all formats together."""
     times = [
         sum(
-            value["value"]
+            reading.value
             for section in one.sections
             if section.operation in operations
-            for value in section.values
-            if value["metric"] == "wall_time"
+            for reading in section.readings
+            if reading.metric == "wall_time"
         )
         for one in repetitions
     ]

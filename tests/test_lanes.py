@@ -64,7 +64,7 @@ def says(*lines: str) -> str:
 def test_an_answer_is_its_repetitions_and_what_closes_it(scripted: Scripted) -> None:
     scripted(says(REPETITION, CLOSING))
     (repetition,), closing = asked()
-    assert repetition.sections[0].values == SECTION["values"]
+    assert [vars(reading) for reading in repetition.sections[0].readings] == SECTION["values"]
     assert closing == lanes.Closing(1, **PROGRAM)
 
 
@@ -130,11 +130,11 @@ def test_java_writes_what_python_writes_and_each_reads_the_other(
         assert theirs == document[kind]  # which Java read back to an equal object, or it would have failed
         assert formats.codec(name).decode_bookstore(theirs, case) == shop
     sizes = {
-        (section.arm["format"], value["value"])
+        (section.arm["format"], reading.value)
         for repetition in answer
         for section in repetition.sections
-        for value in section.values
-        if value["metric"] == "size"
+        for reading in section.readings
+        if reading.metric == "size"
     }
     assert sizes == {(kind, len(data)) for kind, data in document.items()}
 
@@ -181,10 +181,10 @@ def test_a_warm_cell_on_java_delivers_an_iteration_a_repetition(tmp_path: Path) 
     for repetition in answer:
         for kind in CODECS:
             told = {
-                (section.operation, value["role"], value["metric"]): value["value"]
+                (section.operation, reading.role, reading.metric): reading.value
                 for section in repetition.sections
                 if section.arm["format"] == kind
-                for value in section.values
+                for reading in section.readings
             }
             assert told.keys() == bookstore.expected(parameters)
             assert told["marshal", "client", "size"] == len(document[kind])

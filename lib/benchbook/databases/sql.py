@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager, suppress
 from functools import cache
 from operator import itemgetter
-from typing import Any, ClassVar
+from typing import Any, ClassVar, TypeAlias
 
 import orjson
 from typing_extensions import override
@@ -21,6 +21,9 @@ from benchbook.deployment import Role
 from benchbook.schemas import Document, Field, Record, Schema
 
 Row = tuple[Any, ...]
+
+Cursor: TypeAlias = Any
+"""A driver's DB-API cursor: its own methods are used beside those that all have."""
 
 
 class Table(ABC):
@@ -268,8 +271,8 @@ class SQL(Connected):
     server_settings: ClassVar[Mapping[Durability, Settings]] = {}
     """For a durability that is the whole server's: what `Namespace.restore` sets it to."""
 
-    _cursors: Mapping[Role, Any]
-    _cursor: Any  # the primary's
+    _cursors: Mapping[Role, Cursor]
+    _cursor: Cursor  # the primary's
     _has_set_server = False
 
     @override

@@ -26,6 +26,7 @@ from typing import IO, Final
 import fastjsonschema
 
 from benchbook import paths, processes
+from benchbook.measure import Reading
 from benchbook.schemas import Document
 from benchbook.scrubbing import scrubbed
 
@@ -79,8 +80,9 @@ class Section:
     operation: str
     count: int
     started_at: datetime
-    values: list[Document]
-    """Role, metric, value, unit, source and resolution of each reading, and whether it is censored."""
+    readings: list[Reading]
+    censored: list[Reading]
+    """Those of waits that ran out: the true values are larger."""
     arm: Mapping[str, str]
     """The columns that tell its arm from others of the cell: `format` and `codec`, `driver`, `arm`; empty without."""
 
@@ -261,7 +263,10 @@ def _parsed(text: str) -> Repetition | Closing:
 
 
 def _section(operation: str, count: int, started_at: str, values: list[Document], **arm: str) -> Section:
-    return Section(operation, count, datetime.fromisoformat(started_at), values, arm)
+    readings: dict[bool, list[Reading]] = {False: [], True: []}
+    for value in values:
+        readings[value.pop("censored", False)].append(Reading(**value))
+    return Section(operation, count, datetime.fromisoformat(started_at), readings[False], readings[True], arm)
 
 
 def _check(what: str, content: object) -> None:

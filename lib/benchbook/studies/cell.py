@@ -269,15 +269,17 @@ def on_lane(
     program = {"driver_version": closing.driver, "runtime": closing.runtime, "heap_limit": closing.heap_limit}
     for repetition in answer:
         for section in repetition.sections:
-            about = {**columns, **program, **section.arm}
-            for value in section.values:
-                rows.add_value(
+            given = {**columns, **program, **section.arm}
+            about = {name: value for name, value in given.items() if value is not None}
+            for readings, censored in ((section.readings, False), (section.censored, True)):
+                rows.add(
                     repetition.number,
                     section.operation,
-                    count=section.count,
+                    readings,
+                    section.count,
                     started_at=section.started_at,
-                    **{name: part for name, part in value.items() if name != "unit"},
-                    **{name: part for name, part in about.items() if part is not None},
+                    censored=censored,
+                    **about,
                 )
     return rows, closing
 

@@ -4,9 +4,9 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 client and event loop, and with them the write concern and the price of a call, are the asynchronous one's.
 """
 
-from collections.abc import ItemsView, KeysView, Mapping, Sequence
+from collections.abc import Awaitable, ItemsView, KeysView, Mapping, Sequence
 from datetime import date, datetime
-from typing import Any, ClassVar, Final
+from typing import Any, ClassVar, Final, TypeVar
 
 import beanie
 from pydantic import ConfigDict, Field, ValidationError, create_model
@@ -16,6 +16,8 @@ from benchbook.databases.engine import EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, AsyncMongoDB, MongoDB
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
+
+T = TypeVar("T")
 
 _TYPES: Final = {"string": str, "integer": int, "float": float, "date": date, "datetime": datetime, "boolean": bool}
 
@@ -118,9 +120,9 @@ class Beanie(AsyncMongoDB):
         mapped: list[Record] = self._await(query.to_list())
         return mapped
 
-    def _answer(self, query: Any) -> Any:
+    def _answer(self, query: Awaitable[T]) -> T:
         # A query can be awaited, and is no coroutine.
-        async def awaited() -> Any:
+        async def awaited() -> T:
             return await query
 
         return self._await(awaited())
