@@ -72,8 +72,9 @@ def caveats(rows: pd.DataFrame) -> dict[str, str]:
     """Return what must be said of each engine that these rows (columns ``engine, engine_version, stand_in``) hold."""
     if "engine" not in rows:
         return {}
-    known = rows.dropna(subset=["engine"]).groupby("engine", sort=True)
-    return {str(engine): caveat for engine, group in known if (caveat := _caveat(str(engine), group))}
+    about = rows[["engine", "engine_version", "stand_in"]].drop_duplicates().dropna(subset=["engine"])
+    by_engine = about.groupby("engine", sort=True)
+    return {str(engine): caveat for engine, group in by_engine if (caveat := _caveat(str(engine), group))}
 
 
 def _caveat(name: str, rows: pd.DataFrame) -> str:

@@ -33,6 +33,9 @@ Way: TypeAlias = Mapping[str, str | int]
 """The level of each factor that a figure does not show."""
 
 _PLACE: Final = ["panel", "level", "series"]
+_ASKED: Final = ("block", "censored", "engine", "engine_version", "stand_in")
+"""Columns of which a point is told, besides its value and place."""
+
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
     **{"censored": False, "stand_in": False, "caveat": "", "printed": ""},
@@ -114,15 +117,17 @@ def here(
     """
     if metric not in table:
         return joined()
-    marked = table.assign(source="here", drawn=table[metric] * scale, **{name: places.get(name, "") for name in _PLACE})
-    groups = marked.dropna(subset=["drawn", "level"]).groupby(_PLACE, sort=False)
+    # what is grouped has no column of which nothing is asked: a table is wide, and each group copies all of it
+    asked = [name for name in dict.fromkeys([*_ASKED, *([over] if over else [])]) if name in table]
+    drawn = {"drawn": table[metric] * scale, **{name: places.get(name, "") for name in _PLACE}}
+    groups = table[asked].assign(**drawn).dropna(subset=["drawn", "level"]).groupby(_PLACE, sort=False)
     rows = [dict(zip(_PLACE, key, strict=True)) | _point(group, metric, unit, over) for key, group in groups]
     return pd.DataFrame(rows, columns=list(COLUMNS))
 
 
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, Any]:
-    levels = group.pivot_table(index="block", columns=over or "source", values="drawn")
-    means = levels.dropna().mean(axis=1).to_numpy(dtype=float)
+    blocks = group.groupby(["block", over] if over else "block")["drawn"].mean()
+    means = (blocks.unstack(over).dropna().mean(axis=1) if over else blocks).to_numpy(dtype=float)
     scale: stats.Scale = "logit" if unit == "%" else "log"
     if metric in CHANGES:
         scale = "linear"
