@@ -10,15 +10,19 @@ PATIENCE_S: Final = 60.0
 """How long a test waits for what must come; only a test that fails waits as long."""
 
 _PAUSE_S: Final = 0.02
+_LONGEST_PAUSE_S: Final = 0.2
 
 
 def comes_true(condition: Callable[[], object], within_s: float = PATIENCE_S) -> bool:
-    """Return whether a condition holds before the time runs out; it is asked once more at the end."""
+    """Return whether a condition holds before the time runs out; it is asked once more at the end.
+
+    What takes long to ask, such as which processes there are, is asked less often: it would slow what it waits for.
+    """
     deadline = time.monotonic() + within_s
-    while time.monotonic() < deadline:
+    while (begun := time.monotonic()) < deadline:
         if condition():
             return True
-        time.sleep(_PAUSE_S)
+        time.sleep(min(max(_PAUSE_S, 5 * (time.monotonic() - begun)), _LONGEST_PAUSE_S))
     return bool(condition())
 
 
