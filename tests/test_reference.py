@@ -381,12 +381,13 @@ def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
     assert repr(numbers.numbers(Run.of_reference().evidence)) == repr(every), "a second time they are read"
     assert repr(numbers.numbers(new)) == repr(every), "and as they are without being kept"
     assert numbers.number(Run.of_reference().evidence, "claims.decided") == every["claims.decided"]
-    for path in kept(checkout):
-        path.unlink()
-    assert claims(capsys, "--reference") == first, "they can be deleted at any time"
 
 
-@pytest.mark.parametrize("damage", ["cut short", "a flipped bit", "nothing in it", "a folder", "another user's"])
+DAMAGES = ("deleted", "cut short", "a flipped bit", "nothing in it", "a folder", "another user's")
+"""What may become of what is kept; it can be deleted at any time."""
+
+
+@pytest.mark.parametrize("damage", DAMAGES)
 def test_kept_evidence_that_is_damaged_or_not_ones_own_is_made_anew(
     checkout: Path,
     judged: list[pd.DataFrame],
@@ -401,9 +402,10 @@ def test_kept_evidence_that_is_damaged_or_not_ones_own_is_made_anew(
         changed = {"cut short": content[:-9], "a flipped bit": content, "nothing in it": b""}
         if damage in changed:
             path.write_bytes(changed[damage])
-        elif damage == "a folder":
+        elif damage in ("deleted", "a folder"):
             path.unlink()
-            path.mkdir()
+            if damage == "a folder":
+                path.mkdir()
     if damage == "another user's":
         monkeypatch.setattr(os, "geteuid", lambda: checkout.stat().st_uid + 1)
         monkeypatch.setattr(kept_evidence, "_ROOT", -1)
