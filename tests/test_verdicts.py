@@ -308,6 +308,12 @@ def test_a_block_that_others_disturbed_enters_no_look_and_a_later_one_takes_its_
     assert (found["verdict"], found["ratio"]) == ("reproduced", pytest.approx(1.5, rel=0.02))
 
 
+def test_a_size_is_counted_whatever_else_runs() -> None:
+    sizes = {"operation": "insert", "role": "client", "metric": "size"}
+    rows = [side.assign(metric="size", unit="B", disturbed=True) for side in pair(1.5)]
+    assert verdict(ratio(quantity=sizes), *rows)["verdict"] == "reproduced"
+
+
 def test_an_effect_that_a_bias_of_identical_arms_could_explain_stays_open() -> None:
     rows = pd.concat(pair(1.2))
     arms = evidence.controls(evidence.measures(rows))

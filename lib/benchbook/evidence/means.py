@@ -237,6 +237,9 @@ DERIVED: Final = (
 )
 """Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
 
+COUNTED: Final = frozenset({"size", "markup_size", "markup_percent", "bytes_received"})
+"""The metrics that are counted: what other processes do meanwhile disturbs none of them."""
+
 CHANGES: Final = frozenset({"memory_change", "memory_change_kb", "heap_change"})
 """The metrics that may be negative; all others are positive, those in % shares of a whole."""
 

@@ -14,7 +14,7 @@ from pydantic import BaseModel
 
 from benchbook import studies
 from benchbook.evidence.claims import Factor, Settings, Statistic
-from benchbook.evidence.means import ended
+from benchbook.evidence.means import COUNTED, ended
 from benchbook.results import OF_AN_ARM
 
 K = TypeVar("K")
@@ -499,6 +499,8 @@ def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
         campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
         cell_id=rows["cell_id"].astype(object) if "cell_id" in rows else "",
         measured=rows.get("measured", np.nan),
-        disturbed=rows["disturbed"].fillna(False).astype(bool) if "disturbed" in rows else False,
+        disturbed=rows["disturbed"].fillna(False).astype(bool) & ~rows["metric"].isin(COUNTED)
+        if "disturbed" in rows
+        else False,
         resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )
