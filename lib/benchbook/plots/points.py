@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any, Final, TypeAlias
+from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -36,6 +37,9 @@ _PLACE: Final = ["panel", "level", "series"]
 _ASKED: Final = ("block", "censored", "engine", "engine_version", "stand_in")
 """Columns of which a point is told, besides its value and place."""
 
+_WIDE: Final["WeakKeyDictionary[Evidence, dict[str, pd.DataFrame]]"] = WeakKeyDictionary()
+"""What `wide` returned of evidence that is still looked at, by study."""
+
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
     **{"censored": False, "stand_in": False, "caveat": "", "printed": ""},
@@ -63,7 +67,15 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     """Return a study's block means as `benchbook.evidence.sides.Measured.table`, the ``lane`` always known.
 
     Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
+    A study's figures share it, so it is not to be changed.
     """
+    by_study = _WIDE.setdefault(evidence, {})
+    if study not in by_study:
+        by_study[study] = _wide(evidence, study)
+    return by_study[study]
+
+
+def _wide(evidence: Evidence, study: str) -> pd.DataFrame:
     measured = Measured(study, first_arms(where(evidence.means, study=study)))
     if measured.means.empty:
         return pd.DataFrame(columns=[*{**dict.fromkeys(measured.means), **studies.load(study).Parameters.model_fields}])
