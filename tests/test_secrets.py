@@ -1,6 +1,5 @@
 """No password, token or key stands on a command line, or where another account can read it, whatever is started."""
 
-import itertools
 import multiprocessing
 import os
 import re
@@ -26,9 +25,6 @@ STRANGER = 64_999
 
 LARGEST = 20_000
 """Bytes of a file that is looked into: no secret stands in a larger one."""
-
-NEW, AGAIN = 50, 25
-"""Rounds for which a process is looked at in each, and then in every how many."""
 
 DATA = {"primary", "replica"}
 """Folders of the servers' data, which are not looked into."""
@@ -90,14 +86,9 @@ def look(orders: Connection, folder: Path) -> None:
         os.setgroups([])
         os.setgid(STRANGER)
         os.setuid(STRANGER)
-    files, lines, texts, seen = Files(folder), set[bytes](), set[bytes](), dict[str, int]()
-    for round_ in itertools.count():
-        if orders.poll(0.02):
-            break
+    files, lines, texts = Files(folder), set[bytes](), set[bytes]()
+    while not orders.poll(0.02):
         for process in Path("/proc").glob("[0-9]*"):
-            # who has just been forked may yet become another program; who stands is looked at again now and then
-            if round_ - seen.setdefault(process.name, round_) > NEW and round_ % AGAIN:
-                continue
             with suppress(OSError):
                 lines.add((process / "cmdline").read_bytes())
                 texts |= {(process / "environ").read_bytes()} if other else set()

@@ -683,7 +683,7 @@ def test_the_command_says_of_how_many_products_and_which_are_missing(
 ) -> None:
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     at = {"calls": "single", "durability": "default", "comments_per_article": "all", "article_index": False}
-    monkeypatch.setattr(runs, "stored_means", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
+    monkeypatch.setattr(runs, "means_of", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
     monkeypatch.setattr(evidence.Kept, "table", lambda _, __, make: make())  # nothing here is of real results
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
     found = next(

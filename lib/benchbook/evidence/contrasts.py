@@ -29,12 +29,19 @@ from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import AGAINST, ALPHA, DECIDED, HOLDS, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import SPREAD_FROM, Measured, Place, Side, by_study, first_arms, shared
+from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
 from benchbook.registry import title
 from benchbook.stats.between_hosts import FEWEST
 from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"
+
+SPREAD_FROM: Final = 10
+"""Of how many repetitions a block's spread says something: a deviation of two is a difference over a square root."""
+FEW_REPETITIONS: Final = (
+    f"ran with fewer than {SPREAD_FROM} repetitions a block, of which no spread is judged"
+    f" (--set repetitions={SPREAD_FROM})"
+)
 
 
 @dataclass(frozen=True)
@@ -166,7 +173,8 @@ class Eligible:
 def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side], blocks: int = LOOKS[0]) -> Eligible:
     """Return the sides of a contrast without those that no real product ran, or not in so many blocks."""
     engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
-    every = {name: _lacking({**engine, **side}, ran.get(name), blocks) for name, side in claim.sides().items()}
+    fewest = 0 if claim.statistic == "mean" else SPREAD_FROM
+    every = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
     absent = {name: lack for name, lack in every.items() if lack}
     sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
     able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
@@ -194,8 +202,11 @@ class Look:
     in_most: Verdict = NOT_TESTABLE  # as in `Contrast`
 
 
-def _lacking(wanted: Settings, side: Side | None, blocks: int) -> tuple[str, str] | None:
-    """Return what of a side cannot be judged, its product where it has one, and why; None when it can."""
+def _lacking(wanted: Settings, side: Side | None, blocks: int, repetitions: int) -> tuple[str, str] | None:
+    """Return what of a side cannot be judged, its product where it has one, and why; None when it can.
+
+    It lacks blocks, or repetitions in one of them.
+    """
     levels = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
     product = " or ".join(title(str(engine)) for engine in levels.pop("engine", ()))
     named = ", ".join(f"{name}={' or '.join(map(text, of_name))}" for name, of_name in levels.items())
@@ -206,8 +217,11 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int) -> tuple[str, str
         return title(engine), "had only a stand-in"
     if untested(engine):
         return title(engine), "ran through an untested adapter"
-    few = len(side.undisturbed.blocks) < blocks
-    return (title(engine) if engine else named or "it", _few(side)) if few else None
+    if side.repetitions < repetitions:
+        return title(engine) if engine else named or "it", FEW_REPETITIONS
+    if len(side.undisturbed.blocks) < blocks:
+        return title(engine) if engine else named or "it", _few(side)
+    return None
 
 
 def _few(side: Side) -> str:
@@ -218,13 +232,9 @@ def _few(side: Side) -> str:
 
 def _of_host(claim: Tested, measured: Measured, place: Place) -> list[Contrast]:
     """Return the contrasts of one claim at one place."""
-    contrasts = []
-    for levels in claim.contrasts(place[1]):
-        ran = eligible(claim, levels, _ran(claim, levels, measured, place))
-        if ran.missing and claim.statistic != "mean" and measured.sides(place, asked(claim, levels), over=claim.pooled):
-            few = f"a spread is judged from {SPREAD_FROM} repetitions a block: --set repetitions={SPREAD_FROM}"
-            ran = replace(ran, missing=few)
-        contrasts.append((levels, ran))
+    contrasts = [
+        (levels, eligible(claim, levels, _ran(claim, levels, measured, place))) for levels in claim.contrasts(place[1])
+    ]
     leads = [len(claim.ratios(ran.sides)) or 1 for _, ran in contrasts if claim.most or ran.open or not ran.missing]
     allowed = errors(len(leads), sum(leads), most=claim.most)
     return [_contrast(claim, levels, ran, allowed, place) for levels, ran in contrasts]

@@ -34,9 +34,6 @@ FREE: Final = ("lane", "arm", "seed", "repetitions")
 TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process"}))
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
-SPREAD_FROM: Final = 10
-"""Of how many repetitions a block's spread says something: a deviation of two is a difference over a square root."""
-
 _READ: Final = (
     *("block", "campaign", "cell_id", "at_least", "deviation", "measured", "censored", "disturbed", "stand_in"),
     *("resolution", "unit"),
@@ -59,6 +56,7 @@ class Side:
     stand_in: bool  # whether a stand-in ran in any block
     resolution: float  # the counters', of a mean, in `unit`
     unit: str  # empty without blocks
+    repetitions: float  # of the block that has the fewest
 
     def of(self, blocks: NDArray[np.int64]) -> NDArray[np.float64]:
         """Return the values in some of its blocks."""
@@ -80,7 +78,7 @@ _OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "censored", "dist
 _NO_TEXTS: Final = np.array([], object)
 ABSENT: Final = Side(
     {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.bool_),
-    np.array([], np.bool_), stand_in=False, resolution=0.0, unit="",
+    np.array([], np.bool_), stand_in=False, resolution=0.0, unit="", repetitions=0,
 )  # fmt: skip
 """A side that did not run."""
 
@@ -309,7 +307,7 @@ class Measured:
     def _side(self, numbers: Sequence[int], quantity: tuple[str, str, str], statistic: Statistic = "mean") -> Side:
         """Return the means of a quantity in some configurations; what two of them measured in one block counts once.
 
-        Or their spread, in the blocks of at least `SPREAD_FROM` repetitions.
+        Or their spread, in the blocks that have one: of two repetitions at least.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
         block, campaign, cell, value, deviation, measured, censored, disturbed, stand_in, resolution, unit = (
@@ -326,11 +324,11 @@ class Measured:
         if statistic != "mean":
             with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
                 value = deviation if statistic == "deviation" else deviation / np.abs(value)
-            has = np.isfinite(value) & (measured >= SPREAD_FROM)
+            has = np.isfinite(value)
             arrays = (block, campaign, cell, value, censored, disturbed)
             block, campaign, cell, value, censored, disturbed = (array[has] for array in arrays)
             resolution = np.zeros(1)
-        about = bool(stand_in.any()), float(resolution.max()), str(unit[0])
+        about = bool(stand_in.any()), float(resolution.max()), str(unit[0]), float(measured.min())
         settings = self.configurations[numbers[0]].settings
         return Side(settings, block, campaign, cell, value, censored, disturbed, *about)
 
@@ -415,6 +413,7 @@ def pooled(parts: Sequence[Side]) -> Side:
         stand_in=any(part.stand_in for part in parts),
         resolution=float(np.mean([part.resolution for part in parts])),
         unit=parts[0].unit,
+        repetitions=min(part.repetitions for part in parts),
     )
 
 

@@ -17,7 +17,7 @@ from benchbook.evidence.contrasts import Contrast, asked, eligible, places
 from benchbook.evidence.forecast import all_at_best, at_best, look_that_decides
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.evidence.means import block_means
-from benchbook.evidence.sides import OF_ROWS, SPREAD_FROM, Measured, Place, Side
+from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
 from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.grid import Cell
 from benchbook.stats.sequential import LOOKS
@@ -26,7 +26,7 @@ Kind: TypeAlias = tuple[str, str]
 """A cell whatever its block: its study and parameters, as `benchbook.grid.Cell.kind`."""
 
 NO_CELL: Final = "no cell of this profile"
-NO_SPREAD: Final = f"fewer than {SPREAD_FROM} repetitions a block, of which no spread is judged"
+NO_SPREAD: Final = "one repetition a block, which has no spread"
 
 
 @dataclass(frozen=True)
