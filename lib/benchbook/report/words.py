@@ -70,7 +70,7 @@ def _lead(merged: Merged, study: str) -> Lead:
         notes.append(condition(headline, row))
         ratio = f"{rounded(*here)[0]} times"
         return Lead(study, reference(study), before, ratio, after, "; ".join(notes), row.verdict)
-    why = "too few blocks ran" if study in set(merged.means["study"]) else "nothing was measured"
+    why = "too few blocks ran undisturbed" if study in set(merged.means["study"]) else "nothing was measured"
     sentence = f"Not judged in this profile: {why}."
     if not (lead := exhibits.lead(merged.reference_evidence, study)):
         return Lead(study, reference(study), sentence)
