@@ -72,6 +72,8 @@ comparisons:
 published:
   - {metric: [elapsed_time], operation: [insert], at: {topology: single}, key: [Table II, "{engine}", "{n}"]}
 called: {engine: {mysql+relational: MySQL, mongodb: MongoDB}}
+objections:
+  - {claims: [crud.insert.linear], says: Versions differ.}
 """
 
 
@@ -94,6 +96,10 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         "b": ("Table II", "MongoDB", "10000"),
     }
     assert found.sentences[1].none == "compares nothing"
+    objected = [
+        (claim.id, [one.says for one in claim.objections]) for claim in found.claims if isinstance(claim, Trend)
+    ]
+    assert objected == [("crud.insert.linear", ["Versions differ."])]
 
 
 @pytest.mark.parametrize(
@@ -149,6 +155,8 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("by: engine", "by: engin", 52, "no parameter 'engin': did you mean 'engine'?"),
         ("shown: [topology", "shown: [topologi", 52, "no parameter 'topologi': did you mean 'topology'?"),
         ("[elapsed_time]}]", "[elapsd_time]}]", 52, "did you mean 'elapsed_time'?"),
+        ("{claims: [crud.insert.linear]", "{claims: [crud.insert.linea]", 61, "no claim 'crud.insert.linea' is tested"),
+        ("{claims: [crud.insert.linear]", "{claims: [crud.design]", 61, "no claim 'crud.design' is tested here"),
         ("key: [Table II", "key: [Table XX", 58, "published: no source 'Table XX'"),
     ],
 )

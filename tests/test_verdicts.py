@@ -308,6 +308,23 @@ def test_a_block_that_others_disturbed_enters_no_look_and_a_later_one_takes_its_
     assert (found["verdict"], found["ratio"]) == ("reproduced", pytest.approx(1.5, rel=0.02))
 
 
+def test_what_an_objection_holds_against_a_contradiction_is_said_and_without_an_answer_it_is_none() -> None:
+    objected = {"claims": ["crud.it"], "says": "Versions differ."}
+    answered = ratio(objections=[objected | {"answer": "They differ on both sides."}])
+    rows = pair(1 / 1.5)
+    found = verdict(answered, *rows)
+    assert (found["verdict"], found["wording"]) == ("contradicted", "contradicted")
+    assert found["why"].startswith("objection: Versions differ. They differ on both sides.; ")
+    found = verdict(ratio(objections=[objected]), *rows)
+    assert (found["verdict"], found["wording"]) == (
+        "inconclusive",
+        "contradicted, as measured; an objection has no answer",
+    )
+    assert found["why"].startswith("objection: Versions differ. No answer yet.; ")
+    assert evidence.outcomes(pd.DataFrame([found]))["stage"].iloc[0] == "judged at look 1 of 5 (5 blocks)"
+    assert "objection" not in verdict(ratio("less", objections=[objected]), *rows)["why"]
+
+
 def test_a_size_is_counted_whatever_else_runs() -> None:
     sizes = {"operation": "insert", "role": "client", "metric": "size"}
     rows = [side.assign(metric="size", unit="B", disturbed=True) for side in pair(1.5)]

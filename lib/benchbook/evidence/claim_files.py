@@ -17,6 +17,7 @@ from benchbook.evidence.claims import (
     Comparison,
     Lane,
     Level,
+    Objection,
     PublishedAt,
     Rank,
     Sentence,
@@ -32,7 +33,9 @@ from benchbook.strict import Located, load, nearest
 from benchbook.strict import valid as _valid
 from benchbook.studies import SLUGS
 
-SECTIONS: Final = ("study", "stack", "lanes", "margins", "sentences", "claims", "comparisons", "published", "called")
+SECTIONS: Final = (
+    *("study", "stack", "lanes", "margins", "sentences", "claims", "objections", "comparisons", "published", "called"),
+)
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
 
@@ -131,6 +134,13 @@ def read(path: Path) -> Claims:
         if claim.id in claims:
             raise InputError(item.where, f"{claim.id} stands here twice")
         claims[claim.id] = claim
+    for item in _items(parts, "objections"):
+        objection = _valid(Objection, item, "an objection")
+        for name in objection.claims:
+            known = claims.get(name)
+            if not isinstance(known, Tested):
+                raise InputError(item.where, f"claims: no claim {name!r} is tested here: {nearest(name, claims)}")
+            claims[name] = known.model_copy(update={"objections": (*known.objections, objection)})
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))

@@ -50,6 +50,14 @@ class Quantity(Strict):
     metric: str
 
 
+class Objection(Strict):
+    """What somebody could hold against a verdict of *contradicted*, and what is to be said to it."""
+
+    claims: Annotated[tuple[str, ...], Field(min_length=1)]  # against those
+    says: Text
+    answer: str = ""  # empty: none yet, and so the claim is not called contradicted
+
+
 class Stated(Strict):
     """What every claim says of itself."""
 
@@ -105,6 +113,8 @@ class Tested(Stated):
         The same as a difference in the metric's unit, for values that can be zero or negative: they have no ratio.
     why_margin
         Why so much.
+    objections
+        Against calling it contradicted: those that the file of its study lists.
     why_within
         Why the paper's own ratio is not beyond the margin (of "equal": not within), where it is not.
     """
@@ -125,6 +135,7 @@ class Tested(Stated):
     margin_difference: Annotated[float, Field(gt=0)] | None = None
     why_margin: Text
     why_within: str = ""
+    objections: tuple[Objection, ...] = ()
 
     def asks(self, lane: str) -> bool:
         """Return whether the claim is judged on a lane."""

@@ -10,7 +10,7 @@ import pandas as pd
 from benchbook.evidence import judge
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
-from benchbook.evidence.verdicts import ClaimVerdict
+from benchbook.evidence.verdicts import OBJECTED, ClaimVerdict
 from benchbook.stats.sequential import LOOKS
 
 
@@ -95,6 +95,8 @@ def stage(verdict: ClaimVerdict) -> str:
     """Return at which look a claim was decided, or that it is open."""
     if verdict.verdict == NOT_TESTABLE:
         return f"open: fewer than the {LOOKS[0]} blocks of a first look" if verdict.open else ""
+    if verdict.wording.endswith(OBJECTED):
+        return f"judged at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
     if verdict.verdict in DECIDED:
         return f"decided at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
     return f"open after {verdict.blocks} of {LOOKS[-1]} blocks"

@@ -16,6 +16,9 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
 
+OBJECTED: Final = ", as measured; an objection has no answer"
+"""What the wording of a claim says that is contradicted as measured, and not called so."""
+
 
 @dataclass(frozen=True)
 class ClaimVerdict(Row):
@@ -64,6 +67,7 @@ _OF_THE_DECISIVE: Final = (
 def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
     """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
 
+    One that would be contradicted, but for an objection that nobody has answered, is *inconclusive* and says so.
     `benchbook.evidence.judge.together` says how the contrasts' verdicts make one: a claim of every size, product or
     ranking falls by one contrast that contradicts it, and is not open because one is; its ``wording`` counts those that
     say otherwise. A claim over several products (the fastest of six; in each of three) is judged on those that ran
@@ -120,20 +124,28 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
     ran = {name for contrast in able for name, why in contrast.lacking.items() if not why}
     missing = _missing(claim, contrasts, ran)
     among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
+    objections = claim.objections if verdict == "contradicted" else ()
+    unanswered = any(not objection.answer for objection in objections)
     # of most contrasts one that was not judged may say either
     wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
     among = among if wording == verdict else f";{among}"
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
+    if unanswered:
+        final_verdict: Verdict = "inconclusive"
+        wording += OBJECTED
+    else:
+        final_verdict = IN_PART if missing and verdict == "reproduced" else verdict
+    said = [f"objection: {objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
     return replace(
         unjudged,
-        verdict=IN_PART if missing and verdict == "reproduced" else verdict,
+        verdict=final_verdict,
         wording=wording + (among if missing and not final else "") + _of_size(verdict, able),
         products_judged=len(ran),
         products_missing=missing,
         judged=len(able),
         open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
-        why=_in_words(contrasts),
+        why="; ".join([*said, _in_words(contrasts)]),
         **{name: getattr(decided, name) for name in _OF_THE_DECISIVE},
     )
 

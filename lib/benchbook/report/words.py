@@ -29,7 +29,7 @@ MEANINGS = {
     "equivalent": "no difference that matters",
     "contradicted": "the other way, by more than the margin",
     "other way": "the other way, and whether by more than the margin is open",
-    "inconclusive": "the interval leaves it open",
+    "inconclusive": "the interval leaves it open, or an objection does",
 }
 """What each verdict means, in print."""
 FINDINGS = {
