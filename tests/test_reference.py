@@ -268,10 +268,10 @@ def test_claims_are_a_line_each_and_with_their_ids_or_in_full_all_that_was_found
     assert [line.split()[-1] for line in every.splitlines() if line.split()[-1:] in [[one["id"]] for one in rows]] == [
         one["id"] for one in rows
     ]
-    one = next(row for row in rows if row["study"] == "tcp" and row["verdict"] == "contradicted")
-    of_tcp, of_one = printed("tcp", "--verdict", "contradicted,direction-only"), printed(str(one["id"]))
-    assert {row["id"] for row in rows if str(row["id"]) in of_tcp} == {
-        row["id"] for row in rows if row["study"] == "tcp" and row["verdict"] in ("contradicted", "direction only")
+    one = next(row for row in rows if row["study"] == "drivers" and row["verdict"] == "contradicted")
+    of_drivers, of_one = printed("drivers", "--verdict", "contradicted,direction-only"), printed(str(one["id"]))
+    assert {row["id"] for row in rows if str(row["id"]) in of_drivers.split()} == {
+        row["id"] for row in rows if row["study"] == "drivers" and row["verdict"] in ("contradicted", "direction only")
     }
     words = " ".join(of_one.split())
     assert words.startswith(f"{one['id']}: ") and str(one["says"]) in words and str(one["why"]) in words
