@@ -24,7 +24,7 @@ ROW = {
     "products_judged": 0, "products": 0, "products_missing": "", "judged": 2, "contrasts": 3,
     "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
     "common": "", "overall": 2.0, "overall_low": 1.5, "overall_high": inf, "overall_blocks": 8,
-    "published_source": "Table II", "look": 2, "blocks": 8, "open": "", "untrusted": False,
+    "published_source": "Table II", "look": 2, "blocks": 8, "open": "", "untrusted": False, "objected": False,
     "why": "2.0 (1.5 or more) in 8 blocks",
 }  # fmt: skip
 

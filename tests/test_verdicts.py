@@ -323,6 +323,10 @@ def test_what_an_objection_holds_against_a_contradiction_is_said_and_without_an_
     assert found["why"].startswith("objection: Versions differ. No answer yet.; ")
     assert evidence.outcomes(pd.DataFrame([found]))["stage"].iloc[0] == "judged at look 1 of 5 (5 blocks)"
     assert "objection" not in verdict(ratio("less", objections=[objected]), *rows)["why"]
+    most = verdicts(pd.concat(replicating(0.5, 0.5)), in_each(most=True, objections=[objected]))
+    (outcome,) = evidence.outcomes(most).to_dict("records")
+    assert outcome["wording"].endswith("an objection has no answer; in 2 of the 3 products")
+    assert outcome["stage"] == "judged at look 1 of 5 (5 blocks)"
 
 
 def test_a_size_is_counted_whatever_else_runs() -> None:

@@ -181,6 +181,11 @@ class Tested(Stated):
         """The ratio above 1 up to which an effect over `divisor` does not matter: the margin, of a range its half."""
         return self.margin
 
+    @property
+    def tolerance_difference(self) -> float | None:
+        """The same as a difference in the metric's unit; None where none is known."""
+        return self.margin_difference
+
     @model_validator(mode="after")
     def _pools_what_it_does_not_name(self) -> Self:
         for name in self.pooled or ():
@@ -320,6 +325,12 @@ class Bound(Tested):
     @override
     def tolerance(self) -> float:
         return self.margin * sqrt(self._ends[-1] / self._ends[0])
+
+    @property
+    @override
+    def tolerance_difference(self) -> float:
+        # from the bound to the bound times the tolerance
+        return self.margin_difference or self.divisor * (self.tolerance - 1)
 
     @property
     def against(self) -> str:

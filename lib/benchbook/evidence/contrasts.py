@@ -379,15 +379,11 @@ def _strict(at: Callable[[float], Look], allowed: Errors) -> Look:
 def verdict_on(claim: Tested, effect: Effect, paper: PublishedRatio) -> tuple[Verdict, str]:
     """Return the verdict on a contrast, and whether its size is met, missed or open; empty where that is not asked."""
     if isinstance(claim, Rank):
-        return judge(effect, "more", claim.margin, None, claim.margin_difference), ""  # an order has no size
+        return judge(effect, "more", claim.margin, None, claim.tolerance_difference), ""  # an order has no size
     assert isinstance(claim, Directed | Bound)
     bound = replace(effect, ratio=effect.ratio / claim.than, low=effect.low / claim.than, high=effect.high / claim.than)
     size = None if claim.than != 1 or isnan(paper.ratio) else (paper.low, paper.high)
-    difference = claim.margin_difference
-    if difference is None and isinstance(claim, Bound):
-        # from the bound to the bound times the margin
-        difference = claim.divisor * (claim.tolerance - 1)
-    verdict = judge(bound, claim.claimed, claim.tolerance, size, difference)
+    verdict = judge(bound, claim.claimed, claim.tolerance, size, claim.tolerance_difference)
     if size is None or claim.claimed == "equal":
         return verdict, ""
     as_large = met(bound, size)
@@ -420,9 +416,9 @@ def _words(claim: Tested, look: Look, published: float, left_out: str) -> str:
     """Return what one contrast came to, beside the published ratio and what a ranking goes without."""
     parts = [_effect_in_words(claim, look.effect)]
     if not isnan(published):
-        parts.append(
-            f"published {number(published)}" + {"open": "; size open", "refuted": "; size refuted"}.get(look.size, "")
-        )
+        parts.append(f"published {number(published)}")
+    if look.size in ("open", "refuted"):
+        parts.append(f"size {look.size}")
     return "; ".join([*parts, left_out] if left_out else parts)
 
 

@@ -17,9 +17,9 @@ from benchbook.evidence.claims import Comparison, Untestable
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, pairs
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.means import COUNTED, measures
+from benchbook.evidence.means import measures
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Side, both_arms, by_study, shared
+from benchbook.evidence.sides import Side, both_arms, by_study, disturbed, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
@@ -122,9 +122,7 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
     453-468.
     """
     means = measures(both_arms(observations))
-    if "disturbed" in means:
-        means = means[~means["disturbed"].fillna(False).astype(bool) | means["metric"].isin(COUNTED)]
-    kinds = [_put_together(*key, some) for key, some in _by_kind(means).items()]
+    kinds = [_put_together(*key, some) for key, some in _by_kind(means[~disturbed(means)]).items()]
     judged = Counter((together.host, together.kind == PRIMARY) for together in kinds if together.look)
     rows = []
     for together in kinds:

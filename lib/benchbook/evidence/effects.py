@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from benchbook import stats
 from benchbook.digits import number
 from benchbook.evidence.published import Terms
-from benchbook.evidence.sides import Side, undisturbed
+from benchbook.evidence.sides import Side, undisturbed_blocks
 
 Values: TypeAlias = NDArray[np.float64]
 
@@ -48,13 +48,13 @@ class Paired:
 
 
 def paired(terms: Terms, sides: Mapping[str, Side], first: int | None = None) -> Paired:
-    """Return the sides of a ratio in the blocks that they share, or in the `first` so many of these: `undisturbed`.
+    """Return the sides of a ratio in their `undisturbed_blocks`, or in the `first` so many of these.
 
     A block's cells share the machine's drift: unpaired, two identical arms measured one after the other gave 39 % false
     alarms, paired 4.9 %. What campaigns differ in, their blocks share: where they differ, they are the units.
     """
     every = [sides[name] for _, name in terms]
-    blocks = undisturbed(every)[:first]
+    blocks = undisturbed_blocks(every)[:first]
     values = tuple(side.of(blocks) for side in every)
     positive = all((one > 0).all() for one in values)
     known = not any(np.isnan(one).any() for one in values)

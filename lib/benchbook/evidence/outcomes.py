@@ -10,7 +10,7 @@ import pandas as pd
 from benchbook.evidence import judge
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
-from benchbook.evidence.verdicts import OBJECTED, ClaimVerdict
+from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.stats.sequential import LOOKS
 
 
@@ -95,7 +95,7 @@ def stage(verdict: ClaimVerdict) -> str:
     """Return at which look a claim was decided, or that it is open."""
     if verdict.verdict == NOT_TESTABLE:
         return f"open: fewer than the {LOOKS[0]} blocks of a first look" if verdict.open else ""
-    if verdict.wording.endswith(OBJECTED):
+    if verdict.objected:
         return f"judged at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
     if verdict.verdict in DECIDED:
         return f"decided at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"

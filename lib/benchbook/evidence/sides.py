@@ -425,11 +425,17 @@ def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
     return reduce(partial(np.intersect1d, assume_unique=True), others, first)
 
 
-def undisturbed(sides: Sequence[Side]) -> NDArray[np.int64]:
+def undisturbed_blocks(sides: Sequence[Side]) -> NDArray[np.int64]:
     """Return the blocks that all sides have and nothing disturbed; where each was disturbed, all of them."""
     blocks = shared(sides)
     quiet = shared([side.undisturbed for side in sides])
     return quiet if len(quiet) else blocks
+
+
+def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return of block means which others disturbed: of what is counted none."""
+    marked = rows["disturbed"].fillna(False).astype(bool) if "disturbed" in rows else False
+    return ~rows["metric"].isin(COUNTED) & marked
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:
@@ -498,8 +504,6 @@ def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
         campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
         cell_id=rows["cell_id"].astype(object) if "cell_id" in rows else "",
         measured=rows.get("measured", np.nan),
-        disturbed=rows["disturbed"].fillna(False).astype(bool) & ~rows["metric"].isin(COUNTED)
-        if "disturbed" in rows
-        else False,
+        disturbed=disturbed(rows),
         resolution=rows["resolution"].fillna(0.0) if "resolution" in rows else 0.0,
     )

@@ -16,9 +16,6 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
 
-OBJECTED: Final = ", as measured; an objection has no answer"
-"""What the wording of a claim says that is contradicted as measured, and not called so."""
-
 
 @dataclass(frozen=True)
 class ClaimVerdict(Row):
@@ -35,6 +32,7 @@ class ClaimVerdict(Row):
     lane: str = ""
     verdict: Verdict = NOT_TESTABLE
     wording: str = NOT_TESTABLE  # what is printed for it
+    objected: bool = False  # whether it is contradicted as measured, and not called so for an unanswered objection
     products_judged: int = 0  # how many could be judged
     products: int = 0  # of how many that the claim is over; 0 where these are not several
     products_missing: str = ""  # the others, with the reason
@@ -125,27 +123,27 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
     missing = _missing(claim, contrasts, ran)
     among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
     objections = claim.objections if verdict == "contradicted" else ()
-    unanswered = any(not objection.answer for objection in objections)
+    objected = any(not objection.answer for objection in objections)
     # of most contrasts one that was not judged may say either
     wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
     among = among if wording == verdict else f";{among}"
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
-    if unanswered:
-        final_verdict: Verdict = "inconclusive"
-        wording += OBJECTED
-    else:
-        final_verdict = IN_PART if missing and verdict == "reproduced" else verdict
-    said = [f"objection: {objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
+    called: Verdict = IN_PART if missing and verdict == "reproduced" else verdict
+    held_against = [f"objection: {objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
+    if objected:
+        called = "inconclusive"
+        wording += ", as measured; an objection has no answer"
     return replace(
         unjudged,
-        verdict=final_verdict,
+        verdict=called,
+        objected=objected,
         wording=wording + (among if missing and not final else "") + _of_size(verdict, able),
         products_judged=len(ran),
         products_missing=missing,
         judged=len(able),
         open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
-        why="; ".join([*said, _in_words(contrasts)]),
+        why="; ".join([*held_against, _in_words(contrasts)]),
         **{name: getattr(decided, name) for name in _OF_THE_DECISIVE},
     )
 
