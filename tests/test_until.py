@@ -53,6 +53,7 @@ class Machine:
     ) -> None:
         self._ratio, self._sd, self._swing, self._fails = ratio, sd, swing, fails
         self._repetitions, self._within = repetitions, within
+        self.sitting = "day 1"
         self.ran: list[Cell] = []
         self.stop_after = FOREVER
         self.clock_s = 0.0
@@ -83,6 +84,7 @@ class Machine:
                     about = {"started_at": NOW + timedelta(seconds=repetition), **arm}
                     rows.add_value(repetition, operation, role, metric, value, "simulated", 1.0, n, **about)
         known = batch._columns(cell, "done") | {"run_id": "simulated", "stand_in": False, "environment": "{}"}
+        known["campaign"] = self.sitting
         results.write(known | {"cell_started_at": NOW, "cell_ended_at": NOW + timedelta(seconds=10)}, rows.frame())
 
     @property
@@ -108,21 +110,23 @@ def read(repetitions: int) -> list[Reading]:
 
 
 def plan(repetitions: int = 1) -> list[Cell]:
-    return grid.plan(["bookstore"], "quick", SMALL, ["blocks=30", f"repetitions={repetitions}"])
+    return grid.plan(["bookstore"], "quick", SMALL, ["blocks=42", f"repetitions={repetitions}"])
 
 
 def judged(means: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:
     return evidence.judged(evidence.measures(means), claims)
 
 
-def look(cells: Sequence[Cell], repetitions: int = 1) -> list[Standing]:
-    return standings(read(repetitions), judged(evidence.stored_means(cell.key for cell in cells), CLAIMS), CLAIMS)
+def look(cells: Sequence[Cell], repetitions: int = 1, sitting: str = "day 1") -> list[Standing]:
+    contrasts = judged(evidence.stored_means(cell.key for cell in cells), CLAIMS)
+    return standings(read(repetitions), contrasts, CLAIMS, sitting)
 
 
 def run(machine: Machine, left_s: Callable[[], float] = lambda: FOREVER, repetitions: int = 1) -> Sequence[Standing]:
     """Run as the command does: what is done is asked of the results."""
     cells = plan(repetitions)
-    return Rounds(cells, Costs(results.seconds())).run(lambda: look(cells, repetitions), machine, left_s)
+    rounds = Rounds(cells, Costs(results.seconds()))
+    return rounds.run(lambda: look(cells, repetitions, machine.sitting), machine, left_s)
 
 
 def states(standing: Sequence[Standing]) -> set[str]:
@@ -188,6 +192,31 @@ def test_a_run_that_was_interrupted_goes_on_where_it_ended() -> None:
     keys = [cell.key for cell in (*machine.ran, *second.ran)]
     assert len(keys) == len(set(keys)) == 5 * 5
     assert {cell.block for cell in second.ran} == {2, 3, 4}
+
+
+def test_another_sitting_adds_a_block_and_five_of_them_speak_of_days() -> None:
+    for number in range(5):
+        machine = Machine(CLEAR, QUIET)
+        machine.sitting = day = f"day {number + 1}"
+        before = look(plan(), sitting=day)
+        assert [bool(one.day) for one in before] == [number > 0] * len(before)
+        ended = run(machine)
+        assert states(ended) == {"decided"}
+        assert {one.campaigns for one in ended} == {number + 1 if number < 4 else 0}
+        assert {cell.block for cell in machine.ran} == ({*range(5)} if number == 0 else {4 + number})
+    machine = Machine(CLEAR, QUIET)
+    machine.sitting = "day 6"
+    assert states(run(machine)) == {"decided"} and not machine.ran
+
+
+def test_what_days_leave_open_waits_for_another_one() -> None:
+    for day, ratio in enumerate((4.0, 1.3, 4.0, 1.3, 2.0), 1):
+        machine = Machine({10: ratio, 1000: ratio}, QUIET)
+        machine.sitting = f"day {day}"
+        ended = run(machine)
+    waiting = [one for one in ended if one.state == "another day"]
+    assert waiting and not any(one.cells for one in ended), "a campaign counts once"
+    assert any(one.day for one in look(plan(), sitting=""))
 
 
 def test_a_spent_budget_ends_the_run_and_the_next_goes_on() -> None:

@@ -35,7 +35,7 @@ def ratio(claimed: str = "more", **parts: Any) -> Claim:
 
 
 def measured(times: list[float], *, metric: str = "wall_time", **columns: Any) -> pd.DataFrame:
-    """Return one cell's observations, a repetition a block; what is no parameter of the study stays out of them."""
+    """Return one cell's observations, a repetition a block, a block a day; what is no parameter stays out of them."""
     about = {"engine": A, "topology": "single", "n": 1000, "lane": "python", "arm": "a", **columns}
     told = {"stand_in", "host", "operation", "role", "censored", "unit", "blocks"}
     parameters = {name: value for name, value in about.items() if name not in told}
@@ -44,7 +44,8 @@ def measured(times: list[float], *, metric: str = "wall_time", **columns: Any) -
             **{"study": "crud", "host": "h", "operation": "insert", "role": "client", "stand_in": False},
             **{"censored": False, "unit": "ns", **{name: about[name] for name in about if name in OBSERVATIONS.names}},
             **{"cell_id": json.dumps(about, default=str), "parameters": json.dumps(parameters), "count": about["n"]},
-            **{"block": block, "repetition": 0, "metric": metric, "value": float(value), "state": "done"},
+            **{"block": block, "campaign": f"day {block:02}", "repetition": 0, "metric": metric},
+            **{"value": float(value), "state": "done"},
         }
         for block, value in zip(about.get("blocks", range(len(times))), times, strict=True)
     ]
@@ -261,18 +262,32 @@ def test_a_wide_interval_leaves_the_size_open_until_a_later_look_settles_it() ->
     assert (missed["verdict"], missed["wording"], missed["look"]) == ("direction only", "direction only", 1)
 
 
-def test_campaigns_that_differ_are_the_units_and_others_are_pooled() -> None:
-    a, b = long(1.5, 8)
-    days = {"one": [1.0] * 8, "alike": [1.0] * 8, "apart": [1.0, 1.0, 1.0, 1.0, 1.4, 1.4, 1.4, 1.4]}
+def test_from_five_campaigns_on_their_means_are_the_units_and_of_fewer_only_these_sittings_are_spoken_of() -> None:
+    a, b = long(1.5, 10)
+    days = [1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0, 1.7, 1.7]
+    rows = pd.concat([a.assign(value=a["value"] * np.array(days)), b])
     found = {}
-    for name, factors in days.items():
-        rows = pd.concat([a.assign(value=a["value"] * np.array(factors)), b])
-        campaign = np.where(rows["block"] < 4, "1", "1" if name == "one" else "2")
-        means = evidence.measures(rows)
-        means["campaign"] = means["block"].map(dict(zip(rows["block"], campaign, strict=True)))
-        found[name] = evidence.judged(means, [ratio()]).iloc[0]
-    assert found["one"]["low"] == found["alike"]["low"] > 1.1
-    assert (found["apart"]["test"], found["apart"]["verdict"]) == ("paired by block, a mean a campaign", "inconclusive")
+    for campaigns in (1, 2, 5):
+        in_campaigns = rows.assign(campaign=(rows["block"] * campaigns // 10).map("day {}".format))
+        found[campaigns] = verdict(ratio(), in_campaigns)
+    assert {count: (row["wording"], row["blocks"], row["campaigns"]) for count, row in found.items()} == {
+        1: ("reproduced in one sitting", 5, 1),
+        2: ("reproduced in one sitting", 5, 1),  # the look's blocks are those of the first
+        5: ("reproduced", 10, 5),
+    }
+    units = np.log(a["value"].to_numpy() * days / 1e6).reshape(5, 2).mean(axis=1)
+    mean, error = units.mean(), units.std(ddof=1) / np.sqrt(5)
+    assert found[5]["low"] == pytest.approx(np.exp(mean - 3.72 * error), rel=1e-3)
+
+
+def test_sides_that_ran_in_different_campaigns_are_no_block() -> None:
+    a, b = long(1.5, 6)
+    assert verdict(ratio(), a, b.assign(campaign=b["campaign"].where(b["block"] > 0, "another")))["blocks"] == 5
+    apart = verdict(ratio(), a, b.assign(campaign="another"))
+    assert (apart["verdict"], apart["why"]) == (
+        "not testable here",
+        "the sides share 0 of the 5 blocks of a first look",
+    )
 
 
 def test_an_interval_reaches_at_least_as_far_as_the_clock_s_tick() -> None:
@@ -321,12 +336,12 @@ def test_what_an_objection_holds_against_a_contradiction_is_said_and_without_an_
         "contradicted, as measured; an objection has no answer",
     )
     assert found["why"].startswith("objection: Versions differ. No answer yet.; ")
-    assert evidence.outcomes(pd.DataFrame([found]))["stage"].iloc[0] == "judged at look 1 of 5 (5 blocks)"
+    assert evidence.outcomes(pd.DataFrame([found]))["stage"].iloc[0] == "judged at look 1 of 5 (5 campaigns, 5 blocks)"
     assert "objection" not in verdict(ratio("less", objections=[objected]), *rows)["why"]
     most = verdicts(pd.concat(replicating(0.5, 0.5)), in_each(most=True, objections=[objected]))
     (outcome,) = evidence.outcomes(most).to_dict("records")
-    assert outcome["wording"].endswith("an objection has no answer; in 2 of the 3 products")
-    assert outcome["stage"] == "judged at look 1 of 5 (5 blocks)"
+    assert outcome["wording"].endswith("in 2 of the 3 products, as measured; an objection has no answer")
+    assert outcome["stage"] == "judged at look 1 of 5 (5 campaigns, 5 blocks)"
 
 
 def test_a_size_is_counted_whatever_else_runs() -> None:

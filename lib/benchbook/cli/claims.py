@@ -105,7 +105,9 @@ def _listed(rows: list[dict[str, Any]]) -> str:
             {"verdict": _verdict(row), _HERE: _ratio(row), "published": _published(row), "claim": row["id"]}
             for row in of_study
         ]
-        parts.append(f"{study}: {_counts(of_study).listed}\n{output.as_text(lines)}")
+        counts = _counts(of_study)
+        head = "; ".join(filter(None, [f"{study}: {counts.listed}", counts.sittings]))
+        parts.append(f"{head}\n{output.as_text(lines)}")
     more = "benchbook claims ID, or --full: what is claimed, and why the verdict is so"
     return "\n\n".join([*parts, f"{more}\n{_counts(rows)}"])
 
@@ -117,9 +119,11 @@ def _text(rows: list[dict[str, Any]]) -> str:
 
 
 def _counts(rows: Sequence[Mapping[str, Any]]) -> "Counts":
+    import pandas as pd  # here, for it is slow to import
+
     from benchbook.evidence import Counts
 
-    return Counts.of(row["verdict"] for row in rows)
+    return Counts.of(pd.DataFrame(rows, columns=["verdict", "campaigns"]))
 
 
 def _verdict(row: Mapping[str, Any], says: str = "verdict") -> str:

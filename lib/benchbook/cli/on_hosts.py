@@ -12,7 +12,7 @@ from benchbook import cli, grid, results
 from benchbook.cli import output
 from benchbook.cli.credentials import extra, secured
 from benchbook.cli.execution import execute, patience_s
-from benchbook.cli.until import look, text
+from benchbook.cli.until import judging, text
 from benchbook.hosts.orders import Asked, NoLabError
 from benchbook.runner.batch import TIMEOUT_S
 from benchbook.runner.progress import Progress
@@ -77,5 +77,4 @@ def places(asked: argparse.Namespace) -> Iterator["Up"]:
 
 def _judge(plan: Sequence[grid.Cell]) -> Look:
     """Return what judges the cells of a host's plan."""
-    read = readings(plan)
-    return lambda: look(plan, read)
+    return judging(plan, readings(plan))

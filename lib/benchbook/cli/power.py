@@ -5,10 +5,11 @@ from dataclasses import asdict
 
 from benchbook import cli, evidence, grid, results
 from benchbook.cli import output, selection
-from benchbook.cli.until import asked_for, look
+from benchbook.cli.until import asked_for
 from benchbook.runner.costs import Costs
 from benchbook.runner.power import HOUR_S, decided_within, powers
 from benchbook.runner.rounds import Rounds
+from benchbook.runner.standing import standings
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -23,7 +24,7 @@ def main(asked: argparse.Namespace) -> int:
     means = evidence.stored_means(grid.keys(cells))
     known = results.seconds()
     variations = powers(read, means, known)
-    current = look(cells, read, means)
+    current = standings(read, evidence.Evidence.of(means).contrasts)
     hour = decided_within(HOUR_S, current, Rounds(cells, Costs(known)))
     decided: dict[tuple[str, str], list[str]] = {}
     for standing in hour:

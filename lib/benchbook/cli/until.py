@@ -3,9 +3,9 @@
 import argparse
 import time
 from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any, get_args
-
-import pandas as pd
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output
@@ -13,8 +13,10 @@ from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import Rounds
+from benchbook.runner.rounds import Look, Rounds
+from benchbook.runner.run_folder import PAUSE_S
 from benchbook.runner.standing import Reading, Standing, State, readings, standings
+from benchbook.stats.campaigns import FEWEST, sittings
 from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:
@@ -27,7 +29,7 @@ UNHURRIED = float("inf")
 def plan(asked: argparse.Namespace) -> int:
     """Print where the claims stand and what a run until they are decided would take."""
     cells, read = asked_for(asked)
-    current = look(cells, read)
+    current = judging(cells, read)()
     rounds = Rounds(cells, Costs(results.seconds()))
     if asked.json:
         print(output.as_json([_row(standing, rounds) for standing in current]))
@@ -43,9 +45,10 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     cells, read = asked_for(asked)
     known = results.seconds()
     rounds = Rounds(cells, Costs(known))
-    current = look(cells, read)
+    judge = judging(cells, read)
+    current = judge()
     print(text(current, rounds), flush=True)
-    if not any(standing.open for standing in current):
+    if not any(standing.cells for standing in current):
         return cli.DONE if any(standing.state != "not here" for standing in current) else cli.NOTHING_RUNS
 
     def left_s() -> float:
@@ -59,7 +62,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
                 Batch(chosen, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
-        ended = rounds.run(lambda: look(cells, read), measure, left_s)
+        ended = rounds.run(judge, measure, left_s)
         if left_s() <= 0:
             print("the budget is spent; the same command goes on from there")
         print(text(ended, rounds))
@@ -74,11 +77,21 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]
     return cells, readings(cells)
 
 
-def look(cells: Sequence[grid.Cell], read: Sequence[Reading], means: pd.DataFrame | None = None) -> list[Standing]:
-    """Return where the claims stand by what is finished of the cells: on their host alone."""
+def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
+    """Return what says where the claims stand by what is finished of the cells: on their host alone.
+
+    What was measured since an hour ago, or later, is of this sitting.
+    """
+    since = datetime.now(UTC) - timedelta(seconds=PAUSE_S)
     own = [cell.key for cell in cells if not cell.missing]
-    found = evidence.stored_means(own) if means is None else means
-    return standings(read, evidence.Evidence.of(found).contrasts)
+
+    def look() -> list[Standing]:
+        means = evidence.stored_means(own)
+        now = means[means["last_started_at"] >= since]
+        sitting = str(now["campaign"].iloc[now["last_started_at"].argmax()]) if len(now) else ""
+        return standings(read, evidence.Evidence.of(means).contrasts, sitting=sitting)
+
+    return look
 
 
 def _row(standing: Standing, rounds: Rounds) -> dict[str, Any]:
@@ -90,7 +103,9 @@ def _row(standing: Standing, rounds: Rounds) -> dict[str, Any]:
         "state": standing.state,
         "verdict": standing.verdict,
         "blocks": standing.blocks,
+        "campaigns": standing.campaigns,
         "open": [reading.contrast for reading in standing.open],
+        "another_sitting": [reading.contrast for reading in standing.day],
         "cells": len(standing.cells),
         "next_look": look,
         "seconds": round(rounds.ahead([standing], lambda _: look).seconds) if look else None,
@@ -115,15 +130,35 @@ def text(current: Sequence[Standing], rounds: Rounds) -> str:
     ]
     parked = [standing for standing in current if standing.state == "parked"]
     lines = [f"parked: {standing.claim.id} ({standing.lane}): {standing.why}" for standing in parked]
+    lines += _days(current, rounds)
     lines += _ahead([standing for standing in current if standing.open], rounds)
+    if not any(standing.cells for standing in current):
+        lines += ["nothing is open now"]
     return "\n".join([output.as_text(table), *lines])
+
+
+def _days(current: Sequence[Standing], rounds: Rounds) -> list[str]:
+    """Return what is decided in few sittings alone, and what of it this sitting adds, in lines."""
+    few = [standing for standing in current if standing.state == "decided" and sittings(standing.campaigns)]
+    waiting = sum(standing.state == "another day" for standing in current)
+    lines = []
+    if few:
+        days = FEWEST - min(standing.campaigns for standing in few)
+        more = f"{days} more day{'' if days == 1 else 's'}"
+        lines = [f"decided in these sittings alone: {len(few)} claims; the same command on {more} judges them for days"]
+    if waiting:
+        lines += [f"open until another day: {waiting} claims, of which campaigns are the units"]
+    if wanted := [replace(standing, open=()) for standing in current if standing.day]:
+        block = rounds.one_round(wanted)
+        lines += [f"one more block in this sitting: {len(wanted)} claims; {block.cells} cells, {block.words}"]
+    return lines
 
 
 def _ahead(current: Sequence[Standing], rounds: Rounds) -> list[str]:
     """Return what is still to be run and how long it takes, in lines."""
     look = rounds.next_look(current)
     if not current:
-        return ["nothing is open"]
+        return []
     if look is None:
         return [f"open: {len(current)} claims, of which all blocks have run"]
     next_round = rounds.one_round(current)

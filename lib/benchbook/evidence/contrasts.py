@@ -25,13 +25,14 @@ from benchbook.evidence.claims import (
 )
 from benchbook.evidence.controls import KINDS, unseen, untrusted
 from benchbook.evidence.controls import controls as identical_arms
-from benchbook.evidence.effects import Effect, effect, over_hosts, weakest
+from benchbook.evidence.effects import BY_CAMPAIGN, Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import AGAINST, ALPHA, DECIDED, HOLDS, NOT_TESTABLE, Errors, Verdict, errors, judge, met
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
 from benchbook.registry import title
 from benchbook.stats.between_hosts import FEWEST
+from benchbook.stats.campaigns import FEWEST as FEWEST_CAMPAIGNS
 from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"
@@ -72,12 +73,15 @@ class Contrast(Row):
     overall_low: float = nan
     overall_high: float = nan
     overall_blocks: int = 0
+    overall_campaigns: int = 0
+    newest: str = ""  # of these the last, by its start
     published: float = nan  # the paper's own ratio
     published_source: str = ""
     # whether that is ``met``, ``missed`` or ``open``; with the direction open at most ``refuted``; empty without one
     size: str = ""
     look: int = 0  # from 1; 0 when there was none
     blocks: int = 0  # after which it was
+    campaigns: int = 0  # that these are of; from `benchbook.stats.campaigns.FEWEST` on their means were its units
     test: str = "none"
     stood: str = ""  # what ran in place of alternatives and defaults
     stand_in: bool = False  # whether one took some side's place
@@ -91,6 +95,11 @@ class Contrast(Row):
     why: str = ""  # what was found, in words, or why there is nothing to judge
 
     @property
+    def by_campaign(self) -> bool:
+        """Whether its units were campaigns, and what it found is of days like these; else of these sittings alone."""
+        return self.campaigns >= FEWEST_CAMPAIGNS
+
+    @property
     def able(self) -> bool:
         """Whether it could be judged."""
         return self.verdict != NOT_TESTABLE
@@ -102,9 +111,10 @@ def judged(
     """Return every contrast of every claim that observations can answer, a row for each host and lane.
 
     A ratio is that of geometric means over the blocks that all its sides share, its interval Student's on the
-    logarithms, over campaigns where these differ. Contrasts are looked at after as many blocks as
+    logarithms: of campaigns' means from five campaigns on, which holds for days like these; from fewer of the blocks,
+    which holds in these sittings. Contrasts are looked at after as many of these units as
     `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
-    stays so, and later blocks only settle whether it is as large as published. Blocks that other processes disturbed
+    stays so, and later ones only settle whether it is as large as published. Blocks that other processes disturbed
     count in no look; what has fewer blocks than the first look is not judged, and what a bias that identical arms could
     have hidden would explain stays open. Hosts are not pooled; from four on that have run a lane, a row of ``host``
     ``4 hosts`` says what holds on hosts like them. How often a contrast may err is what
@@ -192,9 +202,9 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
 
 @dataclass(frozen=True)
 class Look:
-    """What one look found: after so many blocks, by an interval of that confidence."""
+    """What one look found: after so many units, blocks or campaigns, by an interval of that confidence."""
 
-    blocks: int
+    units: int
     confidence: float
     effect: Effect
     verdict: Verdict
@@ -246,12 +256,17 @@ def _contrast(claim: Tested, levels: dict[str, Level], ran: Eligible, allowed: E
     contrast = _unjudged(claim, levels, ran, place, paper)
     if ran.missing:
         return contrast
-    if not (look := _looked_at(claim, ran.sides, allowed, paper)):
-        few = f"the sides share {_shared(claim, ran.sides)} of the {LOOKS[0]} blocks of a first look"
+    sides = aligned(claim, ran.sides)
+    campaigns = {campaign for side in sides.values() for campaign in side.campaigns}
+    contrast = replace(contrast, overall_campaigns=len(campaigns), newest=max(campaigns, default=""))
+    blocks = max(len(side.blocks) for side in sides.values())
+    units = len(campaigns) if len(campaigns) >= FEWEST_CAMPAIGNS else blocks
+    if not (look := _looked_at(claim, sides, units, allowed, paper)):
+        few = f"the sides share {blocks} of the {LOOKS[0]} blocks of a first look"
         return replace(contrast, open=True, why=few)
-    overall = weakest([effect(terms, ran.sides, claim.divisor) for terms in claim.ratios(ran.sides)])
+    overall = weakest([effect(terms, sides, claim.divisor) for terms in claim.ratios(sides)])
     contrast = _judged(contrast, claim, look, overall, ran.left_out)
-    return replace(contrast, look=LOOKS.index(look.blocks) + 1)
+    return replace(contrast, look=LOOKS.index(look.units) + 1)
 
 
 def _lanes(every: Iterable[tuple[Tested, Measured, Place]]) -> Iterator[tuple[Tested, Measured, str]]:
@@ -270,8 +285,9 @@ def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
         for place in measured.places:
             if place[1] == lane:
                 ran = eligible(claim, levels, _ran(claim, levels, measured, place))
-                if not ran.missing and _shared(claim, ran.sides) >= LOOKS[0]:
-                    able.append(ran)
+                sides = {} if ran.missing else aligned(claim, ran.sides)
+                if sides and min(len(side.blocks) for side in sides.values()) >= LOOKS[0]:
+                    able.append(replace(ran, sides=sides))
         alike = [ran for ran in able if set(ran.sides) == set(able[0].sides)]
         if len(alike) >= FEWEST:
             contrasts.append((levels, alike))
@@ -294,7 +310,7 @@ def _look_over_hosts(claim: Tested, hosts: Sequence[Eligible], paper: PublishedR
         for terms in claim.ratios(hosts[0].sides)
     ]
     least = weakest(leads)
-    return Look(least.blocks, 1 - error, least, *verdict_on(claim, least, paper))
+    return Look(0, 1 - error, least, *verdict_on(claim, least, paper))
 
 
 def asked(claim: Tested, levels: dict[str, Level]) -> dict[str, Settings]:
@@ -334,26 +350,30 @@ def _judged(contrast: Contrast, claim: Tested, look: Look, overall: Effect, left
         contrast, ratio=look.effect.ratio, low=look.effect.low, high=look.effect.high, confidence=look.confidence,
         difference=difference, difference_low=difference_low, difference_high=difference_high,
         overall=overall.ratio, overall_low=overall.low, overall_high=overall.high, overall_blocks=overall.blocks,
-        size=look.size, blocks=look.blocks, test=look.effect.test, verdict=look.verdict, in_most=look.in_most,
-        decided=decided, open=not decided, why=_words(claim, look, contrast.published, left_out),
+        size=look.size, blocks=look.effect.blocks, campaigns=look.effect.campaigns, test=look.effect.test,
+        verdict=look.verdict, in_most=look.in_most, decided=decided, open=not decided,
+        why=_words(claim, look, contrast.published, left_out),
     )  # fmt: skip
 
 
-def _shared(claim: Tested, sides: Mapping[str, Side]) -> int:
-    """Return in how many blocks every ratio of a contrast can be had."""
-    return min(len(shared(sides[name] for _, name in terms)) for terms in claim.ratios(sides))
+def aligned(claim: Tested, sides: Mapping[str, Side]) -> dict[str, Side]:
+    """Return the sides of a contrast's ratios, in the blocks that all of them have from one campaign."""
+    names = dict.fromkeys(name for terms in claim.ratios(sides) for _, name in terms)
+    blocks = shared([sides[name] for name in names])
+    return {name: sides[name].only(blocks) for name in names}
 
 
-def _looked_at(claim: Tested, sides: Mapping[str, Side], allowed: Errors, paper: PublishedRatio) -> Look | None:
-    """Return what the first look found that left nothing open, else the last; None before the first.
+def _looked_at(
+    claim: Tested, sides: Mapping[str, Side], units: int, allowed: Errors, paper: PublishedRatio
+) -> Look | None:
+    """Return what the first look found that left nothing open, else the last of so many units; None before the first.
 
     What has a direction keeps it: later looks can only say more of its size, and whether it is one of most.
     """
     last: Look | None = None
     in_most: Verdict = NOT_TESTABLE
-    count = _shared(claim, sides)
-    for blocks in [blocks for blocks in LOOKS if blocks <= count]:
-        look = _strict(partial(_look, claim, sides, paper, blocks), allowed)
+    for count in [count for count in LOOKS if count <= units]:
+        look = _strict(partial(_look, claim, sides, paper, count), allowed)
         if last is None or last.verdict not in DECIDED or (last.size == "open" and look.size in ("met", "missed")):
             last = look
         in_most = in_most if in_most in DECIDED else look.in_most
@@ -362,11 +382,11 @@ def _looked_at(claim: Tested, sides: Mapping[str, Side], allowed: Errors, paper:
     return last and replace(last, in_most=in_most)
 
 
-def _look(claim: Tested, sides: Mapping[str, Side], paper: PublishedRatio, blocks: int, error: float) -> Look:
-    """Return what is found after so many blocks."""
-    sure = confidence(blocks, error)
-    least = weakest([effect(terms, sides, claim.divisor, sure, blocks) for terms in claim.ratios(sides)])
-    return Look(blocks, sure, least, *verdict_on(claim, least, paper))
+def _look(claim: Tested, sides: Mapping[str, Side], paper: PublishedRatio, units: int, error: float) -> Look:
+    """Return what is found after so many units."""
+    sure = confidence(units, error)
+    least = weakest([effect(terms, sides, claim.divisor, sure, units) for terms in claim.ratios(sides)])
+    return Look(units, sure, least, *verdict_on(claim, least, paper))
 
 
 def _strict(at: Callable[[float], Look], allowed: Errors) -> Look:
@@ -424,6 +444,8 @@ def _words(claim: Tested, look: Look, published: float, left_out: str) -> str:
 
 def _effect_in_words(claim: Tested, effect: Effect) -> str:
     blocks = f"{effect.blocks} block{'' if effect.blocks == 1 else 's'}"
+    if effect.test == BY_CAMPAIGN:
+        blocks += f" of {effect.campaigns} campaigns"
     if not isnan(effect.low):
         name = "smallest lead " if isinstance(claim, Rank) else ""
         of = f" times {claim.against}" if isinstance(claim, Bound) else ""

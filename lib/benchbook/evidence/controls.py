@@ -22,6 +22,7 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side, both_arms, by_study, disturbed, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
+from benchbook.stats.campaigns import FEWEST
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -191,7 +192,7 @@ class Together:
     quantities: int
     left_out: int
     sides: Mapping[str, Side]  # ``a`` is arm b, as the first named of a pair; empty when nothing has a ratio
-    look: int  # blocks that are judged; 0 before the first look
+    look: int  # units that are judged, blocks or campaigns; 0 before the first look
     blocks: int  # those that both arms have
 
 
@@ -220,7 +221,9 @@ def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> To
         sides[name] = replace(
             side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
         )
-    return Together(study, host, kind, len(logs), left_out, sides, sequential.look(len(blocks)), len(blocks))
+    ran = len(set(campaigns))
+    units = ran if ran >= FEWEST else len(blocks)
+    return Together(study, host, kind, len(logs), left_out, sides, sequential.look(units), len(blocks))
 
 
 def _logs(pair: Pair) -> _Logs | None:
@@ -236,10 +239,10 @@ def _logs(pair: Pair) -> _Logs | None:
 
 def _control(together: Together, alpha: float) -> Control:
     """Return what one kind of a study's arms came to, tested at that level."""
-    kind, blocks = together.kind, together.look or together.blocks
+    kind = together.kind
     margin = _margins(together.study).get(kind, MARGIN)
     control = Control(
-        together.study, together.host, kind, together.quantities, together.left_out, blocks, margin=margin
+        together.study, together.host, kind, together.quantities, together.left_out, together.blocks, margin=margin
     )
     if not together.look:
         return control
@@ -247,15 +250,17 @@ def _control(together: Together, alpha: float) -> Control:
         effect(A_OVER_B, together.sides, confidence=sequential.confidence(together.look, level), first=together.look)
         for level in (ALPHA, alpha)
     )
-    values = paired(A_OVER_B, together.sides, together.look).values
+    judged = paired(A_OVER_B, together.sides, together.look)
     level = 1 - sequential.confidence(together.look, alpha)
-    seen = stats.detectable_ratio(*values, pairs=True, alpha=level)
+    seen = stats.detectable_ratio(*judged.values, pairs=True, alpha=level)
     state = OPEN
     if equivalent(shown.low, shown.high, margin):
         state = ALIKE
     elif corrected.low > 1 or corrected.high < 1:
         state = DIFFER
-    return replace(control, ratio=shown.ratio, low=shown.low, high=shown.high, detectable=seen, state=state)
+    return replace(
+        control, ratio=shown.ratio, low=shown.low, high=shown.high, detectable=seen, state=state, blocks=judged.blocks
+    )
 
 
 def _margins(study: str) -> dict[str, float]:

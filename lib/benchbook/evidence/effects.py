@@ -12,6 +12,7 @@ from benchbook import stats
 from benchbook.digits import number
 from benchbook.evidence.published import Terms
 from benchbook.evidence.sides import Side, undisturbed_blocks
+from benchbook.stats.campaigns import FEWEST
 
 Values: TypeAlias = NDArray[np.float64]
 
@@ -30,6 +31,7 @@ class Effect:
     low: float = nan  # an end of 0 or infinity is that of a bound
     high: float = nan
     blocks: int = 0  # those that all sides share
+    campaigns: int = 0  # that these blocks are of
     test: str = "none"  # or `PAIRED`, `BY_CAMPAIGN`, `OVER_HOSTS`
     reason: str = ""  # why something is NaN, or what is only a bound
     error: float = nan  # standard error of the ratio's logarithm
@@ -39,32 +41,39 @@ class Effect:
 
 @dataclass(frozen=True)
 class Paired:
-    """Block means of sides that belong together, or their means over campaigns that differ."""
+    """Block means of sides that belong together, or, from `FEWEST` campaigns on, their means over each campaign."""
 
     values: tuple[Values, ...]  # one array a side, all of one shape; geometric means when `positive`
     blocks: int
+    campaigns: int  # that these are of
     positive: bool
-    by_campaign: bool = False
+
+    @property
+    def by_campaign(self) -> bool:
+        """Whether the values are of campaigns, not of blocks."""
+        return self.campaigns >= FEWEST
 
 
 def paired(terms: Terms, sides: Mapping[str, Side], first: int | None = None) -> Paired:
-    """Return the sides of a ratio in their `undisturbed_blocks`, or in the `first` so many of these.
+    """Return the sides of a ratio in their `undisturbed_blocks`, or in the `first` so many units of these.
 
     A block's cells share the machine's drift: unpaired, two identical arms measured one after the other gave 39 % false
-    alarms, paired 4.9 %. What campaigns differ in, their blocks share: where they differ, they are the units.
+    alarms, paired 4.9 %. What days differ in, their blocks share: where there are enough campaigns they are the units.
     """
     every = [sides[name] for _, name in terms]
-    blocks = undisturbed_blocks(every)[:first]
+    blocks = undisturbed_blocks(every)
+    campaigns = every[0].campaigns_of(blocks)
+    by_campaign = len(set(campaigns)) >= FEWEST
+    if first is not None:
+        chosen = stats.campaigns.first(campaigns, first) if by_campaign else slice(first)
+        blocks, campaigns = blocks[chosen], campaigns[chosen]
     values = tuple(side.of(blocks) for side in every)
-    positive = all((one > 0).all() for one in values)
-    known = not any(np.isnan(one).any() for one in values)
-    which = every[0].campaigns_of(blocks)
-    if known and len(set(which)) > 1:
+    positive = all((of_side > 0).all() for of_side in values)
+    if by_campaign:
         scaled = tuple(map(np.log, values)) if positive else values
-        if stats.campaigns.differ(_signed(terms, scaled), which):
-            units = tuple(stats.campaigns.means(one, which) for one in scaled)
-            return Paired(tuple(map(np.exp, units)) if positive else units, len(blocks), positive, by_campaign=True)
-    return Paired(values, len(blocks), positive)
+        means = tuple(stats.campaigns.means(of_side, campaigns) for of_side in scaled)
+        values = tuple(map(np.exp, means)) if positive else means
+    return Paired(values, len(blocks), len(set(campaigns)), positive)
 
 
 def effect(
@@ -81,13 +90,13 @@ def effect(
     terms
         Which sides multiply and which divide.
     sides
-        By name; compared in the blocks that all of them have, and not at all where there is none.
+        By name; compared in the blocks that all of them have from one campaign, and not at all where there is none.
     divisor
         What the ratio is divided by: of one side alone, the bound that it is held against.
     confidence
         Of the interval, from Student's t on the logarithms. It reaches at least as far as the counters' resolution.
     first
-        How many of the shared blocks count, the first ones; None for all.
+        How many units count, the first ones: blocks, or campaigns where there are enough; None for all.
 
     Returns
     -------
@@ -99,10 +108,11 @@ def effect(
     signed = [(sign, sides[name]) for sign, name in terms]
     if not found.blocks:
         return Effect(reason=APART)
+    nothing = Effect(blocks=found.blocks, campaigns=found.campaigns)
     if any(np.isnan(one).any() for one in found.values):
-        return Effect(blocks=found.blocks, reason="a wait for the replica ran out, and nothing is known of its rate")
+        return replace(nothing, reason="a wait for the replica ran out, and nothing is known of its rate")
     if not found.positive and (len(signed) > 2 or any(side.censored.any() for _, side in signed)):
-        return Effect(blocks=found.blocks, reason="no ratio: a mean is zero or negative")
+        return replace(nothing, reason="no ratio: a mean is zero or negative")
     scaled = tuple(map(np.log, found.values)) if found.positive else found.values
     units = _signed(terms, scaled)
     interval = stats.mean_interval(units, confidence)
@@ -117,10 +127,11 @@ def effect(
         reason = interval.reason or "no ratio: a mean is zero or negative"
         bound = divisor if len(signed) == 1 else 0.0  # of one side alone: how far it is from what it is held against
         ends = (interval.estimate - bound, low - bound, high - bound)
-        return Effect(blocks=found.blocks, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
+        return replace(nothing, test=test, reason=reason, difference=ends, unit=signed[0][1].unit)
     ratio, low, high = (_exp(value - log(divisor)) for value in (interval.estimate, low, high))
     error = float(units.std(ddof=1)) / sqrt(len(units)) if not interval.reason else nan
-    return _bounded(Effect(ratio, low, high, found.blocks, test, interval.reason, error), signed)
+    ratios = replace(nothing, ratio=ratio, low=low, high=high, test=test, reason=interval.reason, error=error)
+    return _bounded(ratios, signed)
 
 
 def of_a_mean(host: str) -> bool:
@@ -140,7 +151,8 @@ def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
     found = stats.over_hosts(logs, errors, confidence)
     ratio, low, high = (_exp(value) for value in (found.estimate, found.low, found.high))
     said = found.reason or f"hosts differ by a factor of {number(exp(stats.spread(logs, errors)))} (standard deviation)"
-    return Effect(ratio, low, high, min(one.blocks for one in effects), OVER_HOSTS, said)
+    blocks, campaigns = min(one.blocks for one in effects), min(one.campaigns for one in effects)
+    return Effect(ratio, low, high, blocks, campaigns, OVER_HOSTS, said)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
@@ -162,7 +174,8 @@ def weakest(effects: Sequence[Effect]) -> Effect:
         return min(others, key=lambda one: one.difference[1])
     least = min(ratios, key=lambda one: one.ratio)
     low, high = min(one.low for one in ratios), min(one.high for one in ratios)
-    return replace(least, low=low, high=high, blocks=min(one.blocks for one in effects))
+    blocks, campaigns = min(one.blocks for one in effects), min(one.campaigns for one in effects)
+    return replace(least, low=low, high=high, blocks=blocks, campaigns=campaigns)
 
 
 def _signed(terms: Terms, values: Sequence[Values]) -> Values:
@@ -181,7 +194,8 @@ def _bounded(found: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
     above = any(side.censored.any() for sign, side in signed if sign > 0)
     below = any(side.censored.any() for sign, side in signed if sign < 0)
     if above and below:
-        return Effect(blocks=found.blocks, reason="waits for the replica ran out on both sides")
+        blank = Effect(blocks=found.blocks, campaigns=found.campaigns)
+        return replace(blank, reason="waits for the replica ran out on both sides")
     if above:
         return replace(found, high=inf, reason=found.reason or "a wait for the replica ran out: the ratio is larger")
     if below:

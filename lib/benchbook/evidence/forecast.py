@@ -12,29 +12,30 @@ from benchbook.evidence.contrasts import Contrast, verdict_on
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import DECIDED, Verdict
 from benchbook.evidence.published import PublishedRatio
+from benchbook.stats.campaigns import MOST
 from benchbook.stats.sequential import LOOKS, REACH
 
 HOPE: Final = 0.8
 """Who stays undecided even with this share of the half-width that is forecast for the last look is not worth it."""
 
 
-def at_look(contrast: Contrast, claim: Tested, blocks: int, share: float = 1.0) -> Verdict | None:
-    """Return the verdict that a contrast would get after so many blocks; None when its interval foretells nothing.
+def at_look(contrast: Contrast, claim: Tested, units: int, share: float = 1.0) -> Verdict | None:
+    """Return the verdict that a contrast would get after so many units; None when its interval foretells nothing.
 
     Parameters
     ----------
     contrast
-        With its interval after ``contrast.blocks``.
+        With its interval of its last look.
     claim
         Whose contrast it is.
-    blocks
-        One of `benchbook.stats.sequential.LOOKS`.
+    units
+        Blocks or campaigns, as its look has: one of `benchbook.stats.sequential.LOOKS`.
     share
         How much of the half-width that is to be expected then.
     """
-    if contrast.blocks not in LOOKS:
+    if not contrast.look:
         return None
-    shrunk = share * _reach(blocks) / _reach(contrast.blocks)
+    shrunk = share * _reach(units) / _reach(LOOKS[contrast.look - 1])
     if 0 < contrast.low <= contrast.high < inf:
         ratio = contrast.ratio
         low, high = (ratio * (end / ratio) ** shrunk for end in (contrast.low, contrast.high))
@@ -49,14 +50,19 @@ def at_look(contrast: Contrast, claim: Tested, blocks: int, share: float = 1.0) 
 
 
 def look_that_decides(contrast: Contrast, claim: Tested) -> int | None:
-    """Return after how many blocks a contrast would be decided, if its estimate stays; None when never, or unknown."""
-    later = [blocks for blocks in LOOKS if blocks > contrast.blocks]
-    return next((blocks for blocks in later if at_look(contrast, claim, blocks) in DECIDED), None)
+    """Return after how many units a contrast would be decided, if its estimate stays; None when never, or unknown."""
+    later = LOOKS[contrast.look :] if contrast.look else ()
+    return next((units for units in later if at_look(contrast, claim, units) in DECIDED), None)
 
 
 def at_best(contrast: Contrast, claim: Tested) -> Verdict | None:
-    """Return the verdict of an open contrast at the last look with `HOPE` of the half-width that is forecast for it."""
-    return at_look(contrast, claim, LOOKS[-1], HOPE)
+    """Return the verdict of an open contrast at the last look with `HOPE` of the half-width that is forecast for it.
+
+    Of campaigns that is the look after `benchbook.stats.campaigns.MOST`. After it nothing is hoped for.
+    """
+    last = MOST if contrast.by_campaign else LOOKS[-1]
+    ended = contrast.look and LOOKS[contrast.look - 1] >= last
+    return contrast.verdict if ended else at_look(contrast, claim, last, HOPE)
 
 
 def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
@@ -79,6 +85,6 @@ def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) 
     return contrasts.assign(verdict=verdicts, in_most=contrasts["in_most"].mask(contrasts["open"], verdicts))
 
 
-def _reach(blocks: int) -> float:
-    """Return the half-width of the repeated interval in standard deviations of a block."""
-    return REACH[LOOKS.index(blocks)] / sqrt(blocks)
+def _reach(units: int) -> float:
+    """Return the half-width of the repeated interval in standard deviations of a unit."""
+    return REACH[LOOKS.index(units)] / sqrt(units)

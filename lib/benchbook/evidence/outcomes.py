@@ -1,7 +1,7 @@
 """One result a claim: of the lanes and hosts that could judge it the one that counts, and at which look it fell."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Self
 
@@ -11,6 +11,7 @@ from benchbook.evidence import judge
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.evidence.verdicts import ClaimVerdict
+from benchbook.stats.campaigns import FEWEST, sittings
 from benchbook.stats.sequential import LOOKS
 
 
@@ -27,12 +28,15 @@ class Counts:
     """How many claims there are, and how many have which verdict: the one count of pages, figures and commands."""
 
     by_verdict: Mapping[str, int]  # all of `benchbook.evidence.judge.VERDICTS`, in their order
+    by_sittings: Mapping[int, int]  # of those decided in so few campaigns that their verdicts are of these alone
 
     @classmethod
-    def of(cls, verdicts: Iterable[str]) -> Self:
-        """Return the counts of some claims' verdicts, one a claim: of `outcomes`, not of lanes or hosts."""
-        counts = Counter(verdicts)
-        return cls({name: counts[name] for name in judge.VERDICTS})
+    def of(cls, outcomes: pd.DataFrame) -> Self:
+        """Return the counts of some claims, one row each: of `outcomes`, not of lanes or hosts."""
+        counts = Counter(outcomes["verdict"])
+        decided = outcomes[outcomes["verdict"].isin(DECIDED)]
+        few = Counter(int(campaigns) for campaigns in decided["campaigns"] if sittings(campaigns))
+        return cls({name: counts[name] for name in judge.VERDICTS}, few)
 
     @property
     def claims(self) -> int:
@@ -50,6 +54,20 @@ class Counts:
         return sum(count for name, count in self.by_verdict.items() if name in DECIDED)
 
     @property
+    def in_sittings(self) -> int:
+        """How many of those decided speak of so few sittings alone."""
+        return sum(self.by_sittings.values())
+
+    @property
+    def sittings(self) -> str:
+        """Of how few sittings what is decided speaks, in words: ``in one sitting``; empty where it is of days."""
+        if not self.by_sittings:
+            return ""
+        words = sittings(max(self.by_sittings))
+        words = words if len(self.by_sittings) == 1 else words.replace("in ", "in at most ")
+        return words if self.in_sittings == self.decided else f"{self.in_sittings} of them {words}"
+
+    @property
     def listed(self) -> str:
         """How many have which verdict: ``30 reproduced, 2 equivalent``."""
         return ", ".join(f"{count} {name}" for name, count in self.by_verdict.items() if count)
@@ -57,7 +75,8 @@ class Counts:
     def __str__(self) -> str:
         """Return all of it in a line."""
         every = f"{self.claims} claim{'' if self.claims == 1 else 's'}"
-        return f"{every}, {self.decided} decided by what ran here" + (f": {self.listed}" if self.claims else "")
+        parts = [every, f"{self.decided} decided by what ran here", self.sittings]
+        return ", ".join(filter(None, parts)) + (f": {self.listed}" if self.claims else "")
 
 
 def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
@@ -95,8 +114,8 @@ def stage(verdict: ClaimVerdict) -> str:
     """Return at which look a claim was decided, or that it is open."""
     if verdict.verdict == NOT_TESTABLE:
         return f"open: fewer than the {LOOKS[0]} blocks of a first look" if verdict.open else ""
-    if verdict.objected:
-        return f"judged at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
-    if verdict.verdict in DECIDED:
-        return f"decided at look {verdict.look} of {len(LOOKS)} ({verdict.blocks} blocks)"
-    return f"open after {verdict.blocks} of {LOOKS[-1]} blocks"
+    by_campaign = verdict.campaigns >= FEWEST
+    of = f"{verdict.campaigns} campaigns, {verdict.blocks} blocks" if by_campaign else f"{verdict.blocks} blocks"
+    if verdict.objected or verdict.verdict in DECIDED:
+        return f"{'judged' if verdict.objected else 'decided'} at look {verdict.look} of {len(LOOKS)} ({of})"
+    return f"open after {of}" if by_campaign else f"open after {verdict.blocks} of {LOOKS[-1]} blocks"

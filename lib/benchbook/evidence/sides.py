@@ -69,9 +69,14 @@ class Side:
     @property
     def undisturbed(self) -> Self:
         """The same side in the blocks that nothing disturbed."""
-        if not self.disturbed.any():
-            return self
-        return replace(self, **{name: getattr(self, name)[~self.disturbed] for name in _OF_BLOCKS})
+        return self._where(~self.disturbed) if self.disturbed.any() else self
+
+    def only(self, blocks: NDArray[np.int64]) -> Self:
+        """Return the same side in those of its blocks alone."""
+        return self if np.array_equal(self.blocks, blocks) else self._where(np.isin(self.blocks, blocks))
+
+    def _where(self, chosen: NDArray[np.bool_]) -> Self:
+        return replace(self, **{name: getattr(self, name)[chosen] for name in _OF_BLOCKS})
 
 
 _OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "censored", "disturbed")
@@ -393,7 +398,7 @@ class Measured:
 
 
 def pooled(parts: Sequence[Side]) -> Side:
-    """Return the side whose value is the mean of those of several, block by block, in the blocks that all of them have.
+    """Return the side whose value is the mean of those of several, in the blocks that all of them have.
 
     Its settings are those that are alike.
     """
@@ -418,11 +423,14 @@ def pooled(parts: Sequence[Side]) -> Side:
 
 
 def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
-    """Return the blocks that all sides have, ascending: mostly all of them."""
-    first, *others = (side.blocks for side in sides)
-    if all(np.array_equal(first, other) for other in others):
-        return first
-    return reduce(partial(np.intersect1d, assume_unique=True), others, first)
+    """Return the blocks that all sides have from the same campaign, ascending: mostly all of them."""
+    first, *others = sides
+    blocks = first.blocks
+    if not all(np.array_equal(blocks, other.blocks) for other in others):
+        blocks = reduce(partial(np.intersect1d, assume_unique=True), (other.blocks for other in others), blocks)
+    campaigns = first.campaigns_of(blocks)
+    of_one = np.logical_and.reduce([campaigns == other.campaigns_of(blocks) for other in others] or [blocks == blocks])
+    return blocks[of_one]
 
 
 def undisturbed_blocks(sides: Sequence[Side]) -> NDArray[np.int64]:

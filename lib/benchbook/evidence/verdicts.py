@@ -11,10 +11,11 @@ import pandas as pd
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
 from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
-from benchbook.evidence.judge import AGAINST, IN_PART, NOT_TESTABLE, Verdict, together
+from benchbook.evidence.judge import AGAINST, DECIDED, IN_PART, NOT_TESTABLE, Verdict, together
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
+from benchbook.stats.campaigns import sittings
 
 
 @dataclass(frozen=True)
@@ -51,6 +52,7 @@ class ClaimVerdict(Row):
     published_source: str = ""
     look: int = 0
     blocks: int = 0
+    campaigns: int = 0  # the fewest that a contrast on which the verdict rests was measured in
     open: str = ""  # the contrasts that more blocks may still decide
     untrusted: bool = False  # whether identical arms of the study differed on that host
     why: str = ""  # what was found, in words
@@ -68,7 +70,8 @@ def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> 
     One that would be contradicted, but for an objection that nobody has answered, is *inconclusive* and says so.
     `benchbook.evidence.judge.together` says how the contrasts' verdicts make one: a claim of every size, product or
     ranking falls by one contrast that contradicts it, and is not open because one is; its ``wording`` counts those that
-    say otherwise. A claim over several products (the fastest of six; in each of three) is judged on those that ran
+    say otherwise, and what fewer campaigns decided than have a mean says *in one sitting*, for that day is all that it
+    speaks of. A claim over several products (the fastest of six; in each of three) is judged on those that ran
     here. Where all that ran bear it out, the test speaks of these products and of no other: the verdict is *reproduced
     in part*, and its ``wording``, like that of every verdict which a missing product could change, says of how many. A
     stand-in, or an adapter that has met no server, is no product that ran. A size that did not run is no missing
@@ -126,11 +129,17 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
     objected = any(not objection.answer for objection in objections)
     # of most contrasts one that was not judged may say either
     wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
+    campaigns = decided.campaigns if verdict in AGAINST else min((contrast.campaigns for contrast in able), default=0)
+    few = sittings(campaigns) if verdict in DECIDED else ""
     among = among if wording == verdict else f";{among}"
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
     called: Verdict = IN_PART if missing and verdict == "reproduced" else verdict
     held_against = [f"objection: {objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
+    wording += among if missing and not final else ""
+    wording += _of_size(verdict, able)
+    if few:
+        wording += f" {few}" if wording == verdict else f"; {few}"
     if objected:
         called = "inconclusive"
         wording += ", as measured; an objection has no answer"
@@ -138,7 +147,8 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
         unjudged,
         verdict=called,
         objected=objected,
-        wording=wording + (among if missing and not final else "") + _of_size(verdict, able),
+        wording=wording,
+        campaigns=campaigns,
         products_judged=len(ran),
         products_missing=missing,
         judged=len(able),

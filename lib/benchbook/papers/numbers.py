@@ -139,8 +139,9 @@ def _counts(evidence: Evidence) -> Iterator[Number]:
     outcomes = evidence.outcomes
     for study in (None, *SLUGS):
         of_study = outcomes if study is None else outcomes[outcomes["study"] == study]
-        counted = Counts.of(of_study["verdict"])
+        counted = Counts.of(of_study)
         counts = {"all": counted.claims, "testable": counted.testable, "decided": counted.decided}
+        counts |= {"in few sittings": counted.in_sittings}
         counts |= {"open": counted.testable - counted.decided, **counted.by_verdict}
         for name, count in counts.items():
             key = ".".join(filter(None, (study, "claims", part(name))))

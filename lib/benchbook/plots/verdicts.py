@@ -315,13 +315,14 @@ def counts(evidence: Evidence) -> Exhibit:
 
 def decided_of(outcomes: pd.DataFrame) -> str:
     """Return how many of some claims were decided here, and how many are open."""
-    counts = Counts.of(outcomes["verdict"])
-    return f"{counts.decided} of {counts.claims} claims decided here, {counts.testable - counts.decided} open"
+    counts = Counts.of(outcomes)
+    decided = " ".join(filter(None, [f"{counts.decided} of {counts.claims} claims decided here", counts.sittings]))
+    return f"{decided}, {counts.testable - counts.decided} open"
 
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:
     """Return how many claims of each study have each verdict: a row a study, a column a verdict."""
-    return pd.DataFrame({study: Counts.of(where(table, study=study)["verdict"]).by_verdict for study in SLUGS}).T
+    return pd.DataFrame({study: Counts.of(where(table, study=study)).by_verdict for study in SLUGS}).T
 
 
 def _bars(tally: pd.DataFrame, title: str, notes: list[str]) -> Figure:

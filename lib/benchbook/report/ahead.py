@@ -48,7 +48,8 @@ def _waits(
     waiting: dict[str, str] = {}
     for standing in standings(readings(cells, claims), contrasts, claims):
         if standing.state == "open":
-            run = f"more blocks: benchbook run {standing.claim.study} --profile {profile} --until-decided"
+            wanted = "more blocks" if standing.open else "another day"
+            run = f"{wanted}: benchbook run {standing.claim.study} --profile {profile} --until-decided"
             waiting.setdefault(standing.claim.id, run)
         elif standing.state == "parked":
             waiting.setdefault(standing.claim.id, f"parked: {standing.why}")

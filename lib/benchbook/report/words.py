@@ -20,6 +20,7 @@ from benchbook.papers.references import Reference, reference
 from benchbook.plots.provenance import environments
 from benchbook.plots.ratios import condition
 from benchbook.report.merge import Merged, ran
+from benchbook.stats.campaigns import FEWEST
 from benchbook.stats.sequential import LOOKS
 
 MEANINGS = {
@@ -212,14 +213,16 @@ def durability(merged: Merged) -> str:
 
 def counts(table: pd.DataFrame) -> str:
     """Return how many claims there are, and what came of them, in a line; of `benchbook.evidence.outcomes`."""
-    return f"{Counts.of(table['verdict'])}."
+    return f"{Counts.of(table)}."
 
 
 def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
-    counts = Counts.of(table["verdict"])
+    counts = Counts.of(table)
     sentences = f"The five papers make **{counts.claims} claims** that compare; "
-    sentences += f"**{counts.decided} were decided** by what ran here."
+    sentences += f"**{counts.decided} were decided** by what ran here{_sittings(counts)}."
+    if counts.sittings:
+        sentences += f" A sitting speaks of its own day; from {FEWEST} campaigns on verdicts speak of days like these."
     if counts.testable:
         named = [(name, counts.by_verdict[name], meaning) for name, meaning in MEANINGS.items()]
         listed = ", ".join(f"**{count} {name}** ({meaning})" for name, count, meaning in named if count)
@@ -243,8 +246,15 @@ def result(row: Any) -> str:
 
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
-    counts = Counts.of(table["verdict"])
-    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}."
+    counts = Counts.of(table)
+    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}{_sittings(counts)}."
+
+
+def _sittings(counts: Counts) -> str:
+    """Return in how few sittings claims were decided, as an end of a sentence; empty where it is of days."""
+    if not counts.sittings:
+        return ""
+    return f", {counts.sittings}" if counts.in_sittings == counts.decided else f" ({counts.sittings})"
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[Finding]) -> str:

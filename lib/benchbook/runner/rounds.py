@@ -13,7 +13,7 @@ from typing import Any, Final, TypeAlias
 
 from benchbook.grid import Cell
 from benchbook.runner.costs import Cost, Costs
-from benchbook.runner.standing import Kind, Standing
+from benchbook.runner.standing import Kind, Reading, Standing
 from benchbook.stats.sequential import LOOKS
 
 Look: TypeAlias = Callable[[], Sequence[Standing]]
@@ -73,7 +73,7 @@ class Rounds:
         """Yield each round's cells, take those of them that failed, and return where the claims stand at the end."""
         now, judged = look(), True
         for block in sorted(self._blocks):
-            if block in LOOKS and not judged:
+            if not judged and (block in LOOKS or any(standing.day for standing in now)):
                 now, judged = look(), True
             if left_s() > 0 and (cells := self.round(now, block, left_s())):
                 self._failures.update(cell.kind for cell in (yield cells))
@@ -82,12 +82,11 @@ class Rounds:
 
     def ahead(self, now: Sequence[Standing], until: Callable[[Standing], int]) -> Cost:
         """Return what the cells take that open claims lack, of each claim those of the first `until` blocks."""
-        due = [
-            kind
-            for block in sorted(self._blocks)
-            for kind in set[Kind]().union(*self.contrasts([standing for standing in now if until(standing) > block]))
-            if self._lacks(kind, block)
-        ]
+        due: list[Kind] = []
+        for block in sorted(self._blocks):
+            going_on = [replace(standing, day=()) for standing in now if until(standing) > block]
+            kinds = set[Kind]().union(*self.contrasts(going_on))
+            due += [kind for kind in kinds if self._lacks(kind, block)]
         return self._costs.of(due)
 
     def one_round(self, now: Sequence[Standing]) -> Cost:
@@ -96,7 +95,7 @@ class Rounds:
 
     def next_look(self, now: Sequence[Standing]) -> int | None:
         """Return after how many blocks claims are judged next; None when all blocks of what is open have run."""
-        kinds = set[Kind]().union(*(standing.cells for standing in now))
+        kinds = set[Kind]().union(*(reading.cells for standing in now for reading in standing.open))
         lacking = [block for block in self._blocks for kind in kinds if self._lacks(kind, block)]
         return next((look for look in LOOKS if look > min(lacking)), max(lacking) + 1) if lacking else None
 
@@ -107,18 +106,18 @@ class Rounds:
         without them and the dearest first; if none would, the cheapest goes on alone.
         """
         of_state = {
-            state: {reading.cells for standing in now if standing.state == state for reading in standing.open}
+            state: {reading.cells for standing in now if standing.state == state for reading in _going_on(standing)}
             for state in ("decided", "open")
         }
         settled = of_state["decided"] - of_state["open"]
-        chosen = self._affordable(self.contrasts(now), settled, block, left_s)
+        chosen = self._affordable(now, settled, block, left_s)
         wanted = set[Kind]().union(*chosen)
         cells = [self._blocks[block][kind] for kind in sorted(wanted) if self._lacks(kind, block)]
         return self._ordered(cells, chosen, block)
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
         """Return the cells of each contrast that is to go on: those of open claims, and their studies' controls."""
-        contrasts = {reading.cells for standing in now for reading in standing.open}
+        contrasts = {reading.cells for standing in now for reading in _going_on(standing)}
         kept = {cells for cells in contrasts if all(self._failures[kind] < GIVEN_UP for kind in cells)}
         asked = {study for cells in kept for study, _ in cells}
         return [*kept, *(pair for study, pair in self._controls() if study in asked)]
@@ -138,14 +137,18 @@ class Rounds:
         return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
 
     def _affordable(
-        self, contrasts: Iterable[frozenset[Kind]], settled: Collection[frozenset[Kind]], block: int, left_s: float
+        self, now: Sequence[Standing], settled: Collection[frozenset[Kind]], block: int, left_s: float
     ) -> list[frozenset[Kind]]:
-        """Return the contrasts, the cheapest first, as far as the time left brings them to their next look."""
-        blocks = range(block, next((look for look in LOOKS if look > block), block + 1))
-        due = {
-            cells: {(kind, later) for kind in cells for later in blocks if self._lacks(kind, later)}
-            for cells in contrasts
-        }
+        """Return the contrasts, the cheapest first, as far as the time left brings them to their next look.
+
+        Those of which a block of this sitting is wanted ask for no more than that.
+        """
+        to_look = range(block, next((look for look in LOOKS if look > block), block + 1))
+        by_block = {reading.cells for standing in now for reading in standing.open}
+        due = {}
+        for cells in self.contrasts(now):
+            blocks = to_look if cells in by_block else [block]
+            due[cells] = {(kind, later) for kind in cells for later in blocks if self._lacks(kind, later)}
         cost = {cells: self._costs.of(kind for kind, _ in due[cells]).seconds for cells in due}
         ordered = sorted(due, key=lambda cells: (cells in settled, cost[cells], sorted(cells)))
         chosen: list[frozenset[Kind]] = []
@@ -174,3 +177,8 @@ class Rounds:
                 here = sorted(contrast & left.keys())
                 ordered += [left.pop(kind) for kind in order.sample(here, len(here))]
         return [replace(cell, position=position) for position, cell in enumerate(ordered)]
+
+
+def _going_on(standing: Standing) -> tuple[Reading, ...]:
+    """Return the contrasts of a claim of which blocks are wanted."""
+    return (*standing.open, *standing.day)

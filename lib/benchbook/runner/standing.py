@@ -20,6 +20,7 @@ from benchbook.evidence.means import block_means
 from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
 from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.grid import Cell
+from benchbook.stats.campaigns import MOST
 from benchbook.stats.sequential import LOOKS
 
 Kind: TypeAlias = tuple[str, str]
@@ -134,9 +135,11 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
             yield {**about, **arm, "operation": operation, "role": role, "metric": metric}
 
 
-State: TypeAlias = Literal["decided", "open", "parked", "not here"]
+State: TypeAlias = Literal["decided", "open", "another day", "parked", "not here"]
 
-PARKED: Final = f"would stay open after {LOOKS[-1]} blocks, were the interval a fifth narrower than is forecast"
+PARKED: Final = (
+    f"would stay open after {LOOKS[-1]} blocks, or {MOST} campaigns, were the interval a fifth narrower than forecast"
+)
 
 
 @dataclass(frozen=True)
@@ -148,14 +151,19 @@ class Standing:
     claim, lane
         Which.
     state
-        ``decided``, though some of its contrasts may be open; ``open``: more blocks may decide it; ``parked``: they
-        would not; ``not here``: no cell tells.
+        ``decided``, though some of its contrasts may be open, or in these sittings alone; ``open``: more blocks may
+        decide it; ``another day``: only those of later campaigns may; ``parked``: they would not; ``not here``: no cell
+        tells.
     verdict
         As `benchbook.evidence.verdicts` gives it today.
     blocks
         After which its verdict was given; 0 before the first look.
+    campaigns
+        In how many those of its contrasts have run that do not speak of days yet, the fewest; 0 when all do.
     open
-        The contrasts to go on with.
+        The contrasts to go on with, block by block.
+    day
+        Those of which one block of this sitting is wanted: they are decided in earlier ones, or days are their units.
     expected
         After how many blocks the last of them would be decided if estimates stay; None when that is not known.
     why
@@ -167,18 +175,23 @@ class Standing:
     state: State
     verdict: str
     blocks: int
+    campaigns: int = 0
     open: tuple[Reading, ...] = ()
+    day: tuple[Reading, ...] = ()
     expected: int | None = None
     why: str = ""
 
     @property
     def cells(self) -> frozenset[Kind]:
-        """The cells that its open contrasts read."""
-        return frozenset[Kind]().union(*(reading.cells for reading in self.open))
+        """The cells that its contrasts read which are to go on."""
+        return frozenset[Kind]().union(*(reading.cells for reading in (*self.open, *self.day)))
 
 
 def standings(
-    readings: Sequence[Reading], contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None
+    readings: Sequence[Reading],
+    contrasts: pd.DataFrame,
+    claims: Iterable[Claim] | None = None,
+    sitting: str = "",
 ) -> list[Standing]:
     """Return where each claim stands on each lane.
 
@@ -190,13 +203,15 @@ def standings(
         As `benchbook.evidence.judged` returns them of the plan's finished cells and the same claims.
     claims
         Those of the readings; None for all of `data/claims`.
+    sitting
+        The campaign to which a cell would belong that ran now; empty when it would begin one.
     """
     wanted = list(evidence.claims() if claims is None else claims)
     rows = {(row.id, row.lane, row.contrast): row for row in Contrast.of(contrasts)}
     now = _by_lane(evidence.verdicts(contrasts, wanted))
     best = _by_lane(evidence.verdicts(all_at_best(contrasts, wanted), wanted))
     return [
-        _standing(list(of_claim), rows, now.get(place), best.get(place))
+        _standing(list(of_claim), rows, now.get(place), best.get(place), sitting)
         for place, of_claim in groupby(readings, lambda reading: (reading.claim.id, reading.lane))
     ]
 
@@ -210,6 +225,7 @@ def _standing(
     rows: Mapping[tuple[str, str, str], Contrast],
     now: ClaimVerdict | None,
     best: ClaimVerdict | None,
+    sitting: str,
 ) -> Standing:
     claim, lane = readings[0].claim, readings[0].lane
     verdict = now.verdict if now else NOT_TESTABLE
@@ -218,22 +234,29 @@ def _standing(
         why = "; ".join(dict.fromkeys(reading.why for reading in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
     blocks, decided = now.blocks if now else 0, verdict in DECIDED
-    undecided: list[tuple[Reading, Contrast | None]] = []
-    for reading in readable if verdict != "contradicted" else ():
+    undecided, of_sittings = [], []
+    for reading in readable:
         row = rows.get(reading.key)
         if row is None or not row.decided:
             undecided.append((reading, row))
+        elif not row.by_campaign:
+            of_sittings.append((reading, row))
+    if verdict == "contradicted":
+        undecided = []
     foretold = [None if row is None else at_best(row, claim) for _, row in undecided]
-    hopeful = [
-        reading_and_row
-        for reading_and_row, verdict_at_best in zip(undecided, foretold, strict=True)
-        if verdict_at_best in (None, *DECIDED)
-    ]
+    hopeful = []
+    for reading_and_row, verdict_at_best in zip(undecided, foretold, strict=True):
+        if verdict_at_best in (None, *DECIDED):
+            hopeful.append(reading_and_row)
     if not decided and None not in foretold and not (best and best.verdict in DECIDED):
-        hopeful = []
-    if not hopeful:
-        return Standing(claim, lane, "decided" if decided else "parked", verdict, blocks, why="" if decided else PARKED)
-    looks = [None if row is None else look_that_decides(row, claim) for _, row in hopeful]
-    expected = None if None in looks else max(look for look in looks if look)
-    open_ = tuple(reading for reading, _ in hopeful)
-    return Standing(claim, lane, "decided" if decided else "open", verdict, blocks, open_, expected)
+        hopeful, of_sittings = [], []
+    by_block = [(reading, row) for reading, row in hopeful if row is None or not row.by_campaign]
+    by_day = [(reading, row) for reading, row in (*hopeful, *of_sittings) if row and (reading, row) not in by_block]
+    day = tuple(reading for reading, row in by_day if not sitting or row.newest != sitting)
+    looks = [None if row is None else look_that_decides(row, claim) for _, row in by_block]
+    expected = None if None in looks else max((look for look in looks if look), default=None)
+    campaigns = min((row.overall_campaigns for _, row in (*undecided, *of_sittings) if row), default=0)
+    state: State = "decided" if decided else "open" if by_block or day else "another day" if hopeful else "parked"
+    open_ = tuple(reading for reading, _ in by_block)
+    why = PARKED if state == "parked" else ""
+    return Standing(claim, lane, state, verdict, blocks, campaigns, open_, day, expected, why)

@@ -1,41 +1,46 @@
-"""Blocks of several campaigns: pooled where the campaigns agree, else one value a campaign."""
+"""The level above blocks: campaigns, runs that are apart in time, whose means are the units where there are enough."""
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-AGREE_P = 0.25
-"""Below this p of the F-test campaigns are taken to differ: far above 5 %, for it is pooling that needs the proof.
+from benchbook.stats.sequential import LOOKS
 
-Bancroft, Biometrics 20 (1964) 427-442: a preliminary test at 25 % keeps the final one near its level.
+FEWEST: Final = LOOKS[0]
+"""From so many campaigns on their means are the units: what is found then holds for days like these.
+
+Blocks of one day are alike in what that day did, so that more of them say ever more of that day and no more of others.
+A mean a campaign is as independent as campaigns are, whatever the intraclass correlation. From fewer campaigns the
+blocks speak, of these sittings alone.
 """
 
+MOST: Final = LOOKS[2]
+"""Campaigns at whose look a forecast ends: few will come back on more days."""
 
-def differ(values: ArrayLike, campaigns: ArrayLike) -> bool:
-    """Return whether campaigns differ by more than their blocks do, by one-way analysis of variance.
+
+def sittings(campaigns: int) -> str:
+    """Return of what is shown in so few campaigns that it is of these sittings alone; empty from `FEWEST` on."""
+    if not 0 < campaigns < FEWEST:
+        return ""
+    return "in one sitting" if campaigns == 1 else f"in {campaigns} sittings"
+
+
+def means(values: ArrayLike, campaigns: ArrayLike) -> NDArray[np.float64]:
+    """Return the mean of each campaign's blocks, shape (campaigns,), in the order of the campaigns' names.
 
     Parameters
     ----------
     values
-        One a block, shape (n,), finite.
+        One a block, shape (n,).
     campaigns
-        Each block's campaign, shape (n,). Blocks of one campaign, or one of each, do not differ.
+        Each block's campaign, shape (n,): its start, in UTC.
     """
-    array, which = np.asarray(values, float), np.unique(campaigns, return_inverse=True)[1]
-    counts = np.bincount(which)
-    between_df, within_df = len(counts) - 1, len(array) - len(counts)
-    if between_df < 1 or within_df < 1:
-        return False
-    means = np.bincount(which, array) / counts
-    between = float((counts * (means - array.mean()) ** 2).sum()) / between_df
-    within = float(((array - means[which]) ** 2).sum()) / within_df
-    if within == 0:
-        return between > 0
-    from scipy.special import fdtrc  # importing `scipy.stats` takes three times as long
-
-    return float(fdtrc(between_df, within_df, between / within)) < AGREE_P
-
-
-def means(values: ArrayLike, campaigns: ArrayLike) -> NDArray[np.float64]:
-    """Return the mean of each campaign's blocks, shape (campaigns,)."""
-    which = np.unique(campaigns, return_inverse=True)[1]
+    which = np.unique(np.asarray(campaigns, str), return_inverse=True)[1]
     return np.bincount(which, np.asarray(values, float)) / np.bincount(which)
+
+
+def first(campaigns: ArrayLike, count: int) -> NDArray[np.bool_]:
+    """Return which blocks are of the first so many campaigns, shape (n,)."""
+    names = np.asarray(campaigns, str)
+    return np.isin(names, np.unique(names)[:count])
