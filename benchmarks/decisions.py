@@ -1,18 +1,19 @@
-"""How often verdicts are wrong, and what stopping when they are decided saves, on simulated runs whose truth is known.
+"""How often verdicts are wrong, on simulated runs of known truth, and what each campaign of the reference decides.
 
-``python benchmarks/decisions.py [--machines 2000] [--rows 137]`` lets so many machines measure two identical sides in
-30 blocks, in several frames, and judges them by the code that judges real runs: a verdict is wrong when it finds one
-side above the other. Then it takes so many contrasts of the reference run, each with its estimate and its spread for
-the truth, and counts how many are decided by looks at 5, 8, 12, 20 and 30 blocks, going on only while a contrast is
-open and not hopeless, and how many by one plain 95 % interval after 30 blocks. Goals: at most 5 % wrong, and 12 %
-where days differ (a fifth of the variance) and the blocks are pooled; as many decisions less one for two thirds of the
-blocks.
+``python benchmarks/decisions.py [--machines 2000] [--contrasts 1 10 24 64]`` lets so many machines measure claims of so
+many contrasts on the schedule of the reference run (12 campaigns of two blocks, looks after 5, 8 and 12), of quick (one
+sitting of five blocks) and of one sitting until decided (30 blocks), and judges them by the code that judges real runs.
+Of a larger claim fewer machines are simulated, so that every number takes as long. Goal: at most 5 % wrong a claim.
+
+A verdict is wrong when, with every ratio at 1, one side is found above the other; at 1/1.049, inside the margin on the
+other side, when the claim is contradicted or borne out; at the margin of 1.1, when the claim is reproduced or called
+equivalent; with half of the ratios at 1.5 and half at 1, when it is said to hold in all, in most or nowhere.
 """
 
 import argparse
 import sys
-from dataclasses import replace
-from math import exp
+from collections.abc import Iterator, Sequence
+from math import sqrt
 from pathlib import Path
 from typing import Any, Final
 
@@ -23,132 +24,122 @@ from pydantic import TypeAdapter
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 import simulated
-from benchbook import evidence, paths, stats
-from benchbook.evidence.claims import Bound, Claim, Directed, Tested
-from benchbook.evidence.contrasts import Contrast, asked, eligible, places
-from benchbook.evidence.effects import Effect, paired
-from benchbook.evidence.forecast import at_best
-from benchbook.evidence.judge import DECIDED, judge
-from benchbook.stats.sequential import LOOKS
+from benchbook import evidence
+from benchbook.evidence import contrasts
+from benchbook.evidence.claims import Claim, Tested
+from benchbook.evidence.contrasts import Contrast
+from benchbook.evidence.forecast import at_look
+from benchbook.evidence.outcomes import Counts
+from benchbook.evidence.runs import Run
 
-BLOCKS: Final = LOOKS[-1]
+MARGIN: Final = 1.1
 SIDES: Final = ("postgresql+relational", "mongodb")
 QUANTITY: Final = {"operation": "insert", "role": "client", "metric": "elapsed_time"}
-DAYS: Final = (5, 10, 15, 20, 25)
+NOISE: Final = 0.05
+FEWEST: Final = 200
+"""Machines, of however large a claim."""
 
-FRAMES: Final = {
-    "normal": simulated.Machine(),
-    "heavy tails": simulated.Machine(tails=True),
-    "one bad block": simulated.Machine(bad=3.0),
-    "days that differ": simulated.Machine(days=0.025),
-    "days, blocks pooled": simulated.Machine(days=0.025),
+SCHEDULES: Final[dict[str, dict[str, Any]]] = {
+    "reference": {"blocks": 24, "campaigns": tuple(range(2, 24, 2))},
+    "quick": {"blocks": 5},
+    "one sitting": {"blocks": 30},
 }
 
 
-def stated(margin: float, claimed: str = "more") -> Tested:
-    """Return the claim that the first side takes longer."""
-    parts: dict[str, Any] = {"id": "crud.it", "says": "It is.", "where": "here", "compare": "ratio", "why_margin": "so"}
-    sides = {"a": {"engine": SIDES[0]}, "b": {"engine": SIDES[1]}}
-    whole = {**parts, **sides, "quantity": QUANTITY, "claimed": claimed, "margin": margin}
+def of_days(correlation: float) -> simulated.Machine:
+    """Return a machine on which that share of a block's variance is its campaign's."""
+    return simulated.Machine(noise=NOISE, days=NOISE * sqrt(correlation / (1 - correlation)))
+
+
+FRAMES: Final = {
+    "normal": of_days(0.0),
+    "heavy tails": simulated.Machine(noise=NOISE, tails=True),
+    "one bad block": simulated.Machine(noise=NOISE, bad=3.0),
+    "AR .3": simulated.Machine(noise=NOISE, lingers=0.3),
+    "ICC .2": of_days(0.2),
+    "ICC .35": of_days(0.35),
+    "ICC .5": of_days(0.5),
+}
+
+HOLDS: Final = {"reproduced", "reproduced in part", "direction only"}
+DIRECTED: Final = {*HOLDS, "contradicted", "other way"}
+TRUTHS: Final = {
+    "at 1": ([1.0], DIRECTED),
+    "at 1/1.049": ([1 / 1.049], {*HOLDS, "contradicted"}),
+    "at the margin": ([MARGIN], {"reproduced", "reproduced in part", "equivalent", "contradicted", "other way"}),
+    "half at 1.5": ([1.5, 1.0], {*HOLDS, "equivalent"}),
+}
+
+
+def stated(sizes: Sequence[int]) -> Tested:
+    """Return the claim that the first side takes longer at each of the sizes."""
+    whole = {
+        **{"id": "crud.it", "says": "It is.", "where": "here", "compare": "ratio", "why_margin": "so"},
+        **{"a": {"engine": SIDES[0]}, "b": {"engine": SIDES[1]}, "each": {"n": list(sizes)}},
+        **{"quantity": QUANTITY, "claimed": "more", "margin": MARGIN},
+    }
     claim = TypeAdapter(Claim).validate_python(whole, strict=False)
     assert isinstance(claim, Tested)
     return claim
 
 
-def measured(
-    ratio: float, machines: int, machine: simulated.Machine, days: bool = False, seed: int = 1
-) -> pd.DataFrame:
-    """Return the block means of so many machines."""
-    times = {(SIDES[0], 1000, "a"): 1e6 * ratio, (SIDES[1], 1000, "a"): 1e6}
-    campaigns = DAYS if days else ()
-    rows = simulated.observations(
-        times, machines=machines, blocks=BLOCKS, machine=machine, campaigns=campaigns, seed=seed
-    )
-    return evidence.measures(rows)
+def verdicts(ratios: Sequence[float], machines: int, machine: simulated.Machine, **schedule: Any) -> "pd.Series[str]":
+    """Return the verdict on a claim of as many contrasts as there are ratios, on each machine."""
+    sizes = range(1000, 1000 + len(ratios))
+    times = {(SIDES[0], n, "a"): 1e6 * ratio for n, ratio in zip(sizes, ratios, strict=True)}
+    times |= {(SIDES[1], n, "a"): 1e6 for n in sizes}
+    means = evidence.measures(simulated.observations(times, machines=machines, machine=machine, **schedule))
+    table = evidence.verdicts(evidence.judged(means, [stated(sizes)]), [stated(sizes)])
+    return table["verdict"]
 
 
-def judged(means: pd.DataFrame, claim: Tested) -> pd.DataFrame:
-    """Return a row a machine."""
-    table = evidence.judged(means, [claim])
-    return table[table["host"].str.startswith("machine")]
+def wrong(machines: int, counts: Sequence[int]) -> Iterator[dict[str, Any]]:
+    """Yield a row a schedule, truth and frame: in how many per cent of machines a claim of so many contrasts is wrong.
+
+    Days are simulated where there are several.
+    """
+    for schedule, settings in SCHEDULES.items():
+        for truth, (ratios, mistaken) in TRUTHS.items():
+            for frame, machine in FRAMES.items():
+                if machine.days and "campaigns" not in settings:
+                    continue
+                row: dict[str, Any] = {"schedule": schedule, "truth": truth, "frame": frame}
+                for count in counts:
+                    if count >= len(ratios):
+                        every = np.resize(ratios, count).tolist()
+                        found = verdicts(every, max(machines // count, FEWEST), machine, **settings)
+                        row[f"N={count}"] = f"{100 * found.isin(mistaken).mean():.1f}"
+                yield row
 
 
-def wrong(machines: int) -> None:
-    """Print how often identical sides are found to differ."""
-    print(f"{machines} machines, two identical sides: verdicts that are wrong, by margin and frame")
-    for margin in (1.1, 1.0001):
-        for name, machine in FRAMES.items():
-            means = measured(1.0, machines, machine, days="days" in name)
-            means = means.assign(campaign="") if "pooled" in name else means
-            verdicts = judged(means, stated(margin))["verdict"]
-            share = (~verdicts.isin(["inconclusive", "equivalent"])).mean()
-            print(f"  margin {margin:<7} {name:20} {share:6.1%}")
+def decided() -> Iterator[dict[str, Any]]:
+    """Yield what the reference run's claims come to after each of its campaigns, and are forecast to after 8 and 12."""
+    means = Run.of_reference().means
+    campaigns = sorted(set(means["campaign"]))
+    for count in range(1, len(campaigns) + 1):
+        table = evidence.judged(means[means["campaign"].isin(campaigns[:count])])
+        counts = Counts.of(evidence.outcomes(evidence.verdicts(table)))
+        yield {"campaigns": str(count), "decided": counts.decided, "of": counts.testable, "in": counts.sittings}
+    tested = {claim.id: claim for claim in evidence.claims() if isinstance(claim, Tested)}
+    for later in (8, 12):
+        rows = Contrast.of(table)
+        foretold = [(at_look(row, tested[row.id], later) if row.open else None) or row.verdict for row in rows]
+        counts = Counts.of(evidence.outcomes(evidence.verdicts(table.assign(verdict=foretold))))
+        yield {"campaigns": f"{later}, forecast", "decided": counts.decided, "of": counts.testable, "in": ""}
 
 
-def contrasts() -> list[tuple[float, float, float, str]]:
-    """Return estimate and spread of a block (logarithms), margin and direction of the reference run's contrasts."""
-    means = evidence.measures(pd.read_parquet(paths.figures("reference") / "block_means.parquet"))
-    found = []
-    for claim, ran, place in places(means, evidence.claims()):
-        for levels in claim.contrasts(place[1]):
-            one = eligible(claim, levels, ran.sides(place, asked(claim, levels), claim.statistic), blocks=3)
-            if one.missing or isinstance(claim, Bound):
-                continue
-            for terms in claim.ratios(one.sides):
-                both = paired(terms, one.sides)
-                if both.positive and len(both.values[0]) >= 3:
-                    logs = np.sum([sign * np.log(v) for (sign, _), v in zip(terms, both.values, strict=True)], axis=0)
-                    claimed = claim.claimed if isinstance(claim, Directed) else "more"
-                    found.append((float(logs.mean()), float(logs.std(ddof=1)), claim.margin, claimed))
-    return [one for one in found if one[1] > 1e-6]  # what never varies is decided at once
-
-
-def saved(rows: int, machines: int) -> None:
-    """Print what looks decide and cost beside one fixed look."""
-    every = contrasts()
-    chosen = [every[one] for one in np.random.default_rng(1).permutation(len(every))[:rows]]
-    decided = fixed = blocks = parked = 0
-    for seed, (mean, spread, margin, claimed) in enumerate(chosen):
-        machine = simulated.Machine(drift=0.0, noise=spread / 2**0.5)
-        means, claim = measured(exp(mean), machines, machine, seed=seed), stated(margin, claimed)
-        going = set(means["host"])
-        for look in LOOKS:
-            table = judged(means[(means["block"] < look) & means["host"].isin(going)], claim)
-            ended = table[table["verdict"].isin(DECIDED)]
-            rest = table.drop(ended.index)
-            hopeless = [row.host for row in Contrast.of(rest) if at_best(row, claim) not in DECIDED]
-            decided += len(ended)
-            parked += len(hopeless) if look < BLOCKS else 0
-            done = {*ended["host"], *hopeless} if look < BLOCKS else going
-            blocks += look * len(done & going)
-            going -= done
-            if not going:
-                break
-        fixed += sum(plain(rows_, claim) in DECIDED for _, rows_ in means.groupby("host"))
-    of = len(chosen) * machines
-    print(f"{len(chosen)} contrasts as in the reference run ({len(every)} with a spread), {machines} machines each")
-    print(
-        f"  decided by looks        {decided / of:6.1%}, {decided / machines:.1f} rows; parked early {parked / of:.1%}"
-    )
-    print(f"  decided after 30 blocks {fixed / of:6.1%}, {fixed / machines:.1f} rows, by one plain interval")
-    print(f"  blocks of the looks over those of 30: {blocks / (BLOCKS * of):.2f}")
-
-
-def plain(rows: pd.DataFrame, claim: Tested) -> str:
-    """Return the verdict of all blocks' plain 95 % interval."""
-    assert isinstance(claim, Directed)
-    times = rows[rows["metric"] == "wall_time"].pivot(index="block", columns="engine", values="geometric")
-    interval = stats.mean_interval(np.log(times[SIDES[0]] / times[SIDES[1]]))
-    ends = (exp(value) for value in (interval.estimate, interval.low, interval.high))
-    return judge(
-        replace(Effect(), **dict(zip(("ratio", "low", "high"), ends, strict=True))), claim.claimed, claim.margin
-    )
+def main() -> None:
+    """Print both tables."""
+    asked = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    asked.add_argument("--machines", type=int, default=2000)
+    asked.add_argument("--contrasts", type=int, nargs="*", default=[1, 10, 24, 64])
+    given = asked.parse_args()
+    print(pd.DataFrame(decided()).to_string(index=False))
+    contrasts._lanes = lambda every: ()  # what holds on machines like these takes as long as all of them
+    print(f"\nwrong verdicts a claim of N contrasts, per cent of {given.machines} / N machines, {FEWEST} at least")
+    for row in wrong(given.machines, given.contrasts):
+        print("  ".join(f"{text:{width}}" for text, width in zip(row.values(), (12, 14, 14, 6, 6, 6, 6), strict=False)))
 
 
 if __name__ == "__main__":
-    asked_for = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    asked_for.add_argument("--machines", type=int, default=2000)
-    asked_for.add_argument("--rows", type=int, default=137)
-    given = asked_for.parse_args()
-    wrong(given.machines)
-    saved(given.rows, max(given.machines // 100, 5))
+    main()

@@ -27,6 +27,8 @@ class Machine:
         Standard deviation of a cell's own mean, normal or by Student's t of 3 degrees of freedom (`tails`).
     days
         Standard deviation of what a campaign adds to each cell.
+    lingers
+        Correlation of a cell's own noise in a block with that in the block before, an AR(1).
     bad
         What the first cell's values are multiplied by in one block, another on each machine.
     """
@@ -36,6 +38,7 @@ class Machine:
     noise: float = 0.05
     tails: bool = False
     days: float = 0.0
+    lingers: float = 0.0
     bad: float = 1.0
 
 
@@ -61,6 +64,9 @@ def observations(
     moment = np.arange(blocks)[None, :, None] * cells + order
     shape = (machines, blocks, cells, len(operations), 2)
     standard = random.standard_t(3, shape[:-1]) / np.sqrt(3) if machine.tails else random.standard_normal(shape[:-1])
+    for block in range(1, blocks if machine.lingers else 0):
+        standard[:, block] *= np.sqrt(1 - machine.lingers**2)
+        standard[:, block] += machine.lingers * standard[:, block - 1]
     own = machine.noise * standard[..., None] + 0.01 * random.standard_normal(shape)
     day = np.searchsorted(np.asarray(campaigns), np.arange(blocks), side="right")
     own += machine.days * random.standard_normal((machines, len(campaigns) + 1, cells))[:, day, :, None, None]
