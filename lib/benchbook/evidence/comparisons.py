@@ -36,7 +36,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     """Return every comparison of the five papers that these observations allow, a row each.
 
     The unit of analysis is the block's mean. Sides are compared in the blocks that hold both, paired by block
-    (Student's test of the differences), or by campaign where campaigns differ by more than their blocks do. Times and
+    (Student's test of the differences), or by campaign where there are enough. Times and
     sizes are compared as ratios, on the logarithms; what can be negative (memory that was freed) as differences. The
     second arms of A/A pairs are left to `benchbook.evidence.controls`.
 
