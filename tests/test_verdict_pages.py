@@ -24,7 +24,8 @@ ROW = {
     "products_judged": 0, "products": 0, "products_missing": "", "judged": 2, "contrasts": 3,
     "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
     "common": "", "overall": 2.0, "overall_low": 1.5, "overall_high": inf, "overall_blocks": 8,
-    "published_source": "Table II", "look": 2, "blocks": 8, "open": "", "untrusted": False, "objected": False,
+    "published_source": "Table II", "look": 2, "blocks": 8, "campaigns": 1, "open": "",
+    "untrusted": False, "objected": False,
     "why": "2.0 (1.5 or more) in 8 blocks",
 }  # fmt: skip
 
@@ -168,7 +169,7 @@ def test_a_verdict_on_some_of_the_products_says_of_how_many_and_names_the_others
     both = outcomes(IN_PART, {"id": "crud.two"})
     assert "**1 reproduced** (" in words.verdicts(both)
     assert "**1 reproduced in part** (" in words.verdicts(both)
-    assert words.study_verdicts(both) == "**2 claims**: 1 reproduced, 1 reproduced in part."
+    assert words.study_verdicts(both) == "**2 claims**: 1 reproduced, 1 reproduced in part; 2 decided in one sitting."
     assert verdicts.tallied(both).loc["crud", ["reproduced", "reproduced in part"]].tolist() == [1, 1]
 
 
@@ -239,7 +240,7 @@ def test_the_kept_page_has_a_line_a_claim_and_what_did_not_run():
         [["crud", "skipped", 3, "n: 1", "no <server>"]], columns=["Study", "State", "Cells", "Which", "Why"]
     )
     said = page(rows, absent).splitlines()
-    assert "**2 claims**: 1 reproduced, 1 not testable here." in said
+    assert "**2 claims**: 1 reproduced, 1 not testable here; 1 decided in one sitting." in said
     assert "- Nothing differs." in said
     when, why = "decided at look 2 of 5 (8 blocks)", "2.0 (1.5 or more) in 8 blocks"
     assert f"| A / B | reproduced | 2.0 (1.5 or more) | 1.90 | {when} | Python |" in said
@@ -259,7 +260,14 @@ def test_sentences_count_what_the_verdicts_are():
     )
     said = words.verdicts(rows)
     assert "**3 claims** that compare; **2 were decided**" in said
-    assert verdicts.decided_of(rows) == "2 of 3 claims decided here, 1 open"
+    assert verdicts.decided_of(rows) == "2 of 3 claims decided here (all of them in one sitting), 1 open"
+    of_days = outcomes({"campaigns": 5, "blocks": 9}, {"id": "crud.two"})
+    assert verdicts.decided_of(of_days) == "2 of 2 claims decided here (1 of them in one sitting), 0 open"
+    assert "**2 were decided** by what ran here, 1 of them in one sitting. A sitting" in words.verdicts(of_days)
+    assert list(of_days["stage"]) == [
+        "decided at look 2 of 5 (5 campaigns, 9 blocks)",
+        "decided at look 2 of 5 (8 blocks)",
+    ]
     assert "**1 reproduced**" in said
     assert "**1 contradicted**" in said
     assert "**Untrusted: crud**" in said

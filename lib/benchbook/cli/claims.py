@@ -106,8 +106,8 @@ def _listed(rows: list[dict[str, Any]]) -> str:
             for row in of_study
         ]
         counts = _counts(of_study)
-        head = "; ".join(filter(None, [f"{study}: {counts.listed}", counts.sittings]))
-        parts.append(f"{head}\n{output.as_text(lines)}")
+        few = f"; {counts.in_sittings} decided {counts.sittings}" if counts.sittings else ""
+        parts.append(f"{study}: {counts.listed}{few}\n{output.as_text(lines)}")
     more = "benchbook claims ID, or --full: what is claimed, and why the verdict is so"
     return "\n\n".join([*parts, f"{more}\n{_counts(rows)}"])
 

@@ -60,12 +60,17 @@ class Counts:
 
     @property
     def sittings(self) -> str:
-        """Of how few sittings what is decided speaks, in words: ``in one sitting``; empty where it is of days."""
+        """In how few sittings something was decided, in words: ``in one sitting``; empty where all of it is of days."""
         if not self.by_sittings:
             return ""
         words = sittings(max(self.by_sittings))
-        words = words if len(self.by_sittings) == 1 else words.replace("in ", "in at most ")
-        return words if self.in_sittings == self.decided else f"{self.in_sittings} of them {words}"
+        return words if len(self.by_sittings) == 1 else words.replace("in ", "in at most ")
+
+    @property
+    def of_sittings(self) -> str:
+        """How many of those decided speak of these alone, in words: ``all of them in one sitting``; empty if none."""
+        share = "all" if self.in_sittings == self.decided else str(self.in_sittings)
+        return f"{share} of them {self.sittings}" if self.sittings else ""
 
     @property
     def listed(self) -> str:
@@ -75,7 +80,7 @@ class Counts:
     def __str__(self) -> str:
         """Return all of it in a line."""
         every = f"{self.claims} claim{'' if self.claims == 1 else 's'}"
-        parts = [every, f"{self.decided} decided by what ran here", self.sittings]
+        parts = [every, f"{self.decided} decided by what ran here", self.of_sittings]
         return ", ".join(filter(None, parts)) + (f": {self.listed}" if self.claims else "")
 
 

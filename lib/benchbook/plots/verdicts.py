@@ -316,8 +316,8 @@ def counts(evidence: Evidence) -> Exhibit:
 def decided_of(outcomes: pd.DataFrame) -> str:
     """Return how many of some claims were decided here, and how many are open."""
     counts = Counts.of(outcomes)
-    decided = " ".join(filter(None, [f"{counts.decided} of {counts.claims} claims decided here", counts.sittings]))
-    return f"{decided}, {counts.testable - counts.decided} open"
+    few = f" ({counts.of_sittings})" if counts.of_sittings else ""
+    return f"{counts.decided} of {counts.claims} claims decided here{few}, {counts.testable - counts.decided} open"
 
 
 def tallied(table: pd.DataFrame) -> pd.DataFrame:

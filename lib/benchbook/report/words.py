@@ -220,7 +220,9 @@ def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
     counts = Counts.of(table)
     sentences = f"The five papers make **{counts.claims} claims** that compare; "
-    sentences += f"**{counts.decided} were decided** by what ran here{_sittings(counts)}."
+    sentences += (
+        f"**{counts.decided} were decided** by what ran here{', ' if counts.sittings else ''}{counts.of_sittings}."
+    )
     if counts.sittings:
         sentences += f" A sitting speaks of its own day; from {FEWEST} campaigns on verdicts speak of days like these."
     if counts.testable:
@@ -247,14 +249,8 @@ def result(row: Any) -> str:
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
     counts = Counts.of(table)
-    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}{_sittings(counts)}."
-
-
-def _sittings(counts: Counts) -> str:
-    """Return in how few sittings claims were decided, as an end of a sentence; empty where it is of days."""
-    if not counts.sittings:
-        return ""
-    return f", {counts.sittings}" if counts.in_sittings == counts.decided else f" ({counts.sittings})"
+    few = f"; {counts.in_sittings} decided {counts.sittings}" if counts.sittings else ""
+    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}{few}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[Finding]) -> str:
