@@ -25,7 +25,7 @@ ROW = {
     "contrast": "n=1000", "ratio": 2.0, "low": 1.5, "high": inf, "published": 1.9,
     "common": "", "overall": 2.0, "overall_low": 1.5, "overall_high": inf, "overall_blocks": 8,
     "published_source": "Table II", "look": 2, "blocks": 8, "campaigns": 1, "open": "",
-    "untrusted": False, "objected": False,
+    "untrusted": False, "objected": False, "in_the_paper": "", "objections": "", "may_change": "",
     "why": "2.0 (1.5 or more) in 8 blocks",
 }  # fmt: skip
 

@@ -329,15 +329,15 @@ def test_what_an_objection_holds_against_a_contradiction_is_said_and_without_an_
     rows = pair(1 / 1.5)
     found = verdict(answered, *rows)
     assert (found["verdict"], found["wording"]) == ("contradicted", "contradicted")
-    assert found["why"].startswith("objection: Versions differ. They differ on both sides.; ")
+    assert found["objections"] == "Versions differ. They differ on both sides."
     found = verdict(ratio(objections=[objected]), *rows)
     assert (found["verdict"], found["wording"]) == (
         "inconclusive",
         "contradicted, as measured; an objection has no answer",
     )
-    assert found["why"].startswith("objection: Versions differ. No answer yet.; ")
+    assert found["objections"] == "Versions differ. No answer yet."
     assert evidence.outcomes(pd.DataFrame([found]))["stage"].iloc[0] == "judged at look 1 of 5 (5 campaigns, 5 blocks)"
-    assert "objection" not in verdict(ratio("less", objections=[objected]), *rows)["why"]
+    assert not verdict(ratio("less", objections=[objected]), *rows)["objections"]
     most = verdicts(pd.concat(replicating(0.5, 0.5)), in_each(most=True, objections=[objected]))
     (outcome,) = evidence.outcomes(most).to_dict("records")
     assert outcome["wording"].endswith("in 2 of the 3 products, as measured; an objection has no answer")

@@ -22,7 +22,7 @@ import pyarrow as pa
 
 from benchbook import grid, paths, report, results
 from benchbook.digits import estimate
-from benchbook.evidence import stored_means
+from benchbook.evidence import notes, stored_means
 from benchbook.evidence.reference import ABOUT, MEANS, REPETITIONS
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
@@ -147,7 +147,8 @@ def _row(row: Any) -> list[str]:
 def _why(row: Any, waits: Mapping[str, str]) -> str:
     """Return what each contrast found, what others found, and what the claim waits for."""
     others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
-    return f"`{row.id}`: " + "; ".join([row.why, *others, *([waits[row.id]] if row.id in waits else [])])
+    waiting = [waits[row.id]] if row.id in waits else []
+    return f"`{row.id}`: " + "; ".join([*notes(row._asdict()), row.why, *others, *waiting])
 
 
 if __name__ == "__main__":

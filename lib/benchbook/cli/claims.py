@@ -136,9 +136,11 @@ def _entry(row: dict[str, Any], wide: int) -> str:
     numbers = [row["stage"], f"here {ratio}{interval}" if (ratio := _ratio(row)) else ""]
     numbers += [f"published {ratio}" if (ratio := _published(row)) else ""]
     head = "; ".join(filter(None, [f"{row['id']}: {_verdict(row, 'wording')}", *numbers]))
+    from benchbook.evidence import notes
+
     why = "; ".join(filter(None, (row["waits_for"], row["why"])))
     wrap = textwrap.TextWrapper(wide, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False)
-    return "\n".join(wrap.fill(text) for text in (head, row["says"], why) if text).removeprefix(_INDENT)
+    return "\n".join(wrap.fill(text) for text in (head, row["says"], *notes(row), why) if text).removeprefix(_INDENT)
 
 
 def _ratio(row: dict[str, Any]) -> str:

@@ -19,7 +19,7 @@ from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.kept import Kept
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
-from benchbook.evidence.outcomes import Counts, outcomes
+from benchbook.evidence.outcomes import Counts, notes, outcomes
 from benchbook.evidence.published import number, published
 from benchbook.evidence.verdicts import verdicts
 
@@ -38,6 +38,7 @@ __all__ = [
     "derive",
     "judged",
     "measures",
+    "notes",
     "number",
     "outcomes",
     "published",

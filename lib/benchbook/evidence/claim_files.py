@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from fnmatch import filter as matching
 from functools import cache
 from math import isclose, isnan
 from pathlib import Path
@@ -23,6 +24,7 @@ from benchbook.evidence.claims import (
     Sentence,
     Settings,
     Tested,
+    Variation,
     published_keys,
 )
 from benchbook.evidence.means import SPREAD, Triple, convert, delivered
@@ -34,7 +36,8 @@ from benchbook.strict import valid as _valid
 from benchbook.studies import SLUGS
 
 SECTIONS: Final = (
-    *("study", "stack", "lanes", "margins", "sentences", "claims", "objections", "comparisons", "published", "called"),
+    *("study", "stack", "lanes", "margins", "sentences", "claims", "objections", "variations", "comparisons"),
+    *("published", "called"),
 )
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
 
@@ -141,6 +144,20 @@ def read(path: Path) -> Claims:
             if not isinstance(known, Tested):
                 raise InputError(item.where, f"claims: no claim {name!r} is tested here: {nearest(name, claims)}")
             claims[name] = known.model_copy(update={"objections": (*known.objections, objection)})
+    for item in _items(parts, "variations"):
+        variation = _valid(Variation, item, "a variation")
+        try:
+            for name, level in variation.try_.items():
+                _check_value(study, name, level)
+        except ValueError as error:
+            raise InputError(item.where, f"try: {error}") from error
+        for pattern in variation.claims:
+            named = [claims[name] for name in matching(claims, pattern)]
+            tested = [claim for claim in named if isinstance(claim, Tested)]
+            if not tested:
+                raise InputError(item.where, f"claims: no claim {pattern!r} is tested here: {nearest(pattern, claims)}")
+            for claim in tested:
+                claims[claim.id] = claim.model_copy(update={"variations": (*claim.variations, variation)})
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))

@@ -58,6 +58,14 @@ class Objection(Strict):
     answer: str = ""  # empty: none yet, and so the claim is not called contradicted
 
 
+class Variation(Strict):
+    """What of the way in which cells run may change a verdict: levels that the grid has, for a reader to try."""
+
+    claims: Annotated[tuple[str, ...], Field(min_length=1)]  # patterns of ids, as ``crud.delete.*``
+    try_: Annotated[dict[str, str | int | bool], Field(min_length=1, alias="try")]  # parameters of the study
+    says: Text  # what of the verdict it tests
+
+
 class Stated(Strict):
     """What every claim says of itself."""
 
@@ -115,6 +123,8 @@ class Tested(Stated):
         Why so much.
     objections
         Against calling it contradicted: those that the file of its study lists.
+    variations
+        What may change its verdict: likewise.
     why_within
         Why the paper's own ratio is not beyond the margin (of "equal": not within), where it is not.
     """
@@ -136,6 +146,7 @@ class Tested(Stated):
     why_margin: Text
     why_within: str = ""
     objections: tuple[Objection, ...] = ()
+    variations: tuple[Variation, ...] = ()
 
     def asks(self, lane: str) -> bool:
         """Return whether the claim is judged on a lane."""

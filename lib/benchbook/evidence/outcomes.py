@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Final, Self
 
 import pandas as pd
 
@@ -21,6 +21,18 @@ class Outcome(ClaimVerdict):
 
     stage: str = ""  # the look at which it was decided, or that it is open; empty where it cannot be judged
     others: Sequence[Mapping[str, object]] = ()  # what each other lane and host found, each with its ``stage``
+
+
+_NOTES: Final = {
+    "in_the_paper": "the paper's own numbers",
+    "objections": "held against this verdict",
+    "may_change": "what may change it",
+}
+
+
+def notes(outcome: Mapping[str, Any]) -> list[str]:
+    """Return what stands beside a verdict: the paper's own contradictions, objections, and levels to try."""
+    return [f"{says}: {outcome[name]}" for name, says in _NOTES.items() if outcome[name]]
 
 
 @dataclass(frozen=True)

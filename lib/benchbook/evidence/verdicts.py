@@ -12,6 +12,7 @@ from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
 from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
 from benchbook.evidence.judge import AGAINST, DECIDED, IN_PART, NOT_TESTABLE, Verdict, together
+from benchbook.evidence.published import text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Place
 from benchbook.registry import title
@@ -55,6 +56,9 @@ class ClaimVerdict(Row):
     campaigns: int = 0  # the fewest that a contrast on which the verdict rests was measured in
     open: str = ""  # the contrasts that more blocks may still decide
     untrusted: bool = False  # whether identical arms of the study differed on that host
+    in_the_paper: str = ""  # what the paper's own numbers say against its sentence
+    objections: str = ""  # against calling it contradicted where it is, each with its answer
+    may_change: str = ""  # what of the way in which cells run may change the verdict, to try
     why: str = ""  # what was found, in words
 
 
@@ -102,7 +106,14 @@ def _verdicts(claim: Claim, judged: Mapping[Place, Sequence[Contrast]]) -> Itera
     if isinstance(claim, Untestable):
         yield replace(unjudged, why=claim.why)
         return
-    unjudged = replace(unjudged, claimed=claim.direction, margin=claim.tolerance, products=len(claim.products))
+    tries = [
+        f"{variation.says} ({', '.join(f'--where {name}={text(level)}' for name, level in variation.try_.items())})"
+        for variation in claim.variations
+    ]
+    unjudged = replace(
+        unjudged, claimed=claim.direction, margin=claim.tolerance, products=len(claim.products),
+        in_the_paper=claim.why_within, may_change="; ".join(tries),
+    )  # fmt: skip
     if not judged:
         missing = grouped((title(name), NOT_RUN) for name in claim.products)
         asked = f" in {' or '.join(claim.lanes)}" if claim.lanes else ""
@@ -135,7 +146,7 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
     called: Verdict = IN_PART if missing and verdict == "reproduced" else verdict
-    held_against = [f"objection: {objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
+    held_against = [f"{objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
     wording += among if missing and not final else ""
     wording += _of_size(verdict, able)
     if few:
@@ -153,7 +164,8 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
         products_missing=missing,
         judged=len(able),
         open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
-        why="; ".join([*held_against, _in_words(contrasts)]),
+        objections=" ".join(held_against),
+        why=_in_words(contrasts),
         **{name: getattr(decided, name) for name in _OF_THE_DECISIVE},
     )
 

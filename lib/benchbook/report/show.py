@@ -17,6 +17,7 @@ from markupsafe import Markup
 from benchbook.compliance import untested
 from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
+from benchbook.evidence.outcomes import notes
 from benchbook.papers import exhibits, recomputed
 from benchbook.papers.references import reference
 from benchbook.plots import ratios
@@ -286,7 +287,7 @@ def claims(
     testable, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     by_claim = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
     of_reference = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
-    judged = [(row, _stage(row), *_why(row, by_claim)) for row in each(testable)]
+    judged = [(row, _stage(row), *_why(row, by_claim), notes(row._asdict())) for row in each(testable)]
     return _html("claims", judged=judged, rest=list(each(rest)), waits=waits, told=of_reference, untrusted=UNTRUSTED)
 
 
