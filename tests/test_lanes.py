@@ -239,6 +239,29 @@ def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: st
 
 
 @pytest.mark.usefixtures("java")
+def test_a_java_server_of_a_sequence_takes_the_papers_smaller_trials_first_and_reports_them() -> None:
+    parameters = java_tcp("jackson", n=40001, trials="sequence", repetitions=2)
+    rows = tcp.run(parameters)
+    for _, some in rows.groupby("repetition"):
+        assert set(zip(some["operation"], some["role"], some["metric"], strict=True)) == tcp.expected(parameters)
+        starts = some.groupby("operation")["started_at"].min()
+        assert starts["warm_up"] < starts["receive"]
+    assert set(rows["repetition"]) == {0, 1}
+    assert dict(rows.groupby("operation")["count"].first()) == {"receive": 40001, "warm_up": 60000}
+
+
+@pytest.mark.usefixtures("java")
+def test_a_java_server_holds_no_more_memory_than_its_heap_is_given() -> None:
+    """JAXB's garbage of 20,000 objects is more than 16 MB, so that a default heap grows beyond it."""
+
+    def held(heap: str) -> float:
+        parameters = java_tcp("jaxb", n=20000, heap=heap, process="apart", format="xml", repetitions=1)
+        return float(tcp.run(parameters).set_index(["role", "metric"])["value"]["server", "memory_rss"])
+
+    assert held("16m") < held("default") - 2**24
+
+
+@pytest.mark.usefixtures("java")
 @pytest.mark.parametrize(("codec", "theirs"), [("orjson", "jackson"), ("lxml", "jaxb")])
 def test_java_sends_the_objects_that_python_sends(codec: str, theirs: str, tmp_path: Path) -> None:
     data = persons.people(5, 7)

@@ -1,13 +1,16 @@
 """Study `tcp`, against its server in a process of its own."""
 
 import json
+import os
 from typing import Any
 
 import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchbook import formats
+from benchbook import evidence, formats
+from benchbook.results.files import typed
+from benchbook.results.schema import OBSERVATIONS
 from benchbook.studies import tcp
 from benchbook.wire.protocol import WireError
 from waiting import comes_true
@@ -33,6 +36,7 @@ def run(**parameters: Any) -> pd.DataFrame:
         {"encode": "inside"},
         {"process": "apart", "format": "json"},
         {"process": "apart", "format": "xml"},
+        {"process": "apart", "format": "xml", "trials": "sequence"},
     ],
     ids=str,
 )
@@ -49,6 +53,45 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(variant):
     assert set(frame["count"]) == {60}
     assert set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.dataset(parameters)}
     assert frame["dataset_sha256"].nunique() == 1
+
+
+@pytest.mark.parametrize(("encode", "connections"), [("before", 1), ("inside", 1), ("before", 4)])
+def test_a_sequence_takes_the_papers_smaller_trials_first_and_reports_them(encode, connections, monkeypatch):
+    monkeypatch.setattr(tcp, "TRIALS", (10, 20, 30, 60))
+    cell = {"process": "apart", "format": "json", "trials": "sequence", "encode": encode, "connections": connections}
+    parameters = tcp.Parameters(n=30, repetitions=2, **cell)
+    frame = tcp.run(parameters)
+    for _, rows in frame.groupby("repetition"):
+        assert set(rows[["operation", "role", "metric"]].itertuples(index=False, name=None)) == tcp.expected(parameters)
+        assert dict(rows.groupby("operation")["count"].first()) == {"receive": 30, "warm_up": 10 + 20}
+        starts = rows.groupby("operation")["started_at"].min()
+        assert starts["warm_up"] < starts["receive"]
+
+
+def test_each_repetition_of_a_sequence_has_a_server_of_its_own(monkeypatch):
+    pids = []
+    opened = tcp.Client.opened
+
+    def noting(client, connections):
+        pids.append(client.server.pid)
+        return opened(client, connections)
+
+    monkeypatch.setattr(tcp.Client, "opened", noting)
+    run(process="apart", format="json", trials="sequence", repetitions=3)
+    assert len(set(pids)) == 3
+    pids.clear()
+    run(process="apart", format="json", repetitions=3)
+    assert len(set(pids)) == 1
+
+
+def test_the_servers_own_shares_are_of_the_processors_that_it_may_use():
+    observations = typed(run(n=2000), OBSERVATIONS).to_pandas()
+    measured = evidence.measures(observations).query("role == 'server'")
+    rows = measured.pivot(index="codec", columns="metric", values="value")
+    capacity = rows["wall_time"] * len(os.sched_getaffinity(0))
+    assert (rows["cpu_capacity"] == capacity).all()
+    shares = rows["cpu_user_percent"] + rows["cpu_system_percent"]
+    assert list(shares) == pytest.approx(list(100 * (rows["cpu_user"] + rows["cpu_system"]) / capacity))
 
 
 @pytest.mark.parametrize("codec", formats.NAMES)
@@ -122,6 +165,9 @@ def test_bytes_that_do_not_parse_fail_the_cell(monkeypatch):
         {"fields": 3},
         {"transport": "udp"},
         {"connections": 0},
+        {"trials": "sequence"},
+        {"heap": "64m"},
+        {"heap": "64", "lane": "java", "json_codec": "jackson", "xml_codec": "jaxb"},
         {"n": 0},
     ],
 )

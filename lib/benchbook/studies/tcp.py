@@ -10,6 +10,14 @@ Both formats take turns in one client and one server process (``process: togethe
 repetitions, JSON in odd ones. ``process: apart`` gives a format a client and a server of its own, and only there memory
 is read: in a process that both have used it is neither's.
 
+The paper's trials followed one another, and its first was its slowest (0.11 ms an object against 0.08). ``trials:
+sequence`` has a format's server and client begin with the paper's trials of fewer objects, 20,000, 40,000 and so on,
+and then send the cell's own: what a process does first (a JVM loads and compiles) falls where it fell in the paper.
+Each repetition begins anew, with processes of its own. The cell's trial alone is ``receive``; all that went before it
+is ``warm_up``, reported so that one can see what it took. So one million objects follow five trials, and ``trials:
+alone`` beside it is the cold start. A cell runs the earlier trials for itself, rather than one cell reporting all five:
+then a row belongs to its cell's ``n`` as everywhere, at the cost of sending 700,000 objects where 300,000 would do.
+
 Others use the machine too, hence a secret that each connection begins with. Connections are opened, and it is said,
 before the clocks start. Only the transport with a connection an object says it while they run, in the send that the
 object needs anyway: about 2 % of that transport's CPU in lane ``python`` (8 us of 540 on a busy machine).
@@ -19,6 +27,7 @@ decodes: unless they are those of the objects sent, the cell fails.
 """
 
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
 from typing import Any, Final, Literal, Self
@@ -37,7 +46,10 @@ from benchbook.wire.protocol import LIMIT, fingerprints
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
 
-SERVER: Final = ("wall_time", "cpu_user", "cpu_system")
+TRIALS: Final = (20_000, 40_000, 60_000, 80_000, 100_000)
+"""Objects of the paper's trials of scenario 2, in its order."""
+
+SERVER: Final = ("wall_time", "cpu_user", "cpu_system", "cpu_capacity")
 MACHINE: Final = ("cpu_user", "cpu_system", "cpu_capacity")
 MEMORY: Final = (("server", "memory_rss"), ("machine", "memory_used"), ("machine", "memory_total"))
 """What is read of memory, where a process has one format."""
@@ -51,7 +63,10 @@ _IDLE: Final = ("server", "idle_time")
 _CPU: Final = ("server", "cpu_total")
 """Lane ``java`` alone: Python's user and system times are exact by themselves."""
 
-EVERY: Final = frozenset(("receive", role, metric) for role, metric in (*_TIMES, *MEMORY, _IDLE, _CPU))
+_WARM_UP: Final = ("warm_up", "server", "wall_time")
+"""Of all earlier trials together; its items are their objects."""
+
+EVERY: Final = frozenset(("receive", role, metric) for role, metric in (*_TIMES, *MEMORY, _IDLE, _CPU)) | {_WARM_UP}
 """What some cell of the study delivers: operation, role and metric."""
 
 
@@ -63,8 +78,10 @@ class Parameters(FormatParameters):
     """One cell: the formats' codecs and how they share processes, a number of objects and of their fields, their way.
 
     Lane ``java`` has client and server in a JVM each, and the codecs of `JAVA`: Jackson; JAXB with an unmarshaller an
-    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``. Before anything is
-    sent the client takes ``held_mb`` of memory: the machine's state, which the paper's measure of memory depends on.
+    object, or with a context an object; DOM with a factory an object; ``java.beans.XMLDecoder``. Its server's ``heap``
+    may grow to what the JVM chooses (a quarter of the machine's memory), or to so many megabytes (``-Xmx``). Before
+    anything is sent the client takes ``held_mb`` of memory: the machine's state, which the paper's measure of memory
+    depends on.
     """
 
     lane: Literal["python", "java"] = "python"
@@ -77,12 +94,20 @@ class Parameters(FormatParameters):
     connections: int = Field(1, ge=1, le=64)
     encode: Literal["before", "inside"] = "before"
     held_mb: int = Field(0, ge=0, le=4096)
+    trials: Literal["alone", "sequence"] = "alone"
+    heap: str = Field("default", pattern=r"^(default|[1-9]\d{1,5}m)$")
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
         java = self.lane == "java"
         if (self.process == "apart") == (self.format == "both"):
             raise ValueError("process: together takes format: both; process: apart takes format: json or xml")
+        if self.trials == "sequence" and self.process != "apart":
+            raise ValueError(
+                "trials: sequence is of process: apart: a format's trials follow one another in one server"
+            )
+        if self.heap != "default" and not java:
+            raise ValueError(f"heap: {self.heap} is a JVM's, of lane: java")
         for codec in (self.json_codec, self.xml_codec):
             if (codec in JAVA) != java:
                 raise ValueError(f"codec {codec} is not one of lane: {self.lane}")
@@ -91,6 +116,10 @@ class Parameters(FormatParameters):
         if java and (self.fields != 12 or self.dataset_file):
             raise ValueError("lane: java sends people of fields: 12, a class, and no own records (dataset_file)")
         return self
+
+    def earlier(self) -> list[int]:
+        """Return how many objects each of the trials has that go before the cell's own."""
+        return [count for count in TRIALS if count < self.n] if self.trials == "sequence" else []
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -120,7 +149,9 @@ def expected(parameters: Parameters) -> set[Output]:
     memory = MEMORY if parameters.process == "apart" else ()
     alone = parameters.connections == 1 and parameters.transport != "connection"
     more = [_IDLE] * alone + [_CPU] * (parameters.lane == "java")
-    return {("receive", role, metric) for role, metric in (*_TIMES, *memory, *more)}
+    return {("receive", role, metric) for role, metric in (*_TIMES, *memory, *more)} | {
+        _WARM_UP for _ in parameters.earlier()
+    }
 
 
 def run(parameters: Parameters) -> pd.DataFrame:
@@ -132,10 +163,24 @@ def run(parameters: Parameters) -> pd.DataFrame:
     held = b"\1" * (parameters.held_mb * 2**20)
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     about: Columns = {"dataset": data.name, "dataset_sha256": data.sha256}
+    # Each repetition of a sequence is a run of its own: it begins with processes that have sent nothing yet.
+    in_sequence = parameters.trials == "sequence"
+    runs = parameters.repetitions if in_sequence else 1
+    each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
     if parameters.lane != "python":
         encode = formats.codec("orjson").encode_record
-        rows, _ = on_lane(parameters, "tcp", about, data=b"\n".join(map(encode, data.records)))
-        return _owned(rows.frame(), parameters)
+        sent = b"\n".join(map(encode, data.records))
+        frames = [on_lane(each, "tcp", about, data=sent)[0].frame() for _ in passes(runs)]
+    else:
+        frames = [_here(each, data, about) for _ in passes(runs)]
+    del held
+    if in_sequence:
+        frames = [frame.assign(repetition=repetition) for repetition, frame in enumerate(frames)]
+    return _owned(pd.concat(frames, ignore_index=True), parameters)
+
+
+def _here(parameters: Parameters, data: Dataset, about: Columns) -> pd.DataFrame:
+    """Return the rows of all repetitions with one server, in lane ``python``."""
     rows = Rows()
     with serving(parameters.codecs(), data.schema) as server:
         senders = [
@@ -146,13 +191,23 @@ def run(parameters: Parameters) -> pd.DataFrame:
             sender.timed()
         for repetition in passes(parameters.repetitions):
             for sender, arm in in_turn(turns, repetition):
-                started_at, readings = sender.timed()
                 columns: Columns = {**about, **sender.about, **arm}
+                if earlier := parameters.earlier():
+                    warm_up = [sender.timed(count) for count in earlier]
+                    took = _wall_time(reading for _, readings in warm_up for reading in readings)
+                    rows.add(repetition, "warm_up", [took], sum(earlier), started_at=warm_up[0][0], **columns)
+                started_at, readings = sender.timed()
                 rows.add(repetition, "receive", readings, parameters.n, started_at=started_at, **columns)
         for sender in senders:
             sender.check()
-    del held
-    return _owned(rows.frame(), parameters)
+    return rows.frame()
+
+
+def _wall_time(readings: Iterable[Reading]) -> Reading:
+    """Return the sum of the server's windows."""
+    windows = [reading for reading in readings if (reading.role, reading.metric) == ("server", "wall_time")]
+    resolution = sum(reading.resolution for reading in windows)
+    return replace(windows[0], value=sum(reading.value for reading in windows), resolution=resolution)
 
 
 def _owned(rows: pd.DataFrame, parameters: Parameters) -> pd.DataFrame:
@@ -170,34 +225,38 @@ class _Sender:
         self._streams = _streams(parameters, data, client.codec)
         self.about = {"format": formats.NAMES[client.codec], "codec": client.codec}
 
-    def timed(self) -> tuple[datetime, list[Reading]]:
-        """Time one trial, begun when the server rests: return when it began, and what was read around it."""
-        streams = self._streams()
+    def timed(self, count: int | None = None) -> tuple[datetime, list[Reading]]:
+        """Time one trial of the first so many objects, or of all, begun when the server rests.
+
+        Return when it began, and what was read around it.
+        """
+        sent = len(self._data.records) if count is None else count
+        streams = self._streams(sent)
         with self._client.opened(len(streams)) as trial:
             idle([self._client.server.pid])
             started_at = datetime.now(UTC)
             report, readings = timed(partial(trial, streams), machine_meters())
-        self._hold(report, 0)
+        self._hold(report, sent, 0)
         return started_at, readings + report.readings
 
     def check(self) -> None:
         """Send the objects once more, and hold that they are what the server decoded."""
-        self._hold(self._client.trial(self._streams(), check=True), fingerprints(self._data.records))
+        sent = len(self._data.records)
+        report = self._client.trial(self._streams(sent), check=True)
+        self._hold(report, sent, fingerprints(self._data.records))
 
-    def _hold(self, report: Report, digest: int) -> None:
-        if report.objects != len(self._data.records):
-            raise WrongObjectsError(
-                f"the server received {report.objects} objects, {len(self._data.records)} were sent"
-            )
+    def _hold(self, report: Report, sent: int, digest: int) -> None:
+        if report.objects != sent:
+            raise WrongObjectsError(f"the server received {report.objects} objects, {sent} were sent")
         if report.digest != digest:
             raise WrongObjectsError("the objects that the server decoded are not those that were sent")
 
 
-def _streams(parameters: Parameters, data: Dataset, codec: str) -> Callable[[], Sequence[Iterable[bytes]]]:
-    """Return what gives each connection's objects for a trial: encoded now and once, or while they are sent."""
+def _streams(parameters: Parameters, data: Dataset, codec: str) -> Callable[[int], Sequence[Iterable[bytes]]]:
+    """Return what gives each connection's part of the first so many objects: encoded now and once, or while sent."""
     encode: Any = formats.codec(codec).encode_record
-    parts = [data.records[first :: parameters.connections] for first in range(parameters.connections)]
+    firsts = range(parameters.connections)
     if parameters.encode == "inside":
-        return lambda: [map(encode, part) for part in parts]
-    encoded = [[encode(record) for record in part] for part in parts]
-    return lambda: encoded
+        return lambda count: [map(encode, data.records[:count][first :: len(firsts)]) for first in firsts]
+    encoded = [encode(record) for record in data.records]
+    return lambda count: [encoded[first : count : len(firsts)] for first in firsts]

@@ -19,7 +19,8 @@ public record Value(String role, String metric, double value, String unit, Strin
                 told.getDouble("resolution"));
     }
 
-    Value plus(Value other) {
+    /** Returns the sum of this one and another of its kind. */
+    public Value plus(Value other) {
         return new Value(role, metric, value + other.value, unit, source, resolution + other.resolution);
     }
 

@@ -10,10 +10,11 @@ import java.security.SecureRandom;
 import java.time.Instant;
 import java.util.ArrayList;
 import java.util.HexFormat;
-import java.util.Iterator;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.PrimitiveIterator;
+import java.util.stream.IntStream;
 import java.util.stream.Stream;
 import org.benchbook.Answer;
 import org.benchbook.Proc;
@@ -32,6 +33,9 @@ public final class Trials {
     private static final long IDLE_WINDOW_MS = 250;
     private static final int IDLE_WINDOWS = 80;
     private static final int SECRET = 32;
+
+    /** Objects of the paper's trials of scenario 2, in its order. */
+    private static final List<Integer> PAPERS = List.of(20_000, 40_000, 60_000, 80_000, 100_000);
 
     private final Map<String, String> codecs = new LinkedHashMap<>(); // and each one's format, XML's first
     private final JSONObject parameters;
@@ -77,7 +81,7 @@ public final class Trials {
         }
     }
 
-    private static void measure(Answer answer, Turns<Sender> turns, long server) throws Exception {
+    private void measure(Answer answer, Turns<Sender> turns, long server) throws Exception {
         if (turns.paired()) {
             for (Turn<Sender> turn : turns.in(0)) {
                 turn.codec().trial(server);
@@ -86,34 +90,67 @@ public final class Trials {
         for (int repetition = 0; repetition < answer.repetitions(); repetition++) {
             List<Section> sections = new ArrayList<>();
             for (Turn<Sender> turn : turns.in(repetition)) {
+                if (!earlier().isEmpty()) {
+                    sections.add(turn.codec().warmUp(server, earlier()));
+                }
                 sections.add(turn.codec().trial(server).arm(turn.arm()));
             }
             answer.repetition(repetition, sections);
         }
     }
 
+    /** Returns how many objects each of the trials has that go before the cell's own. */
+    private List<Integer> earlier() {
+        boolean sequence = parameters.getString("trials").equals("sequence");
+        return PAPERS.stream().filter(count -> sequence && count < people.size()).toList();
+    }
+
+    /** When a trial began, and what was read around it. */
+    private record Trialled(Instant startedAt, List<Value> values) {}
+
     /** One codec's trials with the server: the objects encoded before any of them, or as they are sent. */
     private final class Sender {
         private final Client client;
         private final Codec encoder;
-        private final List<List<byte[]>> encoded = new ArrayList<>();
+        private final List<byte[]> encoded = new ArrayList<>();
 
         Sender(Client client) throws Exception {
             this.client = client;
             encoder = Codec.of(client.codec());
             if (parameters.getString("encode").equals("before")) {
-                for (List<Person> part : parts()) {
-                    List<byte[]> documents = new ArrayList<>();
-                    for (Person person : part) {
-                        documents.add(encoder.encode(person));
-                    }
-                    encoded.add(documents);
+                for (Person person : people) {
+                    encoded.add(encoder.encode(person));
                 }
             }
         }
 
         Section trial(long server) throws Exception {
-            List<Client.Objects> streams = streams();
+            Trialled all = send(server, people.size());
+            return section("receive", all.startedAt(), people.size(), all.values());
+        }
+
+        /** Sends the earlier trials, and returns the server's time for all of them. */
+        Section warmUp(long server, List<Integer> counts) throws Exception {
+            Instant startedAt = Instant.now();
+            Value sum = null;
+            for (int count : counts) {
+                Value time = send(server, count).values().stream().filter(Sender::isTheServersTime).findFirst().orElseThrow();
+                sum = sum == null ? time : sum.plus(time);
+            }
+            return section("warm_up", startedAt, counts.stream().mapToInt(count -> count).sum(), List.of(sum));
+        }
+
+        private static boolean isTheServersTime(Value value) {
+            return value.role().equals("server") && value.metric().equals("wall_time");
+        }
+
+        private Section section(String operation, Instant startedAt, long count, List<Value> values) {
+            return new Section(operation, startedAt, count, values).codec(codecs.get(client.codec()), client.codec());
+        }
+
+        /** Sends the first so many objects, once the server rests. */
+        private Trialled send(long server, int count) throws Exception {
+            List<Client.Objects> streams = streams(count);
             try (Client.Opened opened = client.open(streams.size())) {
                 awaitIdle(server);
                 Instant startedAt = Instant.now();
@@ -124,13 +161,13 @@ public final class Trials {
                 List<Value> values = new ArrayList<>(Proc.machine(before, Proc.machine()));
                 values.add(0, new Value("client", "wall_time", duration, "ns", "System.nanoTime", 1));
                 report.getJSONArray("values").forEach(value -> values.add(Value.of((JSONObject) value)));
-                return new Section("receive", startedAt, people.size(), values).codec(codecs.get(client.codec()), client.codec());
+                return new Trialled(startedAt, values);
             }
         }
 
         /** Sends all once more and holds that the server decoded what was sent. */
         void check() throws Exception {
-            List<Client.Objects> streams = streams();
+            List<Client.Objects> streams = streams(people.size());
             try (Client.Opened opened = client.open(streams.size())) {
                 JSONObject report = client.trial(opened, streams, true);
                 if (!report.getString("digest").equals(Long.toString(digest()))) {
@@ -139,35 +176,23 @@ public final class Trials {
             }
         }
 
-        /** Returns each connection's objects, as its turn comes. */
-        private List<Client.Objects> streams() {
+        /** Returns each connection's part of the first so many objects, as its turn comes. */
+        private List<Client.Objects> streams(int count) {
+            int connections = parameters.getInt("connections");
+            boolean before = parameters.getString("encode").equals("before");
             List<Client.Objects> streams = new ArrayList<>();
-            for (List<byte[]> documents : encoded) {
-                Iterator<byte[]> left = documents.iterator();
-                streams.add(() -> left.hasNext() ? left.next() : null);
-            }
-            if (encoded.isEmpty()) {
-                for (List<Person> part : parts()) {
-                    Iterator<Person> left = part.iterator();
-                    streams.add(() -> left.hasNext() ? encoder.encode(left.next()) : null);
-                }
+            for (int first = 0; first < connections; first++) {
+                PrimitiveIterator.OfInt left = IntStream.iterate(first, i -> i < count, i -> i + connections).iterator();
+                streams.add(() -> {
+                    if (!left.hasNext()) {
+                        return null;
+                    }
+                    int next = left.nextInt();
+                    return before ? encoded.get(next) : encoder.encode(people.get(next));
+                });
             }
             return streams;
         }
-    }
-
-    /** Returns each connection's people. */
-    private List<List<Person>> parts() {
-        int connections = parameters.getInt("connections");
-        List<List<Person>> parts = new ArrayList<>();
-        for (int first = 0; first < connections; first++) {
-            List<Person> part = new ArrayList<>();
-            for (int i = first; i < people.size(); i += connections) {
-                part.add(people.get(i));
-            }
-            parts.add(part);
-        }
-        return parts;
     }
 
     private long digest() throws Exception {
@@ -178,9 +203,13 @@ public final class Trials {
         return sum;
     }
 
-    private static Process start() throws IOException {
-        String java = ProcessHandle.current().info().command().orElse("java");
-        return new ProcessBuilder(java, "-cp", System.getProperty("java.class.path"), Server.class.getName())
+    private Process start() throws IOException {
+        List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElse("java")));
+        if (!parameters.getString("heap").equals("default")) {
+            command.add("-Xmx" + parameters.getString("heap"));
+        }
+        command.addAll(List.of("-cp", System.getProperty("java.class.path"), Server.class.getName()));
+        return new ProcessBuilder(command)
                 .redirectError(ProcessBuilder.Redirect.INHERIT)
                 .start();
     }
