@@ -68,7 +68,8 @@ def test_the_server_logs_its_own_clock_cpu_and_memory(server):
     report = client(server, codec="lxml").trial([encoded("lxml") * 20])
     seen = {reading.metric: reading for reading in report.readings}
     assert {reading.role for reading in report.readings} == {"server"}
-    assert set(seen) == {"wall_time", "idle_time", "cpu_user", "cpu_system", "memory_rss"}
+    assert set(seen) == {"wall_time", "idle_time", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss"}
+    assert seen["cpu_capacity"].value == seen["wall_time"].value * len(os.sched_getaffinity(0))
     cpu = seen["cpu_user"].value + seen["cpu_system"].value
     assert 0 < cpu <= (os.cpu_count() or 1) * seen["wall_time"].value + 20_000_000
     assert seen["memory_rss"].value == pytest.approx(psutil.Process(server.pid).memory_info().rss, rel=0.2)

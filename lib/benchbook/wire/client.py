@@ -85,6 +85,7 @@ class Report:
     readings: list[Reading]
     """``wall_time`` from start command to end signal, ``cpu_user`` and ``cpu_system`` between, ``memory_rss`` after.
 
+    And ``cpu_capacity``, what the processors that its process may use could have given in that time.
     On one connection also ``idle_time``, in which its thread neither ran nor waited for a processor, but for bytes.
     """
     objects: int

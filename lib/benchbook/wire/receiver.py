@@ -12,6 +12,7 @@ secret is told nothing (`Unauthenticated`).
 import hmac
 import itertools
 import json
+import os
 import socket
 import struct
 import sys
@@ -46,6 +47,9 @@ _SECRET_PATIENCE_S: Final = 5
 """How long one may take to say it."""
 
 _CPU: Final = client_meters(("cpu_user", "cpu_system"))
+
+_PROCESSORS: Final = len(os.sched_getaffinity(0)) if sys.platform == "linux" else psutil.cpu_count() or 1
+"""How many this process may use: what its own shares are of."""
 
 
 class Trial:
@@ -108,10 +112,12 @@ class Trial:
         idle = max(0, elapsed - (_busy() - self._busy))
         rss = psutil.Process().memory_info().rss
         waited = Reading("idle_time", "server", idle, "ns", "clock less the thread's CPU time and run delay", 1.0)
+        capacity = f"the same, times {_PROCESSORS} processors that the server may use"
         return [
             Reading("wall_time", "server", elapsed, "ns", "perf_counter_ns, from start to end signal", 1.0),
             *([] if self.joined else [waited]),
             *cpu,
+            Reading("cpu_capacity", "server", elapsed * _PROCESSORS, "ns", capacity, float(_PROCESSORS)),
             Reading("memory_rss", "server", rss, "B", "psutil.memory_info", 4096),
         ]
 

@@ -98,6 +98,9 @@ final class Trial {
         long idle = Math.max(0, elapsed - (Cpu.busy() - busy));
         List<Value> values = new ArrayList<>(Cpu.now().since(cpu, "server"));
         values.add(new Value("server", "wall_time", elapsed, "ns", "System.nanoTime, from start to end signal", 1));
+        int processors = Runtime.getRuntime().availableProcessors();
+        String capacity = "the same, times " + processors + " processors that the server may use";
+        values.add(new Value("server", "cpu_capacity", (double) elapsed * processors, "ns", capacity, processors));
         if (!joined) { // with several connections there are as many threads, which wait for each other too
             values.add(new Value("server", "idle_time", idle, "ns", "clock less the thread's CPU time and run delay", 1));
         }
