@@ -87,16 +87,18 @@ def _tcp() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for n, (kind, codec, factor) in product((20000, 100000), (("json", "orjson", 1), ("xml", "lxml", 3))):
         way = {"n": n, "fields": 12, "transport": "framed", "connections": 1, "encode": "before"}
         parameters = {"process": "together", "format": "both", "json_codec": "orjson", "xml_codec": "lxml", **way}
-        alone = parameters | {"process": "apart", "format": kind}
+        alone = parameters | {"process": "apart", "format": kind, "trials": "sequence", "heap": "default"}
         time = 6e3 * n * factor
-        yield {"parameters": parameters, "format": kind, "codec": codec}, [
+        times = [
             ("receive", "client", "wall_time", time), ("receive", "server", "wall_time", time),
             ("receive", "server", "cpu_user", 0.4 * time), ("receive", "server", "cpu_system", 0.2 * time),
+            ("receive", "server", "cpu_capacity", 2 * time),
             ("receive", "server", "idle_time", 0.01 * time), ("receive", "machine", "cpu_user", 1.3 * time),
             ("receive", "machine", "cpu_system", 0.3 * time), ("receive", "machine", "cpu_capacity", 2 * time),
         ]  # fmt: skip
+        yield {"parameters": {**parameters, "trials": "alone"}, "format": kind, "codec": codec}, times
         yield {"parameters": alone, "format": kind, "codec": codec}, [
-            ("receive", "server", "wall_time", time), ("receive", "server", "memory_rss", 4e7),
+            *times, ("receive", "server", "memory_rss", 4e7),
             ("receive", "machine", "memory_used", 3e9), ("receive", "machine", "memory_total", 8e9),
         ]  # fmt: skip
 

@@ -47,10 +47,17 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "encode": "before",
     "fields": 12,
     "held_mb": 0,
+    "trials": "sequence",
+    "heap": "default",
 }
 """How its objects went: decoding is what the server's clock is about, so they are encoded before it starts."""
 
-TOGETHER: Final[dict[str, str | int]] = {**PAPERS_WAY, "process": "together"}
+OWN: Final[dict[str, dict[str, str | int]]] = {"Java": {"heap": "64m"}}
+"""What of it is a stack's own: the heap that a JVM of the paper's time took."""
+
+AS_RUN: Final[dict[str, str | int]] = {**PAPERS_WAY, "process": "apart"}
+TOGETHER: Final[dict[str, str | int]] = {**PAPERS_WAY, "trials": "alone", "process": "together"}
+"""Both formats in turn with one server, in which the decoders are compared."""
 SHARES: Final = {"User CPU": "user CPU", "System CPU": "system CPU", "Memory": "memory"}
 Cells = dict[str, tuple[pd.DataFrame, list[str]]]
 """By stack its rows, one a cell, block and measure, and which of their factors are not as in the paper."""
@@ -65,17 +72,22 @@ def cells(evidence: Evidence) -> Cells:
     stacks = {}
     for stack, rows in ran(wide(evidence, "tcp")).items():
         codecs = {f"{kind}_codec": codec for kind, codec in STACKS[stack].items()}
-        kept, notes = chosen(rows, PAPERS_WAY | codecs)
-        # for memory a process had a format to itself, for all else both in turn
-        processes = {measure: "apart" if measure == "Memory" else "together" for measure in MEASURES}
+        kept, notes = chosen(rows, PAPERS_WAY | OWN.get(stack, {}) | codecs)
+        # in the paper's order a process has a format to itself; where that did not run it has for memory alone
+        in_turn = "apart" if _in_sequence(kept) else "together"
+        processes = {measure: "apart" if measure == "Memory" else in_turn for measure in MEASURES}
         parts = [_measured(where(kept, process=process), measure) for measure, process in processes.items()]
         stacks[stack] = pd.concat(parts, ignore_index=True), notes
     return stacks
 
 
+def _in_sequence(rows: pd.DataFrame) -> bool:
+    return "trials" in rows and bool((rows["trials"] == "sequence").any())
+
+
 def _measured(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
     role, unit, metric, scale = MEASURES[measure]
-    of_role = where(rows, role=role)
+    of_role = where(rows, role=role, operation="receive")
     drawn = of_role[metric] * scale if metric in of_role else math.nan
     kept = of_role[["cell_id", "n", "block", "format", "censored", "stand_in"]]
     return kept.assign(Format=of_role["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
@@ -292,6 +304,14 @@ def p_values(evidence: Evidence) -> Exhibit:
     return Exhibit(title, frame, (*sentences, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
 
 
+def ratios(evidence: Evidence) -> Exhibit:
+    """Draw every ratio of XML over JSON: in the paper's order where that ran, else with both in turn."""
+    in_sequence = _in_sequence(wide(evidence, "tcp"))
+    way, own = (AS_RUN, OWN) if in_sequence else (TOGETHER, {})
+    title = "XML over JSON"
+    return Ratios("tcp", "XML against JSON", title, quantity, way, own, series=sides, keep=("receive",))(evidence)
+
+
 DECODERS: Final = {
     "Java": ("jaxb", "jaxb_context", "dom", "xmldecoder", "jackson"),
     "Python": ("lxml", "etree", "xsdata", "pydantic_xml", "orjson", "json", "msgspec", "pydantic"),
@@ -307,7 +327,9 @@ def decoders(evidence: Evidence) -> Exhibit:
     rows: list[dict[str, Any]] = []
     sentences = []
     for stack, codecs in DECODERS.items():
-        of_stack, notes = chosen(stacks.get(stack, measured[:0]), TOGETHER)
+        rows_of_stack = stacks.get(stack, measured[:0])
+        in_turn = bool((rows_of_stack["process"] == "together").any())
+        of_stack, notes = chosen(rows_of_stack, TOGETHER if in_turn else AS_RUN | OWN.get(stack, {}))
         missing = [names.codec(codec) for codec in codecs if codec not in set(of_stack["codec"])]
         rows += _over_json(evidence, of_stack, stack)
         sentences += [f"{stack}: {note}" for note in [*notes, *not_run(missing)]]
@@ -329,14 +351,14 @@ def _over_json(evidence: Evidence, rows: pd.DataFrame, stack: str) -> list[dict[
     wanted = compared.model_copy(update={"pairs": pairs, "quantities": times, "missing": False})
     apart = wanted.model_copy(update={"loose": ("format", "json_codec", "xml_codec")})
     kinds = dict(zip(rows["codec"], rows["format"], strict=True))
-    ratios = comparisons(where(evidence.means, cell_id=[*rows["cell_id"]]), [wanted, apart])
+    compared_rows = comparisons(where(evidence.means, cell_id=[*rows["cell_id"]]), [wanted, apart])
     return [
         {
             **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
             **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
             "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
         }
-        for row in each(ratios.drop_duplicates(["n", "side_a"]))
+        for row in each(compared_rows.drop_duplicates(["n", "side_a"]))
     ]
 
 
@@ -390,7 +412,7 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_fig3_json": partial(shares_figure, figure=3, formats=("JSON",)),
     "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
     "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
-    "tcp_ratios": Ratios("tcp", "XML against JSON", "XML over JSON", quantity, TOGETHER, series=sides),
+    "tcp_ratios": ratios,
 }
 TABLES: Final[dict[str, Maker]] = {
     "tcp_table1_scenario1_time": partial(timing, source="Table 1"),
