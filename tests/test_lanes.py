@@ -1,6 +1,7 @@
 """The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
 
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -12,6 +13,7 @@ from benchbook import formats, grid, lanes
 from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
 from benchbook.studies import bookstore, crud, drivers, tcp
+from benchbook.wire import processors
 from standing import Announce, lane_needed, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -248,6 +250,15 @@ def test_a_java_server_of_a_sequence_takes_the_papers_smaller_trials_first_and_r
         assert starts["warm_up"] < starts["receive"]
     assert set(rows["repetition"]) == {0, 1}
     assert dict(rows.groupby("operation")["count"].first()) == {"receive": 40001, "warm_up": 60000}
+
+
+@pytest.mark.usefixtures("java")
+def test_a_java_server_with_a_processor_of_its_own_has_shares_of_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    before = os.sched_getaffinity(0)
+    monkeypatch.setattr(processors, "own", lambda: processors.Own(min(before), max(before)))
+    server = tcp.run(java_tcp("jackson", n=20)).set_index(["role", "metric"])["value"]["server"]
+    assert server["cpu_capacity"] == server["wall_time"]
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.usefixtures("java")

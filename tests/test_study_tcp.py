@@ -12,6 +12,7 @@ from benchbook import evidence, formats
 from benchbook.results.files import typed
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.studies import tcp
+from benchbook.wire import processors
 from benchbook.wire.protocol import WireError
 from waiting import comes_true
 
@@ -92,6 +93,25 @@ def test_the_servers_own_shares_are_of_the_processors_that_it_may_use():
     assert (rows["cpu_capacity"] == capacity).all()
     shares = rows["cpu_user_percent"] + rows["cpu_system_percent"]
     assert list(shares) == pytest.approx(list(100 * (rows["cpu_user"] + rows["cpu_system"]) / capacity))
+
+
+def test_where_a_core_is_left_client_and_server_have_one_each_of_their_own(monkeypatch):
+    threads = {0: "0,4", 1: "1,5", 2: "2,6", 4: "0,4", 5: "1,5", 6: "2,6"}
+    monkeypatch.setattr(processors, "_threads", threads.get)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(threads))
+    assert processors.own() == (1, 2)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 4, 5})
+    assert processors.own() is None
+
+
+def test_a_server_with_a_processor_of_its_own_has_shares_of_that_one(monkeypatch):
+    before = os.sched_getaffinity(0)
+    monkeypatch.setattr(processors, "own", lambda: processors.Own(min(before), max(before)))
+    rows = run(n=500).query("role == 'server'").pivot(index="codec", columns="metric", values="value")
+    assert (rows["cpu_capacity"] == rows["wall_time"]).all()
+    several = run(n=500, connections=2).query("role == 'server'").pivot(index="codec", columns="metric", values="value")
+    assert (several["cpu_capacity"] == several["wall_time"] * len(before)).all()
+    assert os.sched_getaffinity(0) == before
 
 
 @pytest.mark.parametrize("codec", formats.NAMES)

@@ -183,6 +183,7 @@ def run(
     url: str | None = None,
     replica_url: str | None = None,
     pids: Sequence[int] = (),
+    processors: Sequence[int] | None = None,
 ) -> tuple[list[Repetition], Closing]:
     """Run a cell on another stack, in a process of its own that never outlives this one; return its answer.
 
@@ -193,7 +194,8 @@ def run(
     harness = find(lane)
     if isinstance(harness, Missing):
         raise LaneError(harness.why)
-    given = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
+    given: Document = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
+    given["processors"] = list(processors) if processors else None
     request: Document = {"study": study, "parameters": parameters, "folder": folder}
     request |= {name: value for name, value in given.items() if value is not None}
     _check("request", request)

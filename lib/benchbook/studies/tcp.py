@@ -18,6 +18,10 @@ is ``warm_up``, reported so that one can see what it took. So one million object
 alone`` beside it is the cold start. A cell runs the earlier trials for itself, rather than one cell reporting all five:
 then a row belongs to its cell's ``n`` as everywhere, at the cost of sending 700,000 objects where 300,000 would do.
 
+On a machine with three cores or more client and server of one connection have one each to themselves, as
+`benchbook.wire.processors` says; the source of ``cpu_capacity`` says of how many processors the server's shares are.
+A JVM of one processor collects its garbage in one thread, as the paper's will have done.
+
 Others use the machine too, hence a secret that each connection begins with. Connections are opened, and it is said,
 before the clocks start. Only the transport with a connection an object says it while they run, in the send that the
 object needs anyway: about 2 % of that transport's CPU in lane ``python`` (8 us of 540 on a busy machine).
@@ -26,6 +30,7 @@ After the timed trials the objects are sent once more, the same way, and the ser
 decodes: unless they are those of the objects sent, the cell fails.
 """
 
+import shutil
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -40,6 +45,7 @@ from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Reading, idle, machine_meters, timed
 from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Rows, in_turn, on_lane, passes
+from benchbook.wire import processors
 from benchbook.wire.client import Client, Report, Transport, serving
 from benchbook.wire.protocol import LIMIT, fingerprints
 
@@ -167,22 +173,27 @@ def run(parameters: Parameters) -> pd.DataFrame:
     in_sequence = parameters.trials == "sequence"
     runs = parameters.repetitions if in_sequence else 1
     each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
+    # Several connections are as many threads on either side: one processor would be no fair place for them.
+    placeable = parameters.connections == 1 and (parameters.lane == "python" or shutil.which("taskset") is not None)
+    placed = processors.own() if placeable else None
     if parameters.lane != "python":
         encode = formats.codec("orjson").encode_record
         sent = b"\n".join(map(encode, data.records))
-        frames = [on_lane(each, "tcp", about, data=sent)[0].frame() for _ in passes(runs)]
+        with processors.on(placed.client if placed else None):
+            frames = [on_lane(each, "tcp", about, data=sent, processors=placed)[0].frame() for _ in passes(runs)]
     else:
-        frames = [_here(each, data, about) for _ in passes(runs)]
+        frames = [_here(each, data, about, placed) for _ in passes(runs)]
     del held
     if in_sequence:
         frames = [frame.assign(repetition=repetition) for repetition, frame in enumerate(frames)]
     return _owned(pd.concat(frames, ignore_index=True), parameters)
 
 
-def _here(parameters: Parameters, data: Dataset, about: Columns) -> pd.DataFrame:
+def _here(parameters: Parameters, data: Dataset, about: Columns, placed: processors.Own | None) -> pd.DataFrame:
     """Return the rows of all repetitions with one server, in lane ``python``."""
     rows = Rows()
-    with serving(parameters.codecs(), data.schema) as server:
+    client_on, server_on = placed or (None, None)
+    with serving(parameters.codecs(), data.schema, server_on) as server, processors.on(client_on):
         senders = [
             _Sender(parameters, data, Client(server, name, parameters.transport)) for name in parameters.codecs()
         ]

@@ -24,7 +24,7 @@ from typing import BinaryIO, Final, Literal, TypeVar, get_args
 from benchbook import processes
 from benchbook.measure import Reading
 from benchbook.schemas import Schema
-from benchbook.wire import protocol
+from benchbook.wire import processors, protocol
 from benchbook.wire.protocol import ACK, ERROR, OBJECT, WireError, fields, frame, message, read
 
 Transport = Literal["framed", "batched", "acknowledged", "connection"]
@@ -48,10 +48,10 @@ class Server:
 
 
 @contextmanager
-def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
+def serving(codecs: Sequence[str], schema: Schema, processor: int | None = None) -> Iterator[Server]:
     """Run a server that can decode so, each trial with one of the codecs, while the context lasts.
 
-    From the main thread only.
+    From the main thread only. It runs on that `processor` alone when one is given.
 
     It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
     `WireError` when it does not come up.
@@ -60,7 +60,8 @@ def serving(codecs: Sequence[str], schema: Schema) -> Iterator[Server]:
     shape = {"name": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
     order = {"secret": secret.hex(), "codecs": [*codecs], "schema": shape}
     command = [*processes.PYTHON, "-m", "benchbook.wire.receiver"]
-    process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    with processors.on(processor):
+        process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     try:
         with process.stdout as announcement:

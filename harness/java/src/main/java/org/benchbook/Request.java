@@ -1,6 +1,7 @@
 package org.benchbook;
 
 import java.nio.file.Path;
+import java.util.OptionalInt;
 import org.json.JSONObject;
 
 /** What was asked. */
@@ -15,6 +16,11 @@ public record Request(JSONObject json) {
 
     public JSONObject parameters() {
         return json.getJSONObject("parameters");
+    }
+
+    /** Returns the processor that a server is to have for itself, where there are enough of them. */
+    public OptionalInt serverProcessor() {
+        return json.has("processors") ? OptionalInt.of(json.getJSONArray("processors").getInt(1)) : OptionalInt.empty();
     }
 
     public Path data() {

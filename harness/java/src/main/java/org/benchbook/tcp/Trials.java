@@ -13,6 +13,7 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.OptionalInt;
 import java.util.PrimitiveIterator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -40,11 +41,13 @@ public final class Trials {
     private final Map<String, String> codecs = new LinkedHashMap<>(); // and each one's format, XML's first
     private final JSONObject parameters;
     private final Path folder;
+    private final OptionalInt serverProcessor;
     private final List<Person> people = new ArrayList<>();
 
     public Trials(Request request) throws IOException {
         parameters = request.parameters();
         folder = request.folder();
+        serverProcessor = request.serverProcessor();
         for (String format : List.of("xml", "json")) {
             if (List.of(format, "both").contains(parameters.getString("format"))) {
                 codecs.put(parameters.getString(format + "_codec"), format);
@@ -204,7 +207,9 @@ public final class Trials {
     }
 
     private Process start() throws IOException {
-        List<String> command = new ArrayList<>(List.of(ProcessHandle.current().info().command().orElse("java")));
+        List<String> command = new ArrayList<>();
+        serverProcessor.ifPresent(processor -> command.addAll(List.of("taskset", "-c", Integer.toString(processor))));
+        command.add(ProcessHandle.current().info().command().orElse("java"));
         if (!parameters.getString("heap").equals("default")) {
             command.add("-Xmx" + parameters.getString("heap"));
         }
