@@ -171,7 +171,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     about: Columns = {"dataset": data.name, "dataset_sha256": data.sha256}
     # Each repetition of a sequence is a run of its own: it begins with processes that have sent nothing yet.
     in_sequence = parameters.trials == "sequence"
-    runs = parameters.repetitions if in_sequence else 1
+    runs = passes(parameters.repetitions) if in_sequence else range(1)
     each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
     # Several connections are as many threads on either side: one processor would be no fair place for them.
     placeable = parameters.connections == 1 and (parameters.lane == "python" or shutil.which("taskset") is not None)
@@ -180,9 +180,9 @@ def run(parameters: Parameters) -> pd.DataFrame:
         encode = formats.codec("orjson").encode_record
         sent = b"\n".join(map(encode, data.records))
         with processors.on(placed.client if placed else None):
-            frames = [on_lane(each, "tcp", about, data=sent, processors=placed)[0].frame() for _ in passes(runs)]
+            frames = [on_lane(each, "tcp", about, data=sent, processors=placed)[0].frame() for _ in runs]
     else:
-        frames = [_here(each, data, about, placed) for _ in passes(runs)]
+        frames = [_here(each, data, about, placed) for _ in runs]
     del held
     if in_sequence:
         frames = [frame.assign(repetition=repetition) for repetition, frame in enumerate(frames)]
@@ -200,7 +200,7 @@ def _here(parameters: Parameters, data: Dataset, about: Columns, placed: process
         turns = [(sender, arm) for arm in parameters.identical_arms() for sender in senders]
         for sender, _ in turns if len(turns) > len(senders) else ():
             sender.timed()
-        for repetition in passes(parameters.repetitions):
+        for repetition in range(1) if parameters.trials == "sequence" else passes(parameters.repetitions):
             for sender, arm in in_turn(turns, repetition):
                 columns: Columns = {**about, **sender.about, **arm}
                 if earlier := parameters.earlier():
