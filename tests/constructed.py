@@ -131,7 +131,13 @@ def _crud() -> Iterator[tuple[dict[str, Any], list[Quantity]]]:
     for (engine, (time, version)), topology in product(engines.items(), ("single", "replicated")):
         if engine == "noop" and topology == "replicated":
             continue
-        kept = {"comments_per_article": "all", "constraints": "on", "article_index": False, "durability": "default"}
+        kept = {
+            "delete": "each",
+            "comments_per_article": "all",
+            "constraints": "on",
+            "article_index": False,
+            "durability": "default",
+        }
         parameters = {"engine": engine, "topology": topology, "n": 1000, "calls": "single", **kept}
         operations = ("insert", "update", "delete") + (("select",) if topology == "single" else ())
         quantities = [(operation, "client", "wall_time", time) for operation in operations]

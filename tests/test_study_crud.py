@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from pydantic import ValidationError
+from pymongo import MongoClient
 
 from benchbook import servers
 from benchbook.databases import Engine
@@ -15,7 +16,7 @@ from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
 from cases import PAIRED
-from standing import Announce, needed, outputs, tamper
+from standing import Announce, lane_needed, needed, outputs, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
 
@@ -27,6 +28,8 @@ OTHERS = ("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@
 def ran(announce: Announce, **fields: Any) -> Any:
     """Run a small cell, hold it against what it declares, and return its rows."""
     parameters = crud.Parameters(**(SMALL | fields))
+    if parameters.lane == "node":
+        lane_needed("node", "npm", "node")
     announce(*crud.deployment(parameters))
     frame = crud.run(parameters)
     for repetition in range(parameters.repetitions):
@@ -56,6 +59,9 @@ def test_elapsed_time_is_the_clients_time_and_the_catching_up(engine: Any, annou
 VARIANTS: list[dict[str, Any]] = [
     {"calls": "bulk"},
     {"calls": "bulk", "topology": "replicated"},
+    {"delete": "each"},
+    {"delete": "each", "topology": "replicated"},
+    {"delete": "each", "calls": "bulk"},
     {"article_index": True},
     {"comments_per_article": 10},
     {"comments_per_article": 100},
@@ -84,7 +90,43 @@ def test_relational_tables_do_without_constraints(engine: Any, topology: Any, an
 
 
 def test_the_mapper_does_the_same(announce: Announce):
-    ran(announce, engine="mongodb+mongoengine", repetitions=1)
+    ran(announce, engine="mongodb+mongoengine", repetitions=1, delete="each")
+
+
+@pytest.mark.parametrize(("delete", "calls"), [("each", 30), ("all", 0)])
+@pytest.mark.parametrize("engine", ["mongodb", "postgresql+relational"])
+def test_comments_are_deleted_in_a_call_each_or_in_one(
+    engine: Any, delete: Any, calls: int, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    keys: list[str] = []
+
+    def counting(engine: Engine) -> None:
+        delete = engine.delete
+        engine.delete = lambda key: (keys.append(key), delete(key))  # type: ignore[method-assign]
+
+    tamper(monkeypatch, counting)
+    ran(announce, engine=engine, repetitions=1, delete=delete)
+    assert len(set(keys)) == len(keys) == calls
+
+
+@pytest.mark.parametrize(("delete", "calls"), [("each", 30), ("all", 1)])
+def test_comments_are_deleted_on_node_in_a_call_each_or_in_one(delete: Any, calls: int, announce: Announce):
+    with MongoClient(announce("mongodb", "single").node().url) as client:
+
+        def counted() -> int:
+            return int(client["admin"].command("serverStatus")["opcounters"]["delete"])
+
+        # The harness' store is made once by the adapter, which deletes what it finds.
+        ran(announce, lane="node", repetitions=1, delete=delete)
+        before = counted()
+        ran(announce, lane="node", repetitions=2, delete=delete)
+        assert 2 * calls <= counted() - before < 2 * calls + 5
+
+
+def test_a_deletion_that_reaches_nothing_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
+    tamper(monkeypatch, leaves_a_deletion_out)
+    with pytest.raises(WrongContentsError, match=r"primary after delete: record '.*' is there, and should not be"):
+        ran(announce, engine="mongodb", delete="each")
 
 
 def test_the_loop_alone_needs_no_server(announce: Announce):
@@ -117,6 +159,11 @@ def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
 
 def deletes_nothing(engine: Engine) -> None:
     engine.delete_all = lambda: 30  # type: ignore[method-assign]
+
+
+def leaves_a_deletion_out(engine: Engine) -> None:
+    delete, first = engine.delete, engine.ids
+    engine.delete = lambda key: None if key == first()[0] else delete(key)  # type: ignore[method-assign]
 
 
 def says_that_a_replica_follows_which_does_not(engine: Engine) -> None:

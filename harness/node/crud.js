@@ -48,13 +48,20 @@ async function updateEach (store, changes) {
   }
 }
 
+async function deleteEach (store, ids) {
+  for (const _id of ids) {
+    const { deletedCount } = await store.deleteOne({ _id })
+    if (deletedCount !== 1) throw new Error(`there is no record '${_id}'`)
+  }
+}
+
 class Batch {
   constructor (clients, store, { parameters, given, sections }) {
     Object.assign(this, { clients, store, parameters, given, sections })
   }
 
   async run () {
-    const { store, given: { records, text }, parameters: { calls } } = this
+    const { store, given: { records, text }, parameters: { calls, delete: way } } = this
     const bulk = calls === 'bulk'
     await this.write('insert', () => bulk ? store.insertMany(records) : insertEach(store, records), records)
     const changes = await changed(store, records, text, calls)
@@ -62,7 +69,7 @@ class Batch {
     const [change] = changes.values()
     await this.write('update', () => bulk ? store.updateMany({}, { $set: change }) : updateEach(store, changes), after)
     if (!this.clients.replica) await this.select(after)
-    await this.write('delete', () => store.deleteMany({}), [])
+    await this.write('delete', () => way === 'each' ? deleteEach(store, changes.keys()) : store.deleteMany({}), [])
   }
 
   async write (operation, action, wanted) {

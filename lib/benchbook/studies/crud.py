@@ -7,6 +7,9 @@ and drains them, once for every article, so that all n comments come back: its c
 all``). In the replicated topology select is left out, and each row of writes is followed by one wait until the replica
 holds what the primary holds: the client's time, the replica's catching up, and both as one interval are stored apart.
 
+What the paper's delete was it does not say but that it "deletes all the data": its times, 35 to 115 µs a comment on
+PostgreSQL, fit a call a comment (``delete: each``) and not the one statement of ``delete: all``.
+
 MySQL's and MariaDB's tables index the comments' article by themselves, for it is a foreign key: there
 ``article_index: false`` means nothing unless constraints are off.
 """
@@ -60,6 +63,7 @@ class Parameters(CellParameters):
     n: Count = 1000
     comments_per_article: Literal[10, 100, "all"] = "all"
     calls: Literal["single", "bulk"] = "single"
+    delete: Literal["all", "each"] = "all"
     constraints: Literal["on", "off"] = "on"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
@@ -205,7 +209,8 @@ class _Batch:
             self.add("select", readings, len(selected), started_at=started_at)
             if self.store.roles:
                 self.store.compare(selected, changed, "select")
-        self._write("delete", engine.delete_all, {})
+        delete = engine.delete_all if self.parameters.delete == "all" else partial(each, engine.delete, changes)
+        self._write("delete", delete, {})
 
     def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
