@@ -1,6 +1,7 @@
 """Study `crud` on real servers, alone and replicated."""
 
 import json
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ from pymongo import MongoClient
 
 from benchbook import servers
 from benchbook.databases import Engine
+from benchbook.databases.mysql.log import connect
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
@@ -121,6 +123,25 @@ def test_comments_are_deleted_on_node_in_a_call_each_or_in_one(delete: Any, call
         before = counted()
         ran(announce, lane="node", repetitions=2, delete=delete)
         assert 2 * calls <= counted() - before < 2 * calls + 5
+
+
+@pytest.mark.parametrize("engine", ["mysql+json", "mysql+relational"])
+def test_a_single_mysql_writes_a_binary_log_only_when_it_is_asked_to(engine: Any, announce: Announce):
+    with closing(connect(announce("mysql", "single").node().url)) as session, session.cursor() as cursor:
+
+        def logged() -> int:
+            cursor.execute("SHOW BINARY LOGS")
+            return sum(int(row[1]) for row in cursor.fetchall())
+
+        before = logged()
+        ran(announce, engine=engine, delete="each")
+        marked = logged() - before
+        ran(announce, engine=engine, delete="each", binary_log="always")
+        assert marked < 30 * 1000 < 2 * 30 * 1000 < logged() - before - marked, "30 comments of 1 KB, twice"
+
+
+def test_a_primary_writes_its_binary_log_whatever_is_asked(announce: Announce):
+    ran(announce, engine="mysql+relational", topology="replicated", repetitions=1, binary_log="needed")
 
 
 def test_a_deletion_that_reaches_nothing_fails_the_cell(announce: Announce, monkeypatch: pytest.MonkeyPatch):
@@ -273,6 +294,9 @@ def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path,
         ({"comments_per_article": 11}, "comments_per_article"),
         ({"timeout_s": 0.0}, "timeout_s"),
         ({"constraints": "off"}, "constraints: off is for relational engines; mongodb has no constraints"),
+        ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
+        ({"engine": "mysql@5.5+relational", "binary_log": "always"}, "binary_log: always is for a single MySQL"),
+        ({"engine": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),
         ({"engine": "noop", "topology": "replicated"}, "noop stores nothing; it takes topology: single"),
         ({"engine": "noop", "durability": "strict"}, "noop stores nothing"),
     ],

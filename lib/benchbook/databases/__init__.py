@@ -83,6 +83,7 @@ def open(
     constraints: bool = True,
     index: tuple[str, ...] = (),
     counted: bool = False,
+    binary_log: bool = False,
     client_of: Engine | None = None,
 ) -> Engine:
     """Return an engine that is connected to the deployment's nodes, with `Options`; a context manager that closes it.
@@ -93,7 +94,7 @@ def open(
     adapter = load(name)
     if deployment.product != adapter.product:
         raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
-    return adapter(deployment, Options(durability, constraints, index, counted, client_of))
+    return adapter(deployment, Options(durability, constraints, index, counted, binary_log, client_of))
 
 
 def reserve(deployment: Deployment) -> None:

@@ -77,6 +77,7 @@ class Options:
     constraints: bool = True  # False: without foreign key and NOT NULL (not without the key: updates would scan)
     index: tuple[str, ...] = ()  # fields with an index, where the schema has them
     counted: bool = False  # the bytes that a replica receives are, also where that takes a proxy on their way
+    binary_log: bool = False  # also on a single node, where no replica reads it and the product can do without
     client_of: "Engine | None" = None  # another engine of the product, whose clients it uses in place of its own
 
 

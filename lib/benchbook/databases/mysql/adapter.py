@@ -6,6 +6,9 @@ commit; the binary log too since MySQL 5.7, not in 5.5 and MariaDB), ``relaxed``
 flushes it once a second, the binary log never, ``strict`` flushes both at each commit. What was set before comes back
 when the engine is closed. The user needs the right to set that, and to read the replication's status.
 
+A single server writes no binary log of the records: MySQL from 8.0 on keeps one by default, flushed at each commit,
+which neither MySQL 5.5 nor MariaDB does. With the option ``binary_log`` it stands as the server has it.
+
 Texts compare by code point, blanks at the end included (before MySQL 8.0.17: without them). A key has 191 characters at
 most, the most that every version indexes. MySQL knows no checkpoint on demand: `create` flushes the redo log.
 """
@@ -46,6 +49,7 @@ from benchbook.databases.mysql.log import (
     Replay,
     connect,
     disconnect,
+    leave_out_of_log,
     limit,
     received,
 )
@@ -200,6 +204,8 @@ class MySQL(SQL):
         return connection
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
+        if not (self.replicated or self.options.binary_log):
+            leave_out_of_log(self._sessions["primary"])
         super()._prepare(schemas, marker)
         self._run("USE benchbook")
 

@@ -57,6 +57,15 @@ def limit(connection: Connection, timeout_s: float | None) -> None:
     connection._read_timeout = timeout_s  # type: ignore[attr-defined]
 
 
+def leave_out_of_log(connection: Connection) -> None:
+    """Keep what a session writes out of the binary log, where the server keeps one."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT @@GLOBAL.log_bin")
+        if cursor.fetchone() == (1,):
+            # Who may not set it is refused even where there is no log.
+            cursor.execute("SET SESSION sql_log_bin = 0")
+
+
 def disconnect(connection: Connection) -> None:
     """Close a connection, if PyMySQL has not closed it itself: it refuses to do that twice."""
     if connection.open:

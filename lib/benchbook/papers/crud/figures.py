@@ -25,6 +25,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "comments_per_article": "all",
     "article_index": False,
     "durability": "default",
+    "binary_log": "needed",
 }
 NUMBER: Final = {table: figure for figure, table in enumerate(TIMED, start=2)}
 """The number of each table's figure, which is the table's own, too."""
