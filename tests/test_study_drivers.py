@@ -1,6 +1,7 @@
 """Study `drivers` on a real MongoDB."""
 
 import json
+import subprocess
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -9,13 +10,14 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
+from benchbook import paths
 from benchbook.databases import Engine
 from benchbook.datasets import own_records
 from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.cell_store import WrongContentsError
 from cases import NAMES
-from standing import Announce, outputs, tamper
+from standing import Announce, lane_needed, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
 
@@ -106,6 +108,29 @@ def test_no_call_inserts_more_than_a_batch(announce: Announce, monkeypatch: pyte
     )
     assert outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
     assert sizes == [10000, 50]
+
+
+IDLE = """
+const timed = require('./timed')
+const { setTimeout: sleep } = require('node:timers/promises')
+async function main () {
+  for (let i = 0; i < 3; i++) {
+    Array.from({ length: 300_000 }, (_, i) => ({ i, text: 'text ' + i, more: [i] })) // nobody keeps them
+    const [, { values }] = await timed('rest', 1, () => sleep(50))
+    console.log(values.filter(({ metric }) => metric !== 'wall_time').reduce((sum, { value }) => sum + value, 0))
+  }
+}
+main()
+"""
+
+
+def test_what_v8_clears_away_of_the_operation_before_is_not_in_the_processor_time_of_the_next():
+    lane_needed("node", "npm", "node")
+    command = ["node", "--expose-gc", "--eval", IDLE]
+    answer = subprocess.run(command, cwd=paths.harness("node"), capture_output=True, text=True, check=True)
+    used = [float(line) for line in answer.stdout.split()]
+    assert len(used) == 3
+    assert max(used) < 2e6, "an operation that only waits takes no milliseconds of a processor"
 
 
 def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
