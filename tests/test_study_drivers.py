@@ -2,6 +2,7 @@
 
 import json
 import subprocess
+from contextlib import nullcontext
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -10,9 +11,10 @@ import pandas as pd
 import pytest
 from pydantic import ValidationError
 
-from benchbook import paths
+from benchbook import databases, paths
 from benchbook.databases import Engine
-from benchbook.datasets import own_records
+from benchbook.datasets import own_records, players
+from benchbook.lanes import LaneError
 from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.cell_store import WrongContentsError
@@ -133,6 +135,60 @@ def test_what_v8_clears_away_of_the_operation_before_is_not_in_the_processor_tim
     assert max(used) < 2e6, "an operation that only waits takes no milliseconds of a processor"
 
 
+SCHEMAS = pytest.mark.parametrize("schema", ["types", "required", "validated"])
+
+
+@SCHEMAS
+@pytest.mark.parametrize("process", ["together", "operation"])
+@pytest.mark.parametrize(("lane", "pair"), [("python", "pymongo+mongoengine"), ("node", "mongoclient+mongoose")])
+def test_a_mapper_does_the_same_whatever_its_schema_declares(
+    lane: Any, pair: Any, process: Any, schema: Any, announce: Announce
+):
+    if lane == "node":
+        lane_needed("node", "npm", "node")
+    announce("mongodb", "single")
+    few = {"n": 40, "repetitions": 1, "attributes": 6}
+    parameters = drivers.Parameters(lane=lane, driver=pair, process=process, document_schema=schema, **few)
+    for _, rows in drivers.run(parameters).groupby("driver"):
+        assert outputs(rows, 0) == drivers.expected(parameters)
+
+
+@SCHEMAS
+@pytest.mark.parametrize("empty", [None, ""])
+def test_mongoose_asks_of_a_text_whether_it_is_there_where_its_schema_requires_it(
+    schema: Any, empty: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    lane_needed("node", "npm", "node")
+    announce("mongodb", "single")
+    data = players.wide(3, 7, attributes=6)
+    data.records[1]["Name"] = empty
+    monkeypatch.setattr(players, "wide", lambda *_, **__: data)
+    parameters = drivers.Parameters(
+        lane="node", process="apart", driver="mongoose", document_schema=schema, attributes=6, n=3, repetitions=1
+    )
+    if empty is None and schema != "types":
+        with pytest.raises(LaneError, match=r"ValidationError: .*Name"):
+            drivers.run(parameters)
+    else:
+        assert outputs(drivers.run(parameters), 0) == drivers.expected(parameters)
+
+
+@SCHEMAS
+def test_mongoengine_asks_whether_a_field_is_there_where_its_schema_requires_it_and_calls_its_validators(
+    schema: Any, announce: Announce, monkeypatch: pytest.MonkeyPatch
+):
+    called: list[object] = []
+    monkeypatch.setattr("benchbook.databases.mongodb.mongoengine._is_there", called.append)
+    data = players.wide(3, 7, attributes=6)
+    with databases.open("mongodb+mongoengine", announce("mongodb", "single"), document_schema=schema) as engine:
+        engine.create(data.schema)
+        engine.insert_many(data.records)
+        assert len(called) == (3 * len(data.schema.fields) if schema == "validated" else 0)
+        taken = nullcontext() if schema == "types" else pytest.raises(databases.RefusedError, match="Name")
+        with taken:
+            engine.insert_many([{**data.records[0], "_id": "another", "Name": None}])
+
+
 def leaves_one_out_of_what_it_finds(engine: Engine) -> None:
     read_all = engine.read_all
     engine.read_all = lambda *role: read_all(*role)[:-1]  # type: ignore[method-assign]
@@ -216,6 +272,8 @@ def test_own_records_that_are_not_refused_before_anything_starts_are_kept_on_nod
         ),
         *({"attributes": 7}, {"n": 0}, {"calls": "many"}, {"repetitons": 3}, {"n": "10"}),
         {"batch": 10000, "calls": "single"},
+        {"document_schema": "types", "driver": "pymongo_async+beanie"},
+        {"document_schema": "types", "process": "apart", "driver": "pymongo"},
     ],
 )
 def test_wrong_parameters_are_refused(wrong: dict[str, Any]):

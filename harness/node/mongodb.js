@@ -40,12 +40,20 @@ async function native (client, name) {
   }
 }
 
-// A model whose fields have the types that a user would declare and must be there; an empty text is one too.
-async function mapped (client, name, fields) {
+// What a field is declared as: its type; that it must be there; and a validator, which asks the same once more.
+const there = { validator: value => value != null, message: 'is missing' }
+const DECLARED = {
+  types: type => ({ type: TYPES[type] }),
+  required: type => ({ type: TYPES[type], required: true }),
+  validated: type => ({ type: TYPES[type], required: true, validate: there })
+}
+mongoose.Schema.Types.String.checkRequired(value => value != null) // an empty text is there
+
+// A model whose fields are declared so.
+async function mapped (client, name, fields, schema) {
   const below = await native(client, name)
   const connection = mongoose.createConnection().setClient(client).useDb(DATABASE)
-  const there = { validator: value => value != null, message: 'is missing' }
-  const declared = Object.fromEntries(fields.map(([field, type]) => [field, { type: TYPES[type], validate: there, ...integer(type) }]))
+  const declared = Object.fromEntries(fields.map(([field, type]) => [field, DECLARED[schema](type)]))
   const Model = connection.model('Record', new mongoose.Schema(declared, { collection: name, versionKey: false, strict: 'throw', autoIndex: false, autoCreate: false }))
   return {
     ...below,
@@ -62,8 +70,6 @@ async function mapped (client, name, fields) {
     check: below.all
   }
 }
-
-const integer = type => type === 'integer' ? { min: Number.MIN_SAFE_INTEGER, max: Number.MAX_SAFE_INTEGER } : {}
 
 exports.connect = connect
 exports.DRIVERS = { mongoclient: native, mongoose: mapped }

@@ -13,6 +13,7 @@ from difflib import get_close_matches
 from typing import TYPE_CHECKING, Final, Literal
 
 from benchbook import registry, servers
+from benchbook.databases.engine import DocumentSchema as DocumentSchema
 from benchbook.databases.engine import DuplicateKeyError as DuplicateKeyError
 from benchbook.databases.engine import Durability as Durability
 from benchbook.databases.engine import Engine as Engine
@@ -84,6 +85,7 @@ def open(
     index: tuple[str, ...] = (),
     counted: bool = False,
     binary_log: bool = False,
+    document_schema: DocumentSchema = "required",
     client_of: Engine | None = None,
 ) -> Engine:
     """Return an engine that is connected to the deployment's nodes, with `Options`; a context manager that closes it.
@@ -94,7 +96,7 @@ def open(
     adapter = load(name)
     if deployment.product != adapter.product:
         raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
-    return adapter(deployment, Options(durability, constraints, index, counted, binary_log, client_of))
+    return adapter(deployment, Options(durability, constraints, index, counted, binary_log, document_schema, client_of))
 
 
 def reserve(deployment: Deployment) -> None:

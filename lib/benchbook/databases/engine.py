@@ -22,6 +22,9 @@ T = TypeVar("T")
 
 Durability = Literal["default", "relaxed", "strict"]
 
+DocumentSchema = Literal["types", "required", "validated"]
+"""What an object mapper's schema declares: fields' types, that each must be there too, and a validator of each."""
+
 Position: TypeAlias = Any
 """How far a node is, as its engine tells it: a number, a set of transactions, each record's version."""
 
@@ -78,6 +81,7 @@ class Options:
     index: tuple[str, ...] = ()  # fields with an index, where the schema has them
     counted: bool = False  # the bytes that a replica receives are, also where that takes a proxy on their way
     binary_log: bool = False  # also on a single node, where no replica reads it and the product can do without
+    document_schema: DocumentSchema = "required"  # of an object mapper, where it has the choice
     client_of: "Engine | None" = None  # another engine of the product, whose clients it uses in place of its own
 
 

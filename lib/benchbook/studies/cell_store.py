@@ -202,12 +202,10 @@ class OnNode:
 
     def hold(self, schema: Schema, records: Sequence[Record]) -> None:
         """Raise `UnfitError` at the first record that is another there: a number of JavaScript's is a double."""
-        if self.mapped and (
-            why := listed(
-                (field.name for field in schema.fields if field.name in MONGOOSE), "it keeps such names for itself"
-            )
-        ):
-            raise UnfitError(f"Mongoose does not take {why}")
+        kept = [field.name for field in schema.fields if field.name in MONGOOSE or "[" in field.name]
+        if self.mapped and kept:
+            why = "it keeps such names for itself, or reads a place in an array"
+            raise UnfitError(f"Mongoose does not take {listed(kept, why)}")
         for number, record in enumerate(records):
             for name, value in record.items():
                 if type(value) is int and abs(value) >= EXACT:

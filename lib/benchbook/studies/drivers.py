@@ -9,6 +9,10 @@ reaches all records.
 ``batch`` is how many records one call inserts. MongoDB takes at most 100,000 in one piece, and splits larger calls,
 which the paper offers as the cause of a fall beyond so many; a caller's own batches leave nothing to split.
 
+A mapper's schema, which the paper calls its "verification of data, such as nullity or type", is a level of its own: the
+fields' types alone, that each must be there too (``document_schema: required``, which is the paper's words), or also a
+validator of each (``validated``).
+
 ``process: together`` takes a pair's two by turns, in one process and over one client with its connections, so that what
 the machine does meanwhile happens to both; ``process: apart`` gives a driver a process of its own. Memory is that of
 ``process: operation``: a new process for each operation, for what one operation frees the next would use again.
@@ -57,6 +61,9 @@ ENGINES: Final = {
 NODE: Final = ("mongoclient", "mongoose")
 """The paper's own pair, on lane ``node``."""
 
+SCHEMAS: Final = ("mongoengine", "mongoose")
+"""The mappers whose schema's strictness is a level."""
+
 OPERATIONS: Final = ("insert", "find", "update", "delete")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
 MEMORY: Final = ("memory_change",)
@@ -88,6 +95,7 @@ class Parameters(CellParameters):
     n: Count = 1000
     calls: Literal["bulk", "single"] = "bulk"
     batch: Literal["all", 50000, 10000] = "all"
+    document_schema: Literal["types", "required", "validated"] = "required"
     durability: Literal["default", "relaxed", "strict"] = "default"
     repetitions: Repetitions = 10
 
@@ -101,6 +109,8 @@ class Parameters(CellParameters):
             raise ValueError("process: operation takes calls: bulk")
         if self.batch != "all" and self.calls != "bulk":
             raise ValueError("batch is for calls: bulk")
+        if self.document_schema != "required" and not {*self.drivers()} & {*SCHEMAS}:
+            raise ValueError(f"document_schema: {self.document_schema} is for {' and '.join(SCHEMAS)}")
         if self.dataset_file and self.attributes != 89:
             raise ValueError("attributes: 6 is not for own records (dataset_file)")
         return self
@@ -159,7 +169,8 @@ def run(parameters: Parameters) -> pd.DataFrame:
         return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
     rows, drivers = Rows(), parameters.drivers()
     engines = [ENGINES[driver] for driver in drivers]
-    with opened_together(engines, "single", durability=parameters.durability) as opened:
+    options = {"durability": parameters.durability, "document_schema": parameters.document_schema}
+    with opened_together(engines, "single", **options) as opened:
         stores = dict(zip(drivers, opened, strict=True))
         turn = _alone if parameters.process == "operation" else _turn
         for arm in parameters.turns() if len(parameters.identical_arms()) > 1 else ():
@@ -224,7 +235,12 @@ class _Process:
     def __call__(self, operation: str) -> tuple[datetime, list[Reading]]:
         """Return when the operation began, and by how much the process grew."""
         data = _data(self.parameters if operation == "insert" else self.parameters.model_copy(update={"n": 1}))
-        opened: Any = databases.open(self.engine, self.deployment, durability=self.parameters.durability)
+        opened: Any = databases.open(
+            self.engine,
+            self.deployment,
+            durability=self.parameters.durability,
+            document_schema=self.parameters.document_schema,
+        )
         with opened as engine:
             engine.attach(data.schema)
             action = _bulk(engine, data.records, same_change(data.schema), self.parameters.batch)[operation]

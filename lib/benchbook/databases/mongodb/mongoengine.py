@@ -1,4 +1,7 @@
-"""MongoDB through mongoengine: a record is an object of a class with typed, required fields, made from the schema.
+"""MongoDB through mongoengine: a record is an object of a class with typed fields, made from the schema.
+
+Fields are required, unless the option ``document_schema`` says ``types``; each is also given a validator where it says
+``validated``, which asks what ``required`` asks: what is measured is that it is called.
 
 What is the server's, not the mapper's (emptying, positions, counters, reading the replica), is the native adapter's;
 so is the connection, and with it the write concern.
@@ -30,6 +33,12 @@ _FIELDS: Final = {
 }
 
 _aliases = count()
+
+
+def _is_there(value: object) -> None:
+    """Be a field's validator."""
+    if value is None:
+        raise ValidationError("is missing")
 
 
 class _Mapped(mongoengine.Document):  # type: ignore[misc]
@@ -124,9 +133,11 @@ class MongoEngine(MongoDB):
     @override
     def attach(self, schema: Schema) -> None:
         super().attach(schema)
+        declared: dict[str, object] = {"required": self.options.document_schema != "types"}
+        if self.options.document_schema == "validated":
+            declared["validation"] = _is_there
         body: dict[str, object] = {
-            field.name: _FIELDS[field.type](required=True, primary_key=field.name == schema.key)
-            for field in schema.fields
+            field.name: _FIELDS[field.type](primary_key=field.name == schema.key, **declared) for field in schema.fields
         }
         body["meta"] = {"db_alias": self._alias, "collection": schema.name, "auto_create_index": False}
         self._class: Any = type(schema.name.capitalize(), (_Mapped,), body)
