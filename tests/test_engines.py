@@ -200,6 +200,26 @@ def test_awkward_values_and_names_come_back_equal(engine: Engine) -> None:
         assert_contents(engine, records)
 
 
+NESTING = [
+    name
+    for name in databases.NAMES
+    if databases.load(name).model == "document" and not name.endswith(("+mongoengine", "+beanie"))
+]
+"""Document stores: a mapper's documents have the fields of a schema, which are flat here."""
+
+
+@singles(NESTING)
+def test_a_document_store_gives_a_nested_document_back_as_it_was(engine: Engine) -> None:
+    flat = Schema("nested", (Field("_id", "string"), Field("content", "string")))
+    answers = [{"author": {"name": f"utilizator{i}", "emails": [f"{i}@email.com"]}, "votes": [i, None]} for i in (1, 2)]
+    document = {"_id": "one", "content": "text", "answers": answers, "article": {"title": {"en": "title0"}}}
+    engine.create(flat)
+    engine.insert(document)
+    assert [dict(record) for record in engine.read_all()] == [document]
+    engine.update("one", {"content": "new"})
+    assert [dict(record) for record in engine.read_all()] == [{**document, "content": "new"}]
+
+
 @EACH
 def test_create_leaves_nothing_of_what_was_there(engine: Engine) -> None:
     filled(engine, COMMENTS)
