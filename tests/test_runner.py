@@ -18,7 +18,6 @@ from typing import Any
 from urllib.parse import quote, unquote
 
 import nbformat
-import pandas as pd
 import psutil
 import pymongo
 import pytest
@@ -617,12 +616,12 @@ def test_a_fork_server_has_no_threads_and_its_kernels_are_fresh_processes(tmp_pa
     assert gone(fork_server.process.pid)
 
 
-def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False) -> pd.DataFrame:
-    names = ["repetition", "operation", "metric", "value", "start"]
-    frame = pd.DataFrame(values, columns=names).assign(role="client", censored=censored)
-    frame = frame.assign(**dict.fromkeys(results.OF_AN_ARM))
-    starts = [NOW + timedelta(seconds=second) for second in frame.pop("start")]
-    return frame.assign(started_at=pd.Series(starts, dtype="datetime64[us, UTC]"))
+def rows(*values: tuple[int, str, str, float | None, float], censored: bool = False, **arm: str) -> list[batch.Value]:
+    stated = tuple(arm.get(column) for column in results.OF_AN_ARM)
+    return [
+        batch.Value(repetition, operation, "client", metric, value, censored, round(start * 1e6), stated)
+        for repetition, operation, metric, value, start in values
+    ]
 
 
 EXPECTED = {("insert", "client", "wall_time")}
@@ -638,24 +637,24 @@ def test_complete_is_every_value_of_every_repetition():
 
 
 def test_a_cell_of_both_formats_owes_both():
-    json = rows((0, "insert", "wall_time", 1, 0)).assign(format="json", codec="orjson")
+    json = rows((0, "insert", "wall_time", 1, 0), format="json", codec="orjson")
     turns = bookstore.Parameters().turns()
     assert batch.missing(json, 1, EXPECTED, turns) == "all values of xml lxml"
-    both = pd.concat([json, json.assign(format="xml", codec="lxml")])
+    both = [*json, *rows((0, "insert", "wall_time", 1, 0), format="xml", codec="lxml")]
     assert batch.missing(both, 1, EXPECTED, turns) is None
 
 
 def test_a_cell_of_a_pair_owes_each_driver_in_each_arm():
     turns = drivers.Parameters(arm="b").turns()
     one, *others = [
-        rows((0, "insert", "wall_time", 1, 0)).assign(driver=driver, arm=arm)
+        rows((0, "insert", "wall_time", 1, 0), driver=driver, arm=arm)
         for driver in ("pymongo", "mongoengine")
         for arm in ("a", "b")
     ]
-    assert batch.missing(pd.concat(others), 1, EXPECTED, turns) == "all values of a pymongo"
-    assert batch.missing(pd.concat([one, *others]), 1, EXPECTED, turns) is None
-    short = one.assign(operation="find")
-    assert "1 of 1 values" in str(batch.missing(pd.concat([short, *others]), 1, EXPECTED, turns))
+    assert batch.missing([*itertools.chain(*others)], 1, EXPECTED, turns) == "all values of a pymongo"
+    assert batch.missing([*itertools.chain(one, *others)], 1, EXPECTED, turns) is None
+    short = [value._replace(operation="find") for value in one]
+    assert "1 of 1 values" in str(batch.missing([*itertools.chain(short, *others)], 1, EXPECTED, turns))
 
 
 def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():
@@ -666,14 +665,14 @@ def test_a_wait_that_ran_out_is_told_from_what_was_never_measured():
 
 def test_measured_work_counts_each_moment_once():
     seconds = 1e9
-    frame = rows(
+    values = rows(
         (0, "marshal", "wall_time", 2 * seconds, 0),
         (0, "round_trip", "wall_time", 5 * seconds, 0),
         (0, "unmarshal", "wall_time", 3 * seconds, 2),
         (0, "unmarshal", "cpu_user", 99 * seconds, 2),
         (1, "marshal", "wall_time", 1 * seconds, 10),
     )
-    assert batch.measured_s(frame) == pytest.approx(6.0)
+    assert batch.measured_s(values) == pytest.approx(6.0)
 
 
 def test_time_left_is_told_only_as_far_as_it_is_known():

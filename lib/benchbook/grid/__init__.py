@@ -8,6 +8,7 @@ from benchbook.grid.identities import code, code_hash, identity
 from benchbook.grid.planning import (
     Cell,
     Elsewhere,
+    Kind,
     LeftOut,
     current,
     elsewhere,
@@ -24,6 +25,7 @@ from benchbook.grid.points import load
 __all__ = [
     "Cell",
     "Elsewhere",
+    "Kind",
     "LeftOut",
     "code",
     "code_hash",

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache, lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Final, Literal
+from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
 from pydantic import BaseModel
 
@@ -23,6 +23,9 @@ from benchbook.schemas import UnfitError
 if TYPE_CHECKING:
     # It imports what not all commands need.
     from benchbook.studies.cell_store import Check
+
+Kind: TypeAlias = tuple[str, str]
+"""A cell whatever its block and its code: its study, and its parameters as the results state them."""
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -50,8 +53,8 @@ class Cell:
         return str(getattr(self.parameters, "arm", "a"))
 
     @property
-    def kind(self) -> tuple[str, str]:
-        """Study and parameters, as the results state them: what blocks, and other versions of the code, share."""
+    def kind(self) -> Kind:
+        """What blocks, and other versions of the code, share."""
         return kind(self.study, self.parameters)
 
     @property
@@ -305,7 +308,7 @@ def _left_out(choice: Choice) -> bool:
 
 
 @cache
-def kind(study: str, parameters: BaseModel) -> tuple[str, str]:
+def kind(study: str, parameters: BaseModel) -> Kind:
     """Return study and parameters as the results state them."""
     return study, json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
 

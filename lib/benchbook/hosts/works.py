@@ -11,13 +11,13 @@ from operator import attrgetter
 from typing_extensions import override
 
 from benchbook import results
-from benchbook.grid import Cell, elsewhere, in_their_states
+from benchbook.grid import Cell, Kind, elsewhere, in_their_states
 from benchbook.hosts.dispatch import Host, Work
 from benchbook.hosts.orders import Delivery, StudyBlock
 from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
 from benchbook.runner.rounds import Look, Rounds
-from benchbook.runner.standing import Kind, Standing
+from benchbook.runner.standing import Standing
 
 
 def as_anywhere(cell: Cell) -> tuple[Kind, int]:

@@ -18,14 +18,16 @@ from errno import EMFILE, ENFILE, ENOMEM
 from io import BytesIO
 from math import nan
 from pathlib import Path
-from typing import Any, BinaryIO, Final
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
-import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import atomic, inputs
 from benchbook.results.schema import OBSERVATIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 KEYS: Final = ("study", "cell_id", "block", "state")
 """What a file has one value of."""
@@ -76,12 +78,15 @@ class Facts:
 
 def facts(table: pa.Table) -> Facts:
     """Return what a cell's table holds, as its first row says it."""
-    (first,) = table.select([*KEYS, "parameters", "cell_started_at", "cell_ended_at"]).slice(0, 1).to_pylist()
-    started, ended = (at and at.timestamp() for at in (first.pop("cell_started_at"), first.pop("cell_ended_at")))
-    return Facts(**first, rows=len(table), columns=table.num_columns, started_at=started, ended_at=ended)
+    first = table.slice(0, 1)
+    (words,) = first.select([*KEYS, "parameters"]).to_pylist()
+    # In numbers: Arrow makes times of Python's only with pandas, which is slow to import.
+    at_us = [first[name].cast(pa.int64())[0].as_py() for name in ("cell_started_at", "cell_ended_at")]
+    started, ended = (None if at is None else at / 1e6 for at in at_us)
+    return Facts(**words, rows=len(table), columns=table.num_columns, started_at=started, ended_at=ended)
 
 
-def typed(frame: pd.DataFrame, schema: pa.Schema) -> pa.Table:
+def typed(frame: "pd.DataFrame", schema: pa.Schema) -> pa.Table:
     """Return the frame as an Arrow table: the schema's columns in its order; those that the frame lacks are null.
 
     Raises
@@ -201,10 +206,11 @@ def read(path: Path, rows: int | None = None) -> pa.Table:
     with _opened(path) as file, _reading():
         _hold(file, *_tail(file))
         file.seek(0)
-        if rows is not None and (has := pq.read_metadata(file).num_rows) > rows:
-            raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
-        file.seek(0)
-        return pq.read_table(file, page_checksum_verification=True)
+        # `pyarrow.parquet.read_table` imports what reads folders of files, and pandas with it.
+        with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
+            if rows is not None and (has := parquet.metadata.num_rows) > rows:
+                raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
+            return parquet.read()
 
 
 def _opened(path: Path) -> BinaryIO:

@@ -4,15 +4,14 @@ import math
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Final
 
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.dataset as ds
 
 from benchbook.results import folder
 from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
 
 if TYPE_CHECKING:
+    import pandas as pd
+    import pyarrow.dataset as ds
     from duckdb import DuckDBPyConnection
 
 _KEYS: Final = ("cell_id", "block", "study", "state")
@@ -23,6 +22,9 @@ _CHOSEN: Final = """\
 
 def table() -> "pa.Table | ds.Dataset":
     """Return every row of every file: finished, failed and skipped cells of any identity; of damaged ones none."""
+    # Only now: it is slow to import, with pandas, and a plan of what never ran reads no rows.
+    import pyarrow.dataset as ds
+
     files = [str(file.path) for file in folder.whole()]
     scan = ds.ParquetFragmentScanOptions(page_checksum_verification=True)
     form = ds.ParquetFileFormat(default_fragment_scan_options=scan)
@@ -44,6 +46,10 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     chosen = {*keys}
     if not chosen:
         return []
+    # Only now, as in `table`.
+    import pyarrow.compute as pc
+    import pyarrow.dataset as ds
+
     files = [str(file.path) for file in finished(chosen)]
     columns = ["cell_id", "block", "host", "code_hash"]
     described = ds.field("environment")
@@ -87,7 +93,7 @@ def connect(
     return connection
 
 
-def observations(identities: Iterable[str] | None = None) -> pd.DataFrame:
+def observations(identities: Iterable[str] | None = None) -> "pd.DataFrame":
     """Return the view ``observations`` of `connect`, empty and typed when nothing has been run."""
     with connect(identities) as connection:
         return frame(connection, "SELECT * FROM observations")
@@ -100,7 +106,7 @@ def seconds() -> dict[tuple[str, str], float]:
     return {(facts.study, str(facts.parameters)): facts.took_s for facts in timed}
 
 
-def frame(connection: "DuckDBPyConnection", query: str) -> pd.DataFrame:
+def frame(connection: "DuckDBPyConnection", query: str) -> "pd.DataFrame":
     """Return a query's rows; by way of Arrow, which keeps the types of empty columns and the time zone."""
     rows: pd.DataFrame = connection.sql(query).to_arrow_table().to_pandas()
     return rows

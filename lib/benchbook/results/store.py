@@ -1,21 +1,25 @@
 """A cell's file in the results' folder: its name says whether it is done, and its contents are held against it."""
 
 import itertools
+import json
 import re
 from collections.abc import Callable, Iterator, Mapping
+from datetime import datetime
 from io import BytesIO
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, Literal, get_args
 
 import numpy as np
-import pandas as pd
 import pyarrow as pa
-import pyarrow.compute as pc
+from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from benchbook import atomic, paths
 from benchbook.results import files, folder
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 State = Literal["done", "failed", "skipped"]
 STATES: Final[tuple[State, ...]] = get_args(State)
@@ -51,7 +55,7 @@ def without_paths(text: str) -> str:
     return _PATH.sub("…/", text)
 
 
-def write(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> Path:
+def write(cell: Mapping[str, Any], values: "pd.DataFrame | pa.Table | None" = None) -> Path:
     """Write a cell's file under the name of its state, then remove those of its earlier states.
 
     Parameters
@@ -166,11 +170,14 @@ def _hold_name(held: files.Facts, where: str) -> None:
         raise ValueError(f"{where} is of no cell: {held.study} {held.cell_id}.{held.block}, {held.state}")
 
 
-def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = None) -> pa.Table:
+def joined(cell: Mapping[str, Any], values: "pd.DataFrame | pa.Table | None" = None) -> pa.Table:
     """Return the values with their cell's columns, in the form of `OBSERVATIONS`."""
     known = _row(cell, OBSERVATIONS if values is None else CELLS)
     if values is None:
         return known
+    # Only now: it is slow to import, and who only reads states writes nothing.
+    import pyarrow.compute as pc
+
     own = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
     columns = {one.name: pa.nulls(len(own), one.type) for one in OBSERVATIONS}
     columns |= {name: own[name] for name in own.column_names}
@@ -182,7 +189,9 @@ def joined(cell: Mapping[str, Any], values: pd.DataFrame | pa.Table | None = Non
 
 
 def _row(cell: Mapping[str, Any], schema: pa.Schema) -> pa.Table:
-    """Return the cell as one row, straight into Arrow: a frame of it would take most of the time of writing a file."""
+    """Return the cell as one row, by way of JSON: Arrow takes Python's values only with pandas, slow to import."""
     if unknown := sorted({*cell} - {*schema.names}):
         raise ValueError(f"the results have no column {', '.join(unknown)}")
-    return pa.Table.from_pylist([dict(cell)], schema=schema)
+    line = json.dumps(dict(cell), default=datetime.isoformat, allow_nan=False).encode()
+    read = ReadOptions(use_threads=False, block_size=len(line) + 1)
+    return read_json(BytesIO(line), read, ParseOptions(explicit_schema=schema))

@@ -9,10 +9,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
 from functools import partial
+from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
-import pandas as pd
 import pyarrow as pa
 
 from benchbook import paths, results, servers, studies
@@ -156,7 +156,7 @@ class Batch:
         """Write what a cell delivered, or why it failed; return whether its servers can be trusted with another."""
         load = self._quiet.end(visit.own)
         changed = _changed(cell)
-        table, lacking = _delivered(cell, visit.folder / ROWS)
+        table, values, lacking = _delivered(cell, visit.folder / ROWS)
         watch.stop()
         failed = table is None or lacking or changed
         # Given servers may have got a replica meanwhile.
@@ -166,15 +166,14 @@ class Batch:
             too_little = f"the notebook ended well but delivered too little: {lacking}"
             self._fail(cell, dead or changed or ended.why or too_little, _measured_on(visit, watch, load))
             return False
-        rows = _judged(table)
-        late = ran_out(rows)
+        late = ran_out(values)
         _, least = self._disturbed.get(cell.key, (cell, math.inf))
         # Of two measurements the less disturbed stands.
         if load.foreign < least:
             self._write({**_columns(cell, "done"), **_measured_on(visit, watch, load)}, table)
             self.summary.stands(cell, late=late, disturbed=not load.quiet)
         # Of a cell that ended well, its study is the notebook cell that took longest.
-        measured = measured_s(rows)
+        measured = measured_s(values)
         parts: dict[Part, float] = {"measured": measured, "study": ended.longest_s - measured}
         parts |= {"kernels": ended.kernel_s, "notebooks": ended.rest_s}
         for part, seconds in parts.items():
@@ -297,28 +296,44 @@ def _changed(cell: Cell) -> str | None:
         return f"{error}: it {own_records.CHANGED}"
 
 
-def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, str | None]:
-    """Return the rows that a cell delivered, and what they lack."""
+class Value(NamedTuple):
+    """What completeness and time are judged by, of a row that a cell delivered."""
+
+    repetition: int
+    operation: str
+    role: str
+    metric: str
+    value: float | None  # None: it was not measured
+    censored: bool
+    started_at: int  # microseconds since 1970
+    arm: tuple[str | None, ...]  # by `benchbook.results.OF_AN_ARM`
+
+
+def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, list[Value], str | None]:
+    """Return the rows that a cell delivered, what of them it is judged by, and what they lack."""
     try:
         table = results.delivered(target)
     except FileNotFoundError:
-        return None, "nothing"
+        return None, [], "nothing"
     except results.DamagedError as error:
-        return None, f"what it delivered is damaged: {error}"
+        return None, [], f"what it delivered is damaged: {error}"
     parameters: Any = cell.parameters
     expected = studies.load(cell.study).expected(parameters)
-    return table, missing(_judged(table), parameters.repetitions, expected, parameters.turns())
+    values = judged(table)
+    return table, values, missing(values, parameters.repetitions, expected, parameters.turns())
 
 
-def _judged(table: pa.Table) -> pd.DataFrame:
-    """Return the columns that completeness and time are judged by."""
-    names = ["repetition", "operation", "role", "metric", "value", "censored", "started_at", *results.OF_AN_ARM]
-    rows: pd.DataFrame = table.select(names).to_pandas()
-    return rows
+def judged(table: pa.Table) -> list[Value]:
+    """Return what a cell is judged by, of the rows that it delivered."""
+    outputs = [table[name].to_pylist() for name in ("repetition", "operation", "role", "metric")]
+    numbers = [None if value is None or math.isnan(value) else value for value in table["value"].to_pylist()]
+    censored, started_at = table["censored"].to_pylist(), table["started_at"].cast(pa.int64()).to_pylist()
+    arms = zip(*(table[name].to_pylist() for name in results.OF_AN_ARM), strict=True)
+    return [Value(*row) for row in zip(*outputs, numbers, censored, started_at, arms, strict=True)]
 
 
 def missing(
-    rows: pd.DataFrame,
+    values: Sequence[Value],
     repetitions: int,
     expected: Iterable[tuple[str, str, str]],
     turns: Iterable[Mapping[str, str]] = (),
@@ -328,30 +343,34 @@ def missing(
     Every repetition holds every expected operation, role and metric, in each arm that the cell takes in turn; a value
     may be missing only where a wait ran out.
     """
-    stated = rows[rows["value"].notna() | rows["censored"]]
+    arms: dict[tuple[str | None, ...], set[tuple[int, str, str, str]]] = {}
+    for value in values:
+        if value.value is not None or value.censored:
+            arms.setdefault(value.arm, set()).add(value[:4])
     for arm in turns:
-        if not (stated[[*arm]] == [*arm.values()]).all(axis=1).any():
+        if not any(arm.items() <= dict(zip(results.OF_AN_ARM, stated, strict=True)).items() for stated in arms):
             return f"all values of {' '.join(arm.values())}".strip()
-    for _, part in stated.groupby([*results.OF_AN_ARM], dropna=False):
-        measured = set(zip(part["repetition"], part["operation"], part["role"], part["metric"], strict=True))
-        wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
+    wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
+    for measured in arms.values():
         if lacking := sorted(wanted - measured):
             repetition, operation, role, metric = lacking[0]
             return f"{len(lacking)} of {len(wanted)} values, first {metric} of the {role} in {operation} {repetition}"
-    return "all values" if stated.empty else None
+    return None if arms else "all values"
 
 
-def ran_out(rows: pd.DataFrame) -> bool:
+def ran_out(values: Iterable[Value]) -> bool:
     """Return whether a wait for the replica ran out: a time that is censored, not one that was never taken."""
-    return bool((rows["censored"] & rows["value"].notna()).any())
+    return any(value.censored and value.value is not None for value in values)
 
 
-def measured_s(rows: pd.DataFrame) -> float:
+def measured_s(values: Iterable[Value]) -> float:
     """Return for how many seconds a cell's clocks ran, each moment once."""
-    times = rows[rows["metric"].isin(results.TIMES) & rows["value"].notna()]
-    starts = (times["started_at"] - times["started_at"].min()).dt.total_seconds()
-    total, until = 0.0, float("-inf")
-    for start, end in sorted(zip(starts, starts + times["value"] / 1e9, strict=True)):
+    total, until = 0.0, -math.inf
+    for row in sorted(values, key=attrgetter("started_at")):
+        if row.value is None or row.metric not in results.TIMES:
+            continue
+        start = row.started_at / 1e6
+        end = start + row.value / 1e9
         total += max(0.0, end - max(start, until))
         until = max(until, end)
     return total

@@ -12,8 +12,8 @@ from pydantic import ValidationError
 from benchbook import paths, studies
 from benchbook.digits import duration
 from benchbook.evidence.reference import MEANS
+from benchbook.grid import Kind
 from benchbook.results import TIMES
-from benchbook.runner.standing import Kind
 from benchbook.runner.summary import Durations
 from benchbook.schemas import Document
 

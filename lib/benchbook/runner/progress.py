@@ -12,8 +12,7 @@ from rich.progress import BarColumn, TaskID, TextColumn
 from rich.progress import Progress as Bar
 from typing_extensions import override
 
-from benchbook.grid import Cell
-from benchbook.runner.standing import Kind
+from benchbook.grid import Cell, Kind
 from benchbook.runner.summary import Durations, described, telling, time_left
 
 

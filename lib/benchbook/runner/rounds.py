@@ -11,9 +11,9 @@ from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
 from typing import Any, Final, TypeAlias
 
-from benchbook.grid import Cell
+from benchbook.grid import Cell, Kind
 from benchbook.runner.costs import Cost, Costs
-from benchbook.runner.standing import Kind, Reading, Standing
+from benchbook.runner.standing import Reading, Standing
 from benchbook.stats.sequential import LOOKS
 
 Look: TypeAlias = Callable[[], Sequence[Standing]]

@@ -19,12 +19,9 @@ from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.evidence.means import block_means
 from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
 from benchbook.evidence.verdicts import ClaimVerdict
-from benchbook.grid import Cell
+from benchbook.grid import Cell, Kind
 from benchbook.stats.campaigns import MOST
 from benchbook.stats.sequential import LOOKS
-
-Kind: TypeAlias = tuple[str, str]
-"""A cell whatever its block: its study and parameters, as `benchbook.grid.Cell.kind`."""
 
 NO_CELL: Final = "no cell of this profile"
 NO_SPREAD: Final = "one repetition a block, which has no spread"

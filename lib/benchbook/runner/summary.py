@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Final, Literal, TypeAlias
 
 from benchbook.digits import duration
-from benchbook.grid import Cell
+from benchbook.grid import Cell, Kind
 
 Part: TypeAlias = Literal["measured", "study", "servers", "kernels", "notebooks", "writing", "waiting"]
 """What a run spends its time on."""
@@ -24,8 +24,8 @@ PARTS: Final[Mapping[Part, str]] = {
     "waiting": "waiting for a quiet machine",
 }
 
-Durations = Mapping[tuple[str, str], float]
-"""Seconds of a finished cell, by its kind: study and parameters."""
+Durations = Mapping[Kind, float]
+"""Seconds of a finished cell, by its kind."""
 
 Telling = Mapping[str, Sequence[str]]
 """By study, the names of the parameters that tell its cells apart."""

@@ -15,10 +15,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Final, Generic, Literal, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
 from xml.etree import ElementTree
 
-import pandas as pd
 from pydantic import model_validator
 
 from benchbook import formats
@@ -30,6 +29,9 @@ from benchbook.formats import Codec
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
 from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Repetitions, Rows, in_turn, on_lane, passes
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 T = TypeVar("T")
 
@@ -127,7 +129,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return times | {("marshal", "client", metric) for metric in sizes}
 
 
-def run(parameters: Parameters) -> pd.DataFrame:
+def run(parameters: Parameters) -> "pd.DataFrame":
     """Time each format's round trip as often as asked.
 
     Raises `RoundTripError` when an object that was read back differs from the one that was written; another lane's
@@ -162,7 +164,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     return _with_markup(rows.frame(), {codec.format: document.encoder(codec)(thing) for codec in codecs})
 
 
-def _on_lane(parameters: Parameters, about: Columns, data: bytes) -> pd.DataFrame:
+def _on_lane(parameters: Parameters, about: Columns, data: bytes) -> "pd.DataFrame":
     """Return the rows of another lane's harness, which leaves each format's last document."""
     documents: dict[str, bytes] = {}
 
@@ -212,8 +214,11 @@ def _json_values(document: bytes) -> int:
         return sum(size(json.loads(line, parse_int=str, parse_float=str)) for line in document.split(b"\n"))
 
 
-def _with_markup(rows: pd.DataFrame, documents: Mapping[str, bytes]) -> pd.DataFrame:
+def _with_markup(rows: "pd.DataFrame", documents: Mapping[str, bytes]) -> "pd.DataFrame":
     """Return the rows and, beside each size of a format's document, how much of that is markup: always the same."""
+    # Only now: who plans cells makes no frame, and it is slow to import.
+    import pandas as pd
+
     sizes = rows[rows["metric"].eq("size") & rows["format"].isin(documents)]
     markup_sizes = {kind: float(markup_size(document, kind)) for kind, document in documents.items()}
     markup = sizes.assign(metric="markup_size", value=sizes["format"].map(markup_sizes), source="parsed")

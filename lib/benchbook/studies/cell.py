@@ -8,9 +8,8 @@ from dataclasses import asdict
 from datetime import UTC, datetime
 from math import nan
 from pathlib import Path
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
-import pandas as pd
 import pyarrow as pa
 from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
@@ -21,6 +20,9 @@ from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
 from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALUES
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 refusals.said_in_a_line()
 
@@ -234,8 +236,11 @@ class Rows:
                 *value, nan, f"not measured: {reason}", nan, 0, started_at=datetime.now(UTC), censored=True, **columns
             )
 
-    def frame(self) -> pd.DataFrame:
+    def frame(self) -> "pd.DataFrame":
         """Return one row a value: the columns of `benchbook.results.VALUES`, then those the study added."""
+        # Only now: who plans cells makes no frame, and it is slow to import.
+        import pandas as pd
+
         names = [*VALUES.names, *(name for name in CELLS.names if any(name in row for row in self._rows))]
         rows = [{name: row.get(name) for name in names} for row in self._rows]
         schema = pa.schema([OBSERVATIONS.field(name) for name in names])
@@ -284,7 +289,7 @@ def on_lane(
     return rows, closing
 
 
-def deliver(frame: pd.DataFrame) -> pd.DataFrame:
+def deliver(frame: "pd.DataFrame") -> "pd.DataFrame":
     """Hand the rows that a study's ``run`` returned to the runner, when one waits for them, and return them.
 
     Raises ValueError when they do not fit the results' schema.

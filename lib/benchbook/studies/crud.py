@@ -21,9 +21,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
-from typing import Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
-import pandas as pd
 from pydantic import model_validator
 
 from benchbook import databases, formats
@@ -48,6 +47,9 @@ from benchbook.studies.cell_store import (
     text_field,
     until_replicated,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 WRITES: Final = ("insert", "update", "delete")
 ALONE: Final = {("client", "wall_time")}
@@ -128,7 +130,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {(operation, *rest) for operation in (*WRITES, "select") for rest in ALONE}
 
 
-def run(parameters: Parameters) -> pd.DataFrame:
+def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the batch of operations as often as asked, each from an emptied store.
 
     A wait for the replica that runs out is recorded as censored, at the time waited. Then, as in the paper, the batch
@@ -166,7 +168,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     return rows.frame()
 
 
-def _on_node(parameters: Parameters, data: Dataset) -> pd.DataFrame:
+def _on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
     """Run the cell on the paper's stack."""
     head = {
         **_described(data.schema),

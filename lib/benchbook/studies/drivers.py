@@ -24,9 +24,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, ClassVar, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Final, Literal, Self
 
-import pandas as pd
 from pydantic import model_validator
 from typing_extensions import override
 
@@ -47,6 +46,9 @@ from benchbook.studies.cell_store import (
     opened_together,
     same_change,
 )
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 Operations = dict[str, Callable[[], Any]]
 
@@ -154,7 +156,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
 
 
-def run(parameters: Parameters) -> pd.DataFrame:
+def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the four operations in each repetition, each of which starts from an emptied collection.
 
     Raises `WrongContentsError` when what is found, or what the collection holds after an operation, is not what it

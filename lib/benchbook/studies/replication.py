@@ -28,7 +28,6 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal, Self
 
-import pandas as pd
 from pydantic import model_validator
 from typing_extensions import override
 
@@ -64,6 +63,8 @@ EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES
 
 
 if TYPE_CHECKING:
+    import pandas as pd
+
     Model = str
 else:  # what pydantic checks, and names in its errors
     Model = Literal[MODELS]
@@ -164,7 +165,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {("insert", role, metric) for role, metric in owed}
 
 
-def run(parameters: Parameters) -> pd.DataFrame:
+def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the insertion as often as asked, each from an emptied store, and read both nodes' meters around it.
 
     A wait for the replica that runs out is recorded as censored, at the time waited; the window then has no end, and

@@ -35,9 +35,8 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Any, Final, Literal, Self
 
-import pandas as pd
 from pydantic import Field, model_validator
 
 from benchbook import formats
@@ -48,6 +47,9 @@ from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Row
 from benchbook.wire import processors
 from benchbook.wire.client import Client, Report, Transport, serving
 from benchbook.wire.protocol import LIMIT, fingerprints
+
+if TYPE_CHECKING:
+    import pandas as pd
 
 JAVA: Final = {"jackson": "json", "jaxb": "xml", "jaxb_context": "xml", "dom": "xml", "xmldecoder": "xml"}
 """What lane ``java`` decodes with, and each one's format: the ways to read XML that could explain the paper's ratio."""
@@ -160,12 +162,15 @@ def expected(parameters: Parameters) -> set[Output]:
     }
 
 
-def run(parameters: Parameters) -> pd.DataFrame:
+def run(parameters: Parameters) -> "pd.DataFrame":
     """Time as many trials of each format as asked, with one server.
 
     Raises `WrongObjectsError` when the server has not decoded exactly what was sent,
     `benchbook.wire.protocol.WireError` when a conversation breaks, `benchbook.lanes.LaneError` for either elsewhere.
     """
+    # Only now: who plans cells makes no frame, and it is slow to import.
+    import pandas as pd
+
     held = b"\1" * (parameters.held_mb * 2**20)
     data = parameters.own_records() or persons.people(parameters.n, parameters.seed, parameters.fields)
     about: Columns = {"dataset": data.name, "dataset_sha256": data.sha256}
@@ -189,7 +194,7 @@ def run(parameters: Parameters) -> pd.DataFrame:
     return _owned(pd.concat(frames, ignore_index=True), parameters)
 
 
-def _here(parameters: Parameters, data: Dataset, about: Columns, placed: processors.Own | None) -> pd.DataFrame:
+def _here(parameters: Parameters, data: Dataset, about: Columns, placed: processors.Own | None) -> "pd.DataFrame":
     """Return the rows of all repetitions with one server, in lane ``python``."""
     rows = Rows()
     client_on, server_on = placed or (None, None)
@@ -221,7 +226,7 @@ def _wall_time(readings: Iterable[Reading]) -> Reading:
     return replace(windows[0], value=sum(reading.value for reading in windows), resolution=resolution)
 
 
-def _owned(rows: pd.DataFrame, parameters: Parameters) -> pd.DataFrame:
+def _owned(rows: "pd.DataFrame", parameters: Parameters) -> "pd.DataFrame":
     """Return the rows without what is no format's own: the memory of processes that several have used."""
     wanted = expected(parameters)
     keys = zip(rows["operation"], rows["role"], rows["metric"], strict=True)
