@@ -60,6 +60,8 @@ def main(argv: Sequence[str] | None = None) -> int:
     """
     if argv is None:
         _isolate()
+        # Numpy would start threads for each processor, which spin for work that no command has for them.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
     arguments = sys.argv[1:] if argv is None else argv
     try:
         asked = _parser(arguments).parse_args(arguments)

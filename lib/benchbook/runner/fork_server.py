@@ -28,6 +28,7 @@ _EVERY_KERNEL: Final = (
 
 def main(modules: list[str]) -> None:
     """Import, then fork a kernel for each order that arrives at the socket on standard input."""
+    _without_debugger()
     for name in (*_EVERY_KERNEL, *modules):
         # Of a driver that is missing here, the cells that need it will say so.
         with suppress(ImportError):
@@ -78,6 +79,7 @@ def _kernel(order: Document, channel: socket.socket) -> NoReturn:
 
 def launch(arguments: list[str]) -> int | None:
     """Be a kernel, which reads no configuration and keeps no history (in a database that another thread writes)."""
+    _without_debugger()
     from ipykernel.kernelapp import IPKernelApp
     from IPython.core.application import ENV_CONFIG_DIRS, SYSTEM_CONFIG_DIRS
 
@@ -88,6 +90,11 @@ def launch(arguments: list[str]) -> int | None:
     sys.argv = ["ipykernel_launcher", *arguments]
     status: int | None = IPKernelApp.launch_instance(argv=arguments)
     return status
+
+
+def _without_debugger() -> None:
+    """Let ipykernel find no debugger, which it would import where it is installed: nobody debugs a cell."""
+    sys.modules["debugpy"] = None  # type: ignore[assignment]
 
 
 def _tell(channel: socket.socket, **what: int) -> None:
