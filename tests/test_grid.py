@@ -9,12 +9,12 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import nbformat
 import pytest
 
-from benchbook import databases, grid, results, servers, studies
+from benchbook import databases, grid, paths, results, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError
 
@@ -417,12 +417,44 @@ def fresh() -> Iterator[Callable[[], None]]:
     """What forgets the code that was read, now and at the end."""
 
     def forget() -> None:
-        for cached in (identities.closure, identities._module_digest, identities._notebook_code, planning._server):
+        read = (identities.closure, identities._module_digest, identities._kept, identities._imports)
+        for cached in (*read, identities._notebook_code, planning._server):
             cached.cache_clear()
 
     forget()
     yield forget
     forget()
+
+
+def test_what_was_read_of_sources_is_kept_by_their_contents_and_a_damaged_file_is_not_believed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fresh: Callable[[], None]
+):
+    kept = tmp_path / "code" / "sources.kept"
+    monkeypatch.setattr(paths, "sources", lambda: kept)
+
+    def another_process() -> identities.Closure:
+        fresh()
+        return identities.closure(frozenset({"benchbook.studies.crud"}))
+
+    def refuse(*_: object) -> NoReturn:
+        raise AssertionError("read anew")
+
+    first = another_process()
+    with monkeypatch.context() as reading:
+        reading.setattr(identities, "_normal", refuse)
+        reading.setattr(identities, "_graph", refuse)
+        assert another_process() == first
+        content = kept.read_bytes()
+        at = content.index(b"benchbook.studies.crud")
+        for damaged in (content[:at] + b"X" + content[at + 1 :], content[: len(content) // 2], b""):
+            kept.write_bytes(damaged)
+            with pytest.raises(AssertionError, match="read anew"):
+                another_process()
+    assert another_process() == first and kept.read_bytes() == content
+    kept.unlink()
+    kept.parent.rmdir()
+    kept.parent.touch()
+    assert another_process() == first
 
 
 @pytest.fixture

@@ -63,6 +63,11 @@ def fonts() -> Path:
     return _HERE.parents[2] / ".cache" / "matplotlib"
 
 
+def sources() -> Path:
+    """Return the file of what was read of this very code's sources, by their contents; not in git."""
+    return _HERE.parents[2] / ".cache" / "code" / "sources.kept"
+
+
 def published() -> Path:
     """Return the folder of the numbers that the papers print."""
     return root() / "data" / "published"

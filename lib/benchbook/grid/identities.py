@@ -5,34 +5,51 @@ is imported by a name that is made up at run time (an adapter, a codec) the grap
 `benchbook.studies` says, and the test suite holds that against what cells really load. A package's own module counts
 with any module of it. `benchbook.plugins`, `benchbook.registry` and `benchbook.studies` only list what there is, and a
 database's folder says in its own module what is known of it before a server runs: they count for no cell.
+
+Reading sources would take a command longer than all else that a plan needs. So what was read of them is kept beside the
+checkout's other caches, by their contents: a file that can be deleted at any time.
 """
 
 import ast
 import hashlib
 import importlib.metadata
 import json
+import os
 import platform
 import sys
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
-import grimp
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 import benchbook
-from benchbook import plugins, processes, studies
+from benchbook import atomic, paths, plugins, processes, studies
 from benchbook.datasets import own_records
-from benchbook.inputs import InputError, contents, text
+from benchbook.inputs import InputError, contents, opened, text
 from benchbook.measure.environment import host
 from benchbook.servers import Found
+
+if TYPE_CHECKING:
+    import grimp
 
 LENGTH = 20
 """Hexadecimal digits of an identity: enough that no two cells of a laboratory share one."""
 
 NOTEBOOK_LIMIT: Final = 16 * 2**20
 """Bytes of the largest notebook that is read."""
+
+_GRAPHS: Final = 4
+"""How many import graphs are kept: of the code as it was lately, alone and with plug-ins."""
+
+_DIGESTS: Final = 4_000
+"""How many modules' digests are kept."""
+
+_CHECKSUM: Final = 64
+_LARGEST: Final = 2**26
+_ROOT: Final = 0
 
 _SUITE: Final = ("benchbook",)
 _SOURCE: Final = Path(benchbook.__path__[0])
@@ -112,17 +129,18 @@ def code(study: str, parameters: BaseModel) -> Closure:
 def closure(roots: frozenset[str]) -> Closure:
     """Return the closure of some of the suite's modules, and of those of the plug-ins that are named."""
     packages = tuple(sorted({*_SUITE, *(root.partition(".")[0] for root in roots)}))
-    graph = _graph(packages)
+    imports = _imports(packages)
     modules, libraries, left = set[str](), set[str](), set(roots)
     while left:
         module = left.pop()
         modules.add(module)
-        imported = graph.find_modules_directly_imported_by(module)
+        imported = set(imports[module])
         own = {name for name in imported if name.partition(".")[0] in packages}
         libraries |= imported - own
         package = {name for name in [module.rpartition(".")[0]] if name}
         left |= {name for name in (own | package) - modules if not _lists(name)}
     digests = "".join(f"{module} {_module_digest(module)}\n" for module in sorted(modules))
+    _keep()
     versions = tuple((name, _version(name)) for name in sorted(libraries - sys.stdlib_module_names))
     return Closure(frozenset(modules), hashlib.sha256(digests.encode()).hexdigest(), versions)
 
@@ -130,7 +148,7 @@ def closure(roots: frozenset[str]) -> Closure:
 def _lists(module: str) -> bool:
     """Return whether a module only says what there is, so that no cell runs it."""
     a_database = module.startswith("benchbook.databases.")
-    return module in _LISTS or (a_database and bool(_graph(_SUITE).find_children(module)))
+    return module in _LISTS or (a_database and any(name.startswith(f"{module}.") for name in _imports(_SUITE)))
 
 
 @cache
@@ -173,9 +191,62 @@ def _digest(what: Any) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 
+class _Kept(BaseModel):
+    """What was read of sources, now or by an earlier process, each by a digest of all that it follows from."""
+
+    imports: dict[str, dict[str, list[str]]] = {}
+    digests: dict[str, str] = {}
+    stored: int = 0  # how many of both the file holds
+
+
 @cache
-def _graph(packages: tuple[str, ...]) -> grimp.ImportGraph:
-    """Return who imports what in the suite, and in the plug-ins beside it that are named."""
+def _kept() -> _Kept:
+    """Return what is kept: nothing when the file is damaged, or another user's."""
+    try:
+        with opened(paths.sources()) as file:
+            ours = os.fstat(file.fileno()).st_uid in (os.geteuid(), _ROOT)
+            checksum, content = file.read(_CHECKSUM), file.read(_LARGEST)
+        if ours and hashlib.sha256(content).hexdigest().encode() == checksum:
+            return _Kept.model_validate_json(content)
+    except (OSError, ValidationError):
+        pass
+    return _Kept()
+
+
+def _keep() -> None:
+    """Keep what was read anew, if anything was; a checkout that cannot be written keeps nothing."""
+    kept = _kept()
+    if kept.stored == len(kept.imports) + len(kept.digests):
+        return
+    kept.imports = dict([*kept.imports.items()][-_GRAPHS:])
+    kept.digests = dict([*kept.digests.items()][-_DIGESTS:])
+    kept.stored = len(kept.imports) + len(kept.digests)
+    content = kept.model_dump_json().encode()
+    with suppress(OSError):
+        atomic.write(paths.sources(), hashlib.sha256(content).hexdigest().encode() + content)
+
+
+@cache
+def _imports(packages: tuple[str, ...]) -> dict[str, list[str]]:
+    """Return what each module imports, of the suite's and of the plug-ins' beside it that are named."""
+    follows_from = hashlib.sha256(f"{platform.python_version()} {importlib.metadata.version('grimp')}".encode())
+    for package in packages:
+        folder = Path(benchbook.__path__[0]) if package == "benchbook" else plugins.folder(package)
+        for path in sorted(folder.rglob("*.py")):
+            follows_from.update(f"{package} {path.relative_to(folder)} ".encode())
+            follows_from.update(hashlib.sha256(path.read_bytes()).digest())
+    graphs = _kept().imports
+    if (key := follows_from.hexdigest()) not in graphs:
+        graph = _graph(packages)
+        own = sorted(module for module in graph.modules if module.partition(".")[0] in packages)
+        graphs[key] = {module: sorted(graph.find_modules_directly_imported_by(module)) for module in own}
+    return graphs[key]
+
+
+def _graph(packages: tuple[str, ...]) -> "grimp.ImportGraph":
+    # Only where nothing is kept: it is slow to import.
+    import grimp
+
     try:
         return grimp.build_graph(
             *packages, include_external_packages=True, exclude_type_checking_imports=True, cache_dir=None
@@ -190,7 +261,12 @@ def _module_digest(module: str) -> str:
     package, *rest = module.split(".")
     stem = (_SOURCE if package == "benchbook" else plugins.folder(package)).joinpath(*rest)
     path = next(path for path in (stem / "__init__.py", stem.with_name(f"{stem.name}.py")) if path.is_file())
-    return hashlib.sha256(_normal(path.read_text(encoding="utf-8")).encode()).hexdigest()
+    source = path.read_bytes()
+    key = hashlib.sha256(platform.python_version().encode() + source).hexdigest()
+    digests = _kept().digests
+    if key not in digests:
+        digests[key] = hashlib.sha256(_normal(source.decode("utf-8")).encode()).hexdigest()
+    return digests[key]
 
 
 @cache
