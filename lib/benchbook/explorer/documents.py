@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Final
 
 import pandas as pd
-from pydantic import BaseModel
 
 from benchbook import grid
 from benchbook.datasets import own_records
@@ -185,9 +184,9 @@ def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapp
     return words
 
 
-def _asked(question: Question, parameters: BaseModel) -> str:
+def _asked(question: Question, parameters: CellParameters) -> str:
     """Return which levels a cell would have answered for: those that it takes in turn, or its own."""
-    arms = parameters.arms() if isinstance(parameters, CellParameters) else []
+    arms = parameters.arms()
     levels = [arm[question.by] for arm in arms if question.by in arm] or [getattr(parameters, question.by)]
     words = " and ".join(called_level(question.by, level) for level in levels)
     return f"{called_level(question.row, getattr(parameters, question.row))}, {words}" if question.row else words

@@ -21,7 +21,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 from pydantic import BaseModel, ValidationError
 
@@ -31,6 +31,7 @@ from benchbook.datasets import own_records
 from benchbook.inputs import InputError, contents, opened, text
 from benchbook.measure.environment import host
 from benchbook.servers import Found
+from benchbook.studies.cell import CellParameters
 
 if TYPE_CHECKING:
     import grimp
@@ -66,7 +67,7 @@ class Closure:
     libraries: tuple[tuple[str, str], ...]  # names and versions of the other packages that they import
 
 
-def identity(study: str, parameters: BaseModel, server: str) -> str:
+def identity(study: str, parameters: CellParameters, server: str) -> str:
     """Return the identity of a cell that would use a server of that version, as `server_version` gives it.
 
     It is a digest of the parameters with their arm, the contents of the records it was given, its own code
@@ -93,10 +94,9 @@ def identity(study: str, parameters: BaseModel, server: str) -> str:
     )[:LENGTH]
 
 
-def records(parameters: BaseModel) -> str | None:
+def records(parameters: CellParameters) -> str | None:
     """Return the digest of the file of records that a cell was given; None when it was given none."""
-    file: str | None = getattr(parameters, "dataset_file", None)
-    return own_records.checked(file) if file else None
+    return own_records.checked(parameters.dataset_file) if parameters.dataset_file else None
 
 
 def server_version(found: Found) -> str:
@@ -115,12 +115,12 @@ def server_version(found: Found) -> str:
     return f"{found.version} {_digest(digests)[:LENGTH]}"
 
 
-def code_hash(study: str, parameters: BaseModel) -> str:
+def code_hash(study: str, parameters: CellParameters) -> str:
     """Return the digest of a cell's code: its notebook's without drawing, and that of its modules."""
     return _digest([_notebook_code(studies.notebook(study)), code(study, parameters).digest])
 
 
-def code(study: str, parameters: BaseModel) -> Closure:
+def code(study: str, parameters: CellParameters) -> Closure:
     """Return the suite's modules that a cell runs: its study's, what its parameters name, and what those import."""
     return closure(frozenset({studies.module(study), *studies.load(study).modules(parameters)}))
 
@@ -187,7 +187,7 @@ def _normal(code: str) -> str:
     return ast.dump(tree)
 
 
-def _digest(what: Any) -> str:
+def _digest(what: object) -> str:
     return hashlib.sha256(json.dumps(what, sort_keys=True).encode()).hexdigest()
 
 

@@ -8,8 +8,6 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from pydantic import BaseModel
-
 from benchbook import lanes, results, servers, studies
 from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
@@ -19,6 +17,7 @@ from benchbook.inputs import InputError
 from benchbook.measure.environment import host
 from benchbook.results.merge import origins
 from benchbook.schemas import UnfitError
+from benchbook.studies.cell import CellParameters
 
 if TYPE_CHECKING:
     # It imports what not all commands need.
@@ -36,7 +35,7 @@ class Cell:
     """One cell in one block."""
 
     study: str
-    parameters: BaseModel
+    parameters: CellParameters
     identity: str
     block: int
     position: int  # rank in the block's random order, from 0
@@ -50,7 +49,7 @@ class Cell:
     @property
     def arm(self) -> str:
         """``a``, or ``b`` for the second of two identical arms."""
-        return str(getattr(self.parameters, "arm", "a"))
+        return self.parameters.arm
 
     @property
     def kind(self) -> Kind:
@@ -84,7 +83,7 @@ class LeftOut:
     product: str
     studies: tuple[str, ...]
     why: str
-    refused: tuple[BaseModel, ...] = field(default=(), compare=False)  # those cells' parameters
+    refused: tuple[CellParameters, ...] = field(default=(), compare=False)  # those cells' parameters
 
 
 @dataclass(frozen=True)
@@ -181,10 +180,10 @@ def left_out(
             refused.setdefault(choice.refused, []).append(choice)
         elif _left_out(choice):
             product, topology = _deployment(choice.grid.study, choice.parameters)
-            lacking = product if _server(product, topology).missing else f"lane {_lane(choice.parameters)}"
+            lacking = product if _server(product, topology).missing else f"lane {choice.parameters.lane}"
             absent.setdefault(lacking, []).append(choice)
 
-    def left(what: str, choices: Sequence[Choice], why: str, refused: tuple[BaseModel, ...] = ()) -> LeftOut:
+    def left(what: str, choices: Sequence[Choice], why: str, refused: tuple[CellParameters, ...] = ()) -> LeftOut:
         return LeftOut(what, tuple(dict.fromkeys(choice.grid.study for choice in choices)), why, refused)
 
     not_found = []
@@ -276,7 +275,7 @@ def _unfit(choice: Choice) -> str | None:
     study, parameters = studies.load(choice.grid.study), choice.parameters
     if (sha256 := records(parameters)) is None or not hasattr(study, "checks"):
         return None
-    file, n = str(getattr(parameters, "dataset_file", "")), getattr(parameters, "n", None)
+    file, n = str(parameters.dataset_file), getattr(parameters, "n", None)
     server = _server(*_deployment(choice.grid.study, parameters))
     for check in study.checks(parameters):
         if why := _refusal(file, sha256, n, check, server):
@@ -308,7 +307,7 @@ def _left_out(choice: Choice) -> bool:
 
 
 @cache
-def kind(study: str, parameters: BaseModel) -> Kind:
+def kind(study: str, parameters: CellParameters) -> Kind:
     """Return study and parameters as the results state them."""
     return study, json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
 
@@ -350,22 +349,18 @@ def _cell(choice: Choice) -> Cell:
     )
 
 
-def _deployment(study: str, parameters: BaseModel) -> tuple[str, Topology]:
+def _deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
     """Return the product and the topology that a cell needs."""
     place: tuple[str, Topology] = studies.load(study).deployment(parameters)
     return place
 
 
-def _lane(parameters: BaseModel) -> str:
-    return str(getattr(parameters, "lane", "python"))
-
-
-def _stack(study: str, parameters: BaseModel) -> _Stack:
+def _stack(study: str, parameters: CellParameters) -> _Stack:
     """Return what a cell runs on beside Python: its server, and its lane's harness."""
     server = _server(*_deployment(study, parameters))
-    if (lane := _lane(parameters)) == "python":
+    if parameters.lane == "python":
         return server
-    harness = lanes.find(lane)
+    harness = lanes.find(parameters.lane)
     if isinstance(harness, lanes.Missing):
         return replace(server, missing=server.missing or harness.why)
     return replace(server, version=f"{server.version}, {harness.version}")

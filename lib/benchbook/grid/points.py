@@ -10,12 +10,13 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from pydantic import BaseModel, ValidationError
+from pydantic import ValidationError
 
 from benchbook import paths, strict, studies
 from benchbook.datasets import own_records
 from benchbook.inputs import InputError
 from benchbook.strict import Located, nearest
+from benchbook.studies.cell import CellParameters
 
 POINTS: Final = 10_000
 """Points of the largest grid of a study; the papers' have some hundreds."""
@@ -56,7 +57,7 @@ class Grid:
     """A study's grid, or a profile's selection from it."""
 
     study: str
-    model: type[BaseModel]
+    model: type[CellParameters]
     fixed: Values  # the same for every cell; and ``blocks``
     products: tuple[Values, ...]
     if_available: tuple[Values, ...] = ()  # products that are cells where their server is found, else left out
@@ -148,7 +149,7 @@ class Choice:
 
     grid: Grid
     point: Point
-    parameters: BaseModel
+    parameters: CellParameters
     optional: bool
     refused: str | None = None
 
@@ -221,7 +222,7 @@ def load(study: str) -> Grid:
             raise InputError(whole.where, f"the section {section!r} is missing")
     if (of := sections["study"].plain()) != study:
         raise InputError(sections["study"].where, f"this file is the grid of {study}, not of {of}")
-    empty: dict[str, Any] = {"parameters": {}, "profiles": {}, "overrides": [], "exclude": [], "aa": []}
+    empty: dict[str, object] = {"parameters": {}, "profiles": {}, "overrides": [], "exclude": [], "aa": []}
     sections = {name: Located(value, whole.where) for name, value in empty.items()} | sections
     model = studies.load(study).Parameters
     read = {section: _READERS[section](sections[section], model) for section in ("overrides", "exclude", "aa")}
@@ -232,7 +233,7 @@ def load(study: str) -> Grid:
     return grid
 
 
-def _fixed(section: Located, model: type[BaseModel]) -> Values:
+def _fixed(section: Located, model: type[CellParameters]) -> Values:
     fixed = section.mapping("parameters")
     _check(fixed, ("blocks", *model.model_fields), "parameter")
     for name, value in fixed.items():
@@ -243,7 +244,7 @@ def _fixed(section: Located, model: type[BaseModel]) -> Values:
     return fixed
 
 
-def _products(section: Located, model: type[BaseModel]) -> tuple[Values, ...]:
+def _products(section: Located, model: type[CellParameters]) -> tuple[Values, ...]:
     products = tuple(item.mapping("a product of the grid") for item in section.sequence("grid"))
     if not products:
         raise InputError(section.where, "grid has no product")
@@ -255,7 +256,7 @@ def _products(section: Located, model: type[BaseModel]) -> tuple[Values, ...]:
     return products
 
 
-def _overrides(section: Located, model: type[BaseModel]) -> tuple[Override, ...]:
+def _overrides(section: Located, model: type[CellParameters]) -> tuple[Override, ...]:
     overrides = []
     for item in section.sequence("overrides"):
         parts = _complete(item, "an override", ("when", "set", "why"))
@@ -266,7 +267,7 @@ def _overrides(section: Located, model: type[BaseModel]) -> tuple[Override, ...]
     return tuple(overrides)
 
 
-def _exclusions(section: Located, model: type[BaseModel]) -> tuple[Exclusion, ...]:
+def _exclusions(section: Located, model: type[CellParameters]) -> tuple[Exclusion, ...]:
     exclusions = []
     for item in section.sequence("exclude"):
         parts = _complete(item, "an exclusion", ("when", "why"))
@@ -276,7 +277,7 @@ def _exclusions(section: Located, model: type[BaseModel]) -> tuple[Exclusion, ..
     return tuple(exclusions)
 
 
-def _second_arms(section: Located, model: type[BaseModel]) -> tuple[Values, ...]:
+def _second_arms(section: Located, model: type[CellParameters]) -> tuple[Values, ...]:
     conditions = tuple(item.mapping("an A/A cell") for item in section.sequence("aa"))
     for condition in conditions:
         _check(condition, model.model_fields, "parameter")
@@ -301,7 +302,7 @@ def _check(given: Values, right: Iterable[str], kind: str) -> None:
             raise InputError(value.where, f"no {kind} {name!r}: {nearest(name, names)}")
 
 
-_READERS: Final[dict[str, Callable[[Located, type[BaseModel]], Any]]] = {
+_READERS: Final[dict[str, Callable[[Located, type[CellParameters]], Any]]] = {
     "grid": _products,
     "if_available": _products,
     "overrides": _overrides,
@@ -418,7 +419,7 @@ def _choice(grid: Grid, point: Point, optional: bool, set_now: Collection[str]) 
         return Choice(grid, point, _validated(grid, before), optional, error.message)
 
 
-def _validated(grid: Grid, point: Point) -> BaseModel:
+def _validated(grid: Grid, point: Point) -> CellParameters:
     """Return the study's parameters.
 
     Raises
@@ -433,7 +434,7 @@ def _validated(grid: Grid, point: Point) -> BaseModel:
         latest = max((value.where for value in point.values()), key=_lateness)
         where, name, message = strict.mistake(error, Located(point, latest), grid.model)
         raise InputError(where, f"{name} {message}".strip()) from error
-    if file := getattr(parameters, "dataset_file", None):
+    if file := parameters.dataset_file:
         try:
             own_records.checked(file)
         except InputError as error:

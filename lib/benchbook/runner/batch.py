@@ -11,7 +11,7 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from operator import attrgetter
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import pyarrow as pa
 
@@ -317,7 +317,7 @@ def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, list[Value], 
         return None, [], "nothing"
     except results.DamagedError as error:
         return None, [], f"what it delivered is damaged: {error}"
-    parameters: Any = cell.parameters
+    parameters = cell.parameters
     expected = studies.load(cell.study).expected(parameters)
     values = judged(table)
     return table, values, missing(values, parameters.repetitions, expected, parameters.turns())

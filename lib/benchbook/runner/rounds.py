@@ -9,7 +9,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import replace
-from typing import Any, Final, TypeAlias
+from typing import Final, TypeAlias
 
 from benchbook.grid import Cell, Kind
 from benchbook.runner.costs import Cost, Costs
@@ -125,7 +125,7 @@ class Rounds:
     def _controls(self) -> Iterable[tuple[str, frozenset[Kind]]]:
         """Yield what shows whether a study can be trusted: the cells of each A/A pair, and loops without a database."""
         for cell in self._blocks.get(0, {}).values():
-            parameters: Any = cell.parameters
+            parameters = cell.parameters
             if cell.arm != "a":
                 twin = replace(cell, parameters=parameters.model_copy(update={"arm": "a"}))
                 alone = any(arm.get("arm") == "a" for arm in parameters.identical_arms())

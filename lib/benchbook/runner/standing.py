@@ -112,7 +112,7 @@ def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
 
 
 def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
-    parameters: Any = cell.parameters
+    parameters = cell.parameters
     given = parameters.model_dump(mode="json")
     about = {
         **{name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)},
