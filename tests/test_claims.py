@@ -74,6 +74,8 @@ published:
 called: {engine: {mysql+relational: MySQL, mongodb: MongoDB}}
 objections:
   - {claims: [crud.insert.linear], says: Versions differ.}
+variations:
+  - {claims: ["crud.insert.*"], try: {durability: strict}, says: every store waits for its disk}
 """
 
 
@@ -100,6 +102,8 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         (claim.id, [one.says for one in claim.objections]) for claim in found.claims if isinstance(claim, Trend)
     ]
     assert objected == [("crud.insert.linear", ["Versions differ."])]
+    varied = {claim.id for claim in found.claims if not isinstance(claim, Untestable) and claim.variations}
+    assert varied == {claim.id for claim in found.claims if claim.id.startswith("crud.insert.")}
 
 
 @pytest.mark.parametrize(
@@ -125,6 +129,8 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("margin: time", "margin: 0.9", 18, "margin: should be greater than 1"),
         ("size: 1.5", "size: {n=100: 1.5}", 38, "no contrast is called 'n=100'"),
         ("compare: ratio", "compare: rati", 7, "'rati'"),
+        ("durability: strict}", "durability: strikt}", 63, "durability: no value 'strikt': did you mean 'strict'?"),
+        ('claims: ["crud.insert.*"]', 'claims: ["crud.inser.*"]', 63, "no claim 'crud.inser.*' is tested here"),
         ("{first: mongodb}", "{first: mongodb, last: couchdb}", 25, "one of first, last and order"),
         ("{first: mongodb}", "{first: arangodb}", 19, "'arangodb' is not among mongodb, couchdb, couchbase"),
         ("sha: 01ab23cd", "sha: 12345678", 5, "8 hexadecimal digits, in quotes"),

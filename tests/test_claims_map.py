@@ -13,7 +13,8 @@ from typing import Any
 import pytest
 import yaml
 
-from benchbook import paths
+from benchbook import evidence, grid, paths
+from benchbook.evidence.claims import Untestable
 from benchbook.studies import SLUGS
 
 FILES = sorted((paths.root() / "data" / "claims").glob("*.yaml"))
@@ -127,3 +128,13 @@ def test_others_work_that_a_paper_quotes_is_no_claim_of_its_own() -> None:
     assert all("none" in one for one in quoted.values())
     assert "study crud" in quoted[42]["none"]
     assert "study tcp" in quoted[32]["none"]
+
+
+@pytest.mark.parametrize("study", SLUGS)
+def test_every_claim_that_can_be_tested_names_levels_of_the_grid_that_may_change_its_verdict(study: str) -> None:
+    planned = [cell.parameters.model_dump() for cell in grid.plan([study], "paper")]
+    for claim in evidence.claims(study):
+        if not isinstance(claim, Untestable):
+            assert claim.variations, claim.id
+            for variation in claim.variations:
+                assert any(variation.try_.items() <= cell.items() for cell in planned), variation
