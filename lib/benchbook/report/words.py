@@ -14,6 +14,7 @@ from benchbook.digits import estimate, interval, number, rounded
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
+from benchbook.evidence.sides import disturbed
 from benchbook.papers import exhibits
 from benchbook.papers.recomputed import Finding
 from benchbook.papers.references import Reference, reference
@@ -71,7 +72,10 @@ def _lead(merged: Merged, study: str) -> Lead:
         notes.append(condition(headline, row))
         ratio = f"{rounded(*here)[0]} times"
         return Lead(study, reference(study), before, ratio, after, "; ".join(notes), row.verdict)
-    why = "too few blocks ran undisturbed" if study in set(merged.means["study"]) else "nothing was measured"
+    rows = merged.means[merged.means["study"] == study]
+    why = "what it asks first did not run, or in too few blocks" if len(rows) else "nothing was measured"
+    if disturbed(rows).mean() > 0.5:
+        why = "too few blocks ran undisturbed"
     sentence = f"Not judged in this profile: {why}."
     if not (lead := exhibits.lead(merged.reference_evidence, study)):
         return Lead(study, reference(study), sentence)
