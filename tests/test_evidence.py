@@ -85,6 +85,7 @@ def test_outliers_are_flagged_and_the_mean_is_given_with_and_without():
     means = block_means(cell("crud", {INSERT: [[10, 11, 10, 11, 10, 100], [1, 2, 1000]]}))
     assert means["outliers"].tolist() == [1, 0]
     assert means["value"].tolist() == pytest.approx([152 / 6, 1003 / 3])
+    assert means["median"].tolist() == [10.5, 2]
     assert means["value_without"].tolist() == pytest.approx([10.4, 1003 / 3])
 
 

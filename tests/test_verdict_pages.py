@@ -26,6 +26,7 @@ ROW = {
     "common": "", "overall": 2.0, "overall_low": 1.5, "overall_high": inf, "overall_blocks": 8,
     "published_source": "Table II", "look": 2, "blocks": 8, "campaigns": 1, "open": "",
     "untrusted": False, "objected": False, "in_the_paper": "", "objections": "", "may_change": "",
+    "typical": nan,
     "why": "2.0 (1.5 or more) in 8 blocks",
 }  # fmt: skip
 

@@ -311,6 +311,16 @@ def test_repetitions_of_a_block_have_the_mean_that_papers_print() -> None:
     assert verdict(ratio(), twice, b)["ratio"] == pytest.approx(2.5, rel=0.01)
 
 
+def test_typical_repetitions_stand_beside_means_that_slow_first_ones_make() -> None:
+    a, b = pair(1.0)
+    warm = [a.assign(repetition=repetition) for repetition in (1, 2)]
+    slow = pd.concat([a.assign(value=a["value"] * 10), *warm])
+    found = verdict(ratio(), slow, b)
+    assert (found["ratio"], found["typical"]) == pytest.approx((4.0, 1.0), rel=0.01)
+    assert evidence.notes(found) == ["of the blocks' median repetitions 1.00, where their means give 4.00"]
+    assert evidence.notes(verdict(ratio(), a, b)) == []
+
+
 def test_a_block_that_others_disturbed_enters_no_look_and_a_later_one_takes_its_place() -> None:
     a, b = pair(1.5)
     bad = a.assign(value=a["value"].mask(a["block"] == 1, 1e12), disturbed=a["block"] == 1)

@@ -72,6 +72,7 @@ class Contrast(Row):
     overall: float = nan  # of all blocks that ran, with the plain 95 % interval: what a reader is told of the size
     overall_low: float = nan
     overall_high: float = nan
+    typical: float = nan  # the same of the blocks' median repetitions, of which slow first ones are no part
     overall_blocks: int = 0
     overall_campaigns: int = 0
     newest: str = ""  # of these the last, by its start
@@ -266,6 +267,10 @@ def _contrast(claim: Tested, levels: dict[str, Level], ran: Eligible, allowed: E
         return replace(contrast, open=True, why=few)
     overall = weakest([effect(terms, sides, claim.divisor) for terms in claim.ratios(sides)])
     contrast = _judged(contrast, claim, look, overall, ran.left_out)
+    if claim.statistic == "mean":
+        medians = {name: replace(side, values=side.typical) for name, side in sides.items()}
+        typical = weakest([effect(terms, medians, claim.divisor) for terms in claim.ratios(sides)]).ratio
+        contrast = replace(contrast, typical=typical)
     return replace(contrast, look=LOOKS.index(look.units) + 1)
 
 

@@ -57,15 +57,15 @@ WITH found AS (
         coalesce(first(campaign), '') AS campaign, avg(coalesce(resolution, 0)) AS resolution,
         count(known) AS measured, favg(known) AS at_least, stddev_samp(known) AS deviation,
         coalesce(bool_or(disturbed), false) AS disturbed,
-        list(known) AS known, quantile_cont(known, [0.25, 0.75]) AS quartiles
+        list(known) AS known, quantile_cont(known, [0.25, 0.5, 0.75]) AS quartiles
     FROM found GROUP BY {_UNIT}
 ), limited AS (
     SELECT *, CASE WHEN rows < {ENOUGH} THEN 'infinity'::DOUBLE
-        ELSE {REACH_IQR} * (quartiles[2] - quartiles[1]) END AS reach
+        ELSE {REACH_IQR} * (quartiles[3] - quartiles[1]) END AS reach
     FROM units
 )
 SELECT {", ".join(_COLUMNS)}, rows, started_at, last_started_at, at_least, deviation, censored, disturbed, "count",
-    resolution, measured, known, quartiles[1] - reach AS low, quartiles[2] + reach AS high
+    resolution, measured, known, quartiles[1] - reach AS low, quartiles[2] AS median, quartiles[3] + reach AS high
 FROM limited
 """
 """Sums as precise as pandas' (``favg`` is Kahan's); quartiles interpolated as numpy's."""
@@ -97,6 +97,8 @@ def block_means(observations: pd.DataFrame) -> pd.DataFrame:
         - ``value``: mean over the repetitions, in ``unit``; NaN when any of them is censored, for a wait that ran out
           is no time;
         - ``at_least``: the mean with censored waits at the time waited, which the true mean exceeds; ``value`` if none;
+        - ``median``: of the repetitions, the typical one, which a slow first one does not move; of a quantity that is
+          derived from several what their medians give;
         - ``deviation``: standard deviation of the repetitions, in ``unit``; NaN of fewer than two, or of a quantity
           that is derived from several;
         - ``censored``: whether any repetition is;
@@ -201,7 +203,7 @@ def _inside(units: pa.Table) -> "tuple[NDArray[np.int64], pd.Series[float]]":
         return counts, pd.Series(sums / counts)
 
 
-_MEANS: Final = ("value", "at_least", "value_without")
+_MEANS: Final = ("value", "at_least", "value_without", "median")
 
 
 @dataclass(frozen=True)

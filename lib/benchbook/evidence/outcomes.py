@@ -3,10 +3,12 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import inf, log
 from typing import Any, Final, Self
 
 import pandas as pd
 
+from benchbook.digits import number
 from benchbook.evidence import judge
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
@@ -31,8 +33,15 @@ _NOTES: Final = {
 
 
 def notes(outcome: Mapping[str, Any]) -> list[str]:
-    """Return what stands beside a verdict: the paper's own contradictions, objections, and levels to try."""
-    return [f"{says}: {outcome[name]}" for name, says in _NOTES.items() if outcome[name]]
+    """Return what stands beside a verdict: the paper's own contradictions, objections, and levels to try.
+
+    And the ratio of typical repetitions, where that is another than the means' by more than the margin.
+    """
+    found = [f"{says}: {outcome[name]}" for name, says in _NOTES.items() if outcome[name]]
+    mean, typical = outcome["overall"], outcome["typical"]
+    if mean and typical and 0 < typical / mean < inf and abs(log(typical / mean)) > log(outcome["margin"]):
+        found.insert(0, f"of the blocks' median repetitions {number(typical)}, where their means give {number(mean)}")
+    return found
 
 
 @dataclass(frozen=True)

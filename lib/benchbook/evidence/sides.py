@@ -35,7 +35,18 @@ TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
 _READ: Final = (
-    *("block", "campaign", "cell_id", "at_least", "deviation", "measured", "censored", "disturbed", "stand_in"),
+    *(
+        "block",
+        "campaign",
+        "cell_id",
+        "at_least",
+        "median",
+        "deviation",
+        "measured",
+        "censored",
+        "disturbed",
+        "stand_in",
+    ),
     *("resolution", "unit"),
 )
 _MARK: Final = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
@@ -51,6 +62,7 @@ class Side:
     campaigns: NDArray[np.object_]  # each block's
     cells: NDArray[np.object_]  # which cell each was measured in; the first, of several
     values: NDArray[np.float64]  # in `unit`; of a censored mean what it exceeds, NaN when nothing is known
+    typical: NDArray[np.float64]  # the blocks' median repetitions, in `unit`; NaN where it is not known
     censored: NDArray[np.bool_]  # where a wait ran out
     disturbed: NDArray[np.bool_]  # where other processes used the machine
     stand_in: bool  # whether a stand-in ran in any block
@@ -79,11 +91,11 @@ class Side:
         return replace(self, **{name: getattr(self, name)[chosen] for name in _OF_BLOCKS})
 
 
-_OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "censored", "disturbed")
+_OF_BLOCKS: Final = ("blocks", "campaigns", "cells", "values", "typical", "censored", "disturbed")
 _NO_TEXTS: Final = np.array([], object)
 ABSENT: Final = Side(
-    {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.bool_),
-    np.array([], np.bool_), stand_in=False, resolution=0.0, unit="", repetitions=0,
+    {}, np.array([], np.int64), _NO_TEXTS, _NO_TEXTS, np.array([], np.float64), np.array([], np.float64),
+    np.array([], np.bool_), np.array([], np.bool_), stand_in=False, resolution=0.0, unit="", repetitions=0,
 )  # fmt: skip
 """A side that did not run."""
 
@@ -315,7 +327,7 @@ class Measured:
         Or their spread, in the blocks that have one: of two repetitions at least.
         """
         parts = [self._slices[(number, *quantity)] for number in numbers]
-        block, campaign, cell, value, deviation, measured, censored, disturbed, stand_in, resolution, unit = (
+        block, campaign, cell, value, typical, deviation, measured, censored, disturbed, stand_in, resolution, unit = (
             np.concatenate([self._columns[name][part] for part in parts])
             if len(parts) > 1
             else self._columns[name][parts[0]]
@@ -324,18 +336,18 @@ class Measured:
         if len(parts) > 1:
             block, first, which = np.unique(block, return_index=True, return_inverse=True)
             campaign, cell = campaign[first], cell[first]
-            value = np.bincount(which, value) / np.bincount(which)
+            value, typical = (np.bincount(which, of_both) / np.bincount(which) for of_both in (value, typical))
             censored, disturbed = np.bincount(which, censored) > 0, np.bincount(which, disturbed) > 0
         if statistic != "mean":
             with np.errstate(divide="ignore", invalid="ignore"):  # no repetition differs from a mean of zero
                 value = deviation if statistic == "deviation" else deviation / np.abs(value)
             has = np.isfinite(value)
-            arrays = (block, campaign, cell, value, censored, disturbed)
-            block, campaign, cell, value, censored, disturbed = (array[has] for array in arrays)
+            arrays = (block, campaign, cell, value, typical, censored, disturbed)
+            block, campaign, cell, value, typical, censored, disturbed = (array[has] for array in arrays)
             resolution = np.zeros(1)
         about = bool(stand_in.any()), float(resolution.max()), str(unit[0]), float(measured.min())
         settings = self.configurations[numbers[0]].settings
-        return Side(settings, block, campaign, cell, value, censored, disturbed, *about)
+        return Side(settings, block, campaign, cell, value, typical, censored, disturbed, *about)
 
     @cached_property
     def _firsts(self) -> pd.DataFrame:
@@ -413,6 +425,7 @@ def pooled(parts: Sequence[Side]) -> Side:
         parts[0].campaigns[at[0]],
         parts[0].cells[at[0]],
         np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
+        np.mean([part.typical[here] for part, here in zip(parts, at, strict=True)], axis=0),
         np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
         np.any([part.disturbed[here] for part, here in zip(parts, at, strict=True)], axis=0),
         stand_in=any(part.stand_in for part in parts),
@@ -509,6 +522,7 @@ def _without_gaps(rows: pd.DataFrame) -> pd.DataFrame:
         censored=rows["censored"].fillna(False).astype(bool),
         stand_in=rows["stand_in"].fillna(False).astype(bool) if "stand_in" in rows else False,
         deviation=rows.get("deviation", np.nan),
+        median=rows.get("median", np.nan),
         campaign=rows["campaign"].fillna("").astype(object) if "campaign" in rows else "",
         cell_id=rows["cell_id"].astype(object) if "cell_id" in rows else "",
         measured=rows.get("measured", np.nan),

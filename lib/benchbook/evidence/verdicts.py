@@ -48,6 +48,7 @@ class ClaimVerdict(Row):
     overall: float = nan
     overall_low: float = nan
     overall_high: float = nan
+    typical: float = nan
     overall_blocks: int = 0
     published: float = nan
     published_source: str = ""
@@ -63,7 +64,18 @@ class ClaimVerdict(Row):
 
 
 _OF_THE_DECISIVE: Final = (
-    *("contrast", "common", "ratio", "low", "high", "overall", "overall_low", "overall_high", "overall_blocks"),
+    *(
+        "contrast",
+        "common",
+        "ratio",
+        "low",
+        "high",
+        "overall",
+        "overall_low",
+        "overall_high",
+        "overall_blocks",
+        "typical",
+    ),
     *("published", "published_source", "look", "blocks", "untrusted"),
 )
 

@@ -91,7 +91,7 @@ class Source:
             rows = self._rows(side, [*_SHOWN, *_PARTS], [])
             rows["block"] = _FOLD * rows["block"].astype("int64") + rows["repetition"]
             if formulas := [derived for derived in means.DERIVED if derived.metric == quantity[2]]:
-                alone = dict.fromkeys(("at_least", "value_without"), rows["value"])
+                alone = dict.fromkeys(("at_least", "value_without", "median"), rows["value"])
                 rows = means.derive(rows.assign(outliers=0, **alone), formulas)
             rows = means.ended(rows)
             stored = rows[(rows[list(OF_QUANTITY)] == list(quantity)).all(axis=1)]

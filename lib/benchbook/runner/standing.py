@@ -86,7 +86,7 @@ def _reading(
         for name, parts in (rows.parts(place, asked(claim, levels), statistic, claim.pooled) if rows else {}).items():
             arrays: dict[str, Any] = {
                 array: np.concatenate([getattr(part, array) for part in parts])
-                for array in ("blocks", "campaigns", "values", "censored", "disturbed")
+                for array in ("blocks", "campaigns", "values", "typical", "censored", "disturbed")
             }
             if len(arrays["blocks"]):
                 united[name] = replace(parts[0], **arrays, stand_in=any(part.stand_in for part in parts))
@@ -118,7 +118,15 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
         **{name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)},
         **{"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in},
         **{"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1, "disturbed": False},
-        **{"value": 1.0, "at_least": 1.0, "value_without": 1.0, "count": 1.0, "censored": False, "unit": ""},
+        **{
+            "value": 1.0,
+            "at_least": 1.0,
+            "value_without": 1.0,
+            "median": 1.0,
+            "count": 1.0,
+            "censored": False,
+            "unit": "",
+        },
     }
     about |= {"measured": parameters.repetitions, "deviation": 1.0 if parameters.repetitions > 1 else np.nan}
     study = studies.load(cell.study)
