@@ -83,7 +83,7 @@ def of_every_row() -> pd.DataFrame:
     found = carried.set_index(unit[~unit.duplicated()]).assign(
         disturbed=rows["disturbed"].fillna(False).astype(bool).groupby(unit).any(),
         rows=grouped.size(), at_least=grouped.mean(), censored=censored, measured=grouped.count(),
-        deviation=grouped.std(),
+        deviation=grouped.std(), median=grouped.median(),
         value=grouped.mean().mask(censored), count=rows["count"].groupby(unit).mean(),
         campaign=carried.set_index(unit[~unit.duplicated()])["campaign"].fillna(""), resolution=1.0,
         outliers=grouped.count() - inside.groupby(unit).count(),

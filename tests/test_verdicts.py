@@ -317,7 +317,7 @@ def test_typical_repetitions_stand_beside_means_that_slow_first_ones_make() -> N
     slow = pd.concat([a.assign(value=a["value"] * 10), *warm])
     found = verdict(ratio(), slow, b)
     assert (found["ratio"], found["typical"]) == pytest.approx((4.0, 1.0), rel=0.01)
-    assert evidence.notes(found) == ["of the blocks' median repetitions 1.00, where their means give 4.00"]
+    assert evidence.notes(found) == ["of the blocks' median repetitions 1.000, where their means give 4.00"]
     assert evidence.notes(verdict(ratio(), a, b)) == []
 
 
