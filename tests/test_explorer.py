@@ -355,7 +355,12 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
     page.page.get_by_role("button", name="Measure and answer").click()
     told = page.page.locator(".bb-told")
     told.wait_for()
-    assert re.search(r"XML \(\w+\) took [\d.]+ \([^()]+\) times as long to read as JSON \(\w+\)", told.inner_text())
+    # On a busy machine so few blocks cannot tell the two apart, and the answer says so.
+    slower = r"XML \(\w+\) took [\d.]+ \([^()]+\) times as long to read as JSON \(\w+\)"
+    alike = (
+        r"(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in so few blocks: [\d.]+ \([^()]+\)"
+    )
+    assert re.search(f"{slower}|{alike}", told.inner_text())
 
 
 @needs_browser
