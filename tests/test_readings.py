@@ -115,4 +115,6 @@ def test_decide_has_no_cell_that_no_claim_reads_but_controls() -> None:
     read = {kind for one in readings(cells) for kind in one.cells}
     others = {cell.kind: cell for cell in cells if cell.kind not in read and cell.arm == "a" and not cell.missing}
     assert {cell.product for cell in others.values()} == {"none"}, "the loop without a database"
-    assert {cell.study for cell in others.values()} == {"crud"}
+    beside = [cell.parameters.model_dump() for cell in others.values() if cell.study == "tcp"]
+    assert all(cell["trials"] == "alone" or cell["heap"] == "default" for cell in beside), "cold, and today's heap"
+    assert {cell.study for cell in others.values()} <= {"crud", "tcp"}

@@ -81,14 +81,14 @@ def test_a_ratio_of_the_readme_is_drawn(said: tuple[str, str, str], drawn: pd.Da
 
 XML, MAPPER, REPLICATED = "XML against JSON", "mapper against driver", "replicated against single"
 BOOKS, BOTH = "bookstore.round-trip.xml-slower", {"process": "together"}
-OBJECTS, JACKSON = "tcp.scenario-2.xml-slower.java", {"n": 100_000, "b": "jackson", **BOTH}
+OBJECTS, JACKSON = "tcp_ratios.n-100000.time-server.xml", {"n": 100_000, "b": "jackson", **BOTH}
 MANY = {"n": 10_000, "attributes": 89, "a": "mongoose", "b": "mongoclient", **BOTH}
 HEADLINES: list[tuple[str, str, dict[str, Any]]] = [
     (f"{BOOKS}.java.case-1.n-10000", XML, {"operation": "round_trip", "lane": "java", "case": 1, "n": 10_000}),
     (f"{BOOKS}.java.case-2.n-10000", XML, {"operation": "round_trip", "lane": "java", "case": 2, "n": 10_000}),
     (f"{BOOKS}.python.case-1.n-10000", XML, {"operation": "round_trip", "lane": "python", "case": 1, "n": 10_000}),
-    (f"{OBJECTS}.codec-jaxb.n-100000", XML, {"a": "jaxb", **JACKSON}),
-    (f"{OBJECTS}.codec-xmldecoder.n-100000", XML, {"a": "xmldecoder", **JACKSON}),
+    (f"{OBJECTS}-jaxb-json-jackson", XML, {"a": "jaxb", **JACKSON}),
+    (f"{OBJECTS}-xmldecoder-json-jackson", XML, {"a": "xmldecoder", **JACKSON}),
     ("drivers.insert.time.mapper-more.node.attributes-89.n-10000", MAPPER, {"operation": "insert", **MANY}),
     ("drivers.find.time.mapper-more.node.attributes-89.n-10000", MAPPER, {"operation": "find", **MANY}),
     *(
@@ -156,12 +156,13 @@ def test_the_committed_page_of_verdicts_says_what_the_code_says_today(committed:
     today = page("decide", committed.outcomes, {}, [], pd.DataFrame()).splitlines()
     kept = (REFERENCE / PAGE).read_text().splitlines()
     rows = [[line.split(" | ")[:5] for line in lines if line.startswith("| ")] for lines in (today, kept)]
-    assert len(rows[0]) > 153 and [row for row in rows[0] if row not in rows[1]] == []
+    assert len(rows[0]) > 147 and [row for row in rows[0] if row not in rows[1]] == []
 
 
 def test_the_report_s_findings_are_the_readme_s_numbers_and_say_of_what(committed: Evidence, nothing_ran: Path):
     leads = {one.study: one for one in words.leads(merge.Merged("decide", [], Run("decide", committed), nothing_ran))}
-    named = {"bookstore": HEADLINES[1][0], "tcp": HEADLINES[4][0], "drivers": HEADLINES[5][0]}
+    assert leads["tcp"].before.startswith("Not judged in this profile: "), "its trials ran in another order"
+    named = {"bookstore": HEADLINES[1][0], "drivers": HEADLINES[5][0]}
     for study, key in named.items():
         one = numbers.number(committed, key)
         value, low, high = one.parts
@@ -169,7 +170,7 @@ def test_the_report_s_findings_are_the_readme_s_numbers_and_say_of_what(committe
         assert leads[study].about.startswith(f"95 % interval {low} to {high}, {one.blocks} blocks; ")
     assert [one.about.rpartition("; ")[2] for one in leads.values()] == [
         "n = 10,000, Java",
-        "n = 100,000, Java",
+        "",
         "n = 10,000, Node.js",
         "n = 10,000, Python",
         "mean over n = 2,000 to 10,000, Python",
