@@ -12,6 +12,7 @@ import pandas as pd
 from benchbook import stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
+from benchbook.evidence.effects import BY_CAMPAIGN
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Configuration, Measured, Side
 from benchbook.stats.inference import quantile
@@ -58,13 +59,13 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
         `benchbook.evidence.comparisons` that both runs have, largest changes first.
     """
     firsts, seconds = ({row.key: row for row in Compared.of(run.comparisons)} for run in (before, after))
-    return _ordered(_ratio(firsts[key], seconds[key], before, after) for key in firsts if key in seconds)
+    return _ordered(_ratio(firsts[key], seconds[key]) for key in firsts if key in seconds)
 
 
-def _ratio(first: Compared, second: Compared, before: Evidence, after: Evidence) -> Change:
+def _ratio(first: Compared, second: Compared) -> Change:
     what = f"{second.a} / {second.b}, {second.operation}, {second.metric} of the {second.role}"
     settings = _in_words(second.study, second.settings)
-    factor = _factor(_of_interval(first, before), _of_interval(second, after))
+    factor = _factor(_of_interval(first), _of_interval(second))
     return Change(second.study, what, settings, first.ratio, second.ratio, "", *factor, (first.blocks, second.blocks))
 
 
@@ -112,15 +113,13 @@ def _factor(first: Estimate, second: Estimate) -> tuple[float, float, float, flo
     return exp(difference), exp(difference - reach), exp(difference + reach), p
 
 
-def _of_interval(row: Compared, run: Evidence) -> Estimate:
+def _of_interval(row: Compared) -> Estimate:
     """Return a ratio's logarithm with the standard error that its 95 % interval states."""
     if not row.ratio > 0:
         return Estimate(nan, nan, 0)
     if not 0 < row.low < row.high < inf:
         return Estimate(log(row.ratio), nan, 0)
-    df = float(row.blocks - 1 if row.test.startswith("paired") else row.n_a + row.n_b - 2)
-    if "campaign" in row.test:
-        df = float(run.means.loc[run.means["study"] == row.study, "campaign"].nunique() - 1)
+    df = float((row.campaigns if row.test.startswith(BY_CAMPAIGN) else row.blocks) - 1)
     return Estimate(log(row.ratio), (log(row.high) - log(row.low)) / 2 / quantile(df, 0.975), df)
 
 

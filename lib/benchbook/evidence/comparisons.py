@@ -78,6 +78,7 @@ class Compared(Row):
     side_b: str
     n_a: int  # blocks
     n_b: int
+    campaigns: int = 0  # that the blocks of both are of
     mean_a: float  # in `unit`
     mean_b: float
     ratio: float = NAN  # a over b, with its 95 % interval
@@ -177,7 +178,12 @@ def tested(pair: Pair) -> Compared:
     test, ratio = stats.paired(*values), effect(A_OVER_B, pair.sides)
     kind = (BY_CAMPAIGN if both.by_campaign else PAIRED) + (", logarithms" if both.positive else ", differences")
     row = replace(
-        row, test="none" if test.reason else kind, p=test.p, hedges_g=stats.hedges_g(*values), reason=test.reason
+        row,
+        campaigns=both.campaigns,
+        test="none" if test.reason else kind,
+        p=test.p,
+        hedges_g=stats.hedges_g(*values),
+        reason=test.reason,
     )
     # values that do not vary have no interval
     if both.positive:
