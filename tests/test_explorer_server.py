@@ -206,7 +206,7 @@ def test_the_next_explorer_removes_what_a_killed_one_left(tmp_path: Path):
     assert left
     with subprocess.Popen(command, env=environment, cwd=ROOT) as following:
         try:
-            assert comes_true(lambda: not any(path.exists() for path in left) and any(tmp_path.rglob("kernel-*.json")))
+            assert comes_true(lambda: not any(path.exists() for path in left) and any(tmp_path.rglob("ready")))
         finally:
             following.send_signal(signal.SIGINT)
     assert not [*tmp_path.iterdir()]

@@ -8,12 +8,17 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, get_args
+from typing import Final, Literal, get_args
 
 Owner = Literal["servers", "run", "cell", "explore"]
 """Whose it is: the servers' of one deployment; a run's, for its kernels; one cell's, or another task's; a page's."""
+
+
+_ATTEMPTS: Final = 20
+_PAUSE_S: Final = 0.1
 
 
 class FolderError(OSError):
@@ -48,7 +53,12 @@ class Folder:
     def remove(self) -> None:
         """Remove the folder and all in it; a second call does nothing."""
         if self._lock is not None:
-            shutil.rmtree(self.path, ignore_errors=True)
+            # A process that is just ending may write once more while the folder is being emptied.
+            for _ in range(_ATTEMPTS):
+                shutil.rmtree(self.path, ignore_errors=True)
+                if not self.path.exists():
+                    break
+                time.sleep(_PAUSE_S)
             os.close(self._lock)
             self._lock = None
 
