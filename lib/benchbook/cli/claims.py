@@ -105,9 +105,7 @@ def _listed(rows: list[dict[str, Any]]) -> str:
             {"verdict": _verdict(row), _HERE: _ratio(row), "published": _published(row), "claim": row["id"]}
             for row in of_study
         ]
-        counts = _counts(of_study)
-        few = f"; {counts.in_sittings} decided {counts.sittings}" if counts.sittings else ""
-        parts.append(f"{study}: {counts.listed}{few}\n{output.as_text(lines)}")
+        parts.append(f"{study}: {_counts(of_study).listed_with_sittings}\n{output.as_text(lines)}")
     more = "benchbook claims ID, or --full: what is claimed, and why the verdict is so"
     return "\n\n".join([*parts, f"{more}\n{_counts(rows)}"])
 
@@ -132,12 +130,12 @@ def _verdict(row: Mapping[str, Any], says: str = "verdict") -> str:
 
 def _entry(row: dict[str, Any], wide: int) -> str:
     """Return a claim's name and verdict with its numbers; indented, its sentence, and why it has that verdict."""
+    from benchbook.evidence import notes  # here, for it is slow to import
+
     interval = "" if row["low"] is None else ", repeated 95 % interval"
     numbers = [row["stage"], f"here {ratio}{interval}" if (ratio := _ratio(row)) else ""]
     numbers += [f"published {ratio}" if (ratio := _published(row)) else ""]
     head = "; ".join(filter(None, [f"{row['id']}: {_verdict(row, 'wording')}", *numbers]))
-    from benchbook.evidence import notes
-
     why = "; ".join(filter(None, (row["waits_for"], row["why"])))
     wrap = textwrap.TextWrapper(wide, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False)
     return "\n".join(wrap.fill(text) for text in (head, row["says"], *notes(row), why) if text).removeprefix(_INDENT)

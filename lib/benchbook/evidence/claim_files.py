@@ -24,6 +24,8 @@ from benchbook.evidence.claims import (
     Sentence,
     Settings,
     Tested,
+    TestedClaim,
+    Untestable,
     Variation,
     published_keys,
 )
@@ -139,11 +141,8 @@ def read(path: Path) -> Claims:
         claims[claim.id] = claim
     for item in _items(parts, "objections"):
         objection = _valid(Objection, item, "an objection")
-        for name in objection.claims:
-            known = claims.get(name)
-            if not isinstance(known, Tested):
-                raise InputError(item.where, f"claims: no claim {name!r} is tested here: {nearest(name, claims)}")
-            claims[name] = known.model_copy(update={"objections": (*known.objections, objection)})
+        for tested in _named_by(item, objection.claims, claims):
+            claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
     for item in _items(parts, "variations"):
         variation = _valid(Variation, item, "a variation")
         try:
@@ -151,13 +150,8 @@ def read(path: Path) -> Claims:
                 _check_value(study, name, level)
         except ValueError as error:
             raise InputError(item.where, f"try: {error}") from error
-        for pattern in variation.claims:
-            named = [claims[name] for name in matching(claims, pattern)]
-            tested = [claim for claim in named if isinstance(claim, Tested)]
-            if not tested:
-                raise InputError(item.where, f"claims: no claim {pattern!r} is tested here: {nearest(pattern, claims)}")
-            for claim in tested:
-                claims[claim.id] = claim.model_copy(update={"variations": (*claim.variations, variation)})
+        for tested in _named_by(item, variation.claims, claims):
+            claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
     stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
@@ -169,6 +163,16 @@ def read(path: Path) -> Claims:
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
     return parts[section].sequence(section) if section in parts else []
+
+
+def _named_by(item: Located, patterns: Iterable[str], claims: Mapping[str, Claim]) -> Iterable[TestedClaim]:
+    """Yield the claims that are tested and that an item names, by ids or patterns of ids; each pattern names some."""
+    for pattern in patterns:
+        named = [claims[name] for name in matching(claims, pattern)]
+        tested = [claim for claim in named if not isinstance(claim, Untestable)]
+        if not tested:
+            raise InputError(item.where, f"claims: no claim {pattern!r} is tested here: {nearest(pattern, claims)}")
+        yield from tested
 
 
 def _claim(item: Located, study: str, margins: dict[str, Located], lanes: Located | None) -> Claim:

@@ -421,7 +421,8 @@ class Rank(Tested):
         return f"first: {text(order.first)}" if order.first is not None else f"last: {text(order.named[0])}"
 
 
-Claim: TypeAlias = Ratio | Trend | Interaction | Bound | Rank | Untestable
+TestedClaim: TypeAlias = Ratio | Trend | Interaction | Bound | Rank
+Claim: TypeAlias = TestedClaim | Untestable
 
 
 def _several(levels: Mapping[str, Levels]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from typing import Final
 
 import pandas as pd
 
+from benchbook import stats
 from benchbook.compliance import untested
 from benchbook.digits import detectable, estimate, interval, number
 from benchbook.evidence import claim_files
@@ -258,12 +259,10 @@ def _contrast(claim: Tested, levels: dict[str, Level], ran: Eligible, allowed: E
     if ran.missing:
         return contrast
     sides = aligned(claim, ran.sides)
-    campaigns = {campaign for side in sides.values() for campaign in side.campaigns}
-    contrast = replace(contrast, overall_campaigns=len(campaigns), newest=max(campaigns, default=""))
-    blocks = max(len(side.blocks) for side in sides.values())
-    units = len(campaigns) if len(campaigns) >= FEWEST_CAMPAIGNS else blocks
-    if not (look := _looked_at(claim, sides, units, allowed, paper)):
-        few = f"the sides share {blocks} of the {LOOKS[0]} blocks of a first look"
+    campaigns = next(iter(sides.values())).campaigns  # of each shared block, alike on all sides
+    contrast = replace(contrast, overall_campaigns=len(set(campaigns)), newest=max(campaigns, default=""))
+    if not (look := _looked_at(claim, sides, stats.campaigns.units(campaigns), allowed, paper)):
+        few = f"the sides share {len(campaigns)} of the {LOOKS[0]} blocks of a first look"
         return replace(contrast, open=True, why=few)
     overall = weakest([effect(terms, sides, claim.divisor) for terms in claim.ratios(sides)])
     contrast = _judged(contrast, claim, look, overall, ran.left_out)

@@ -22,7 +22,6 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side, both_arms, by_study, disturbed, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
-from benchbook.stats.campaigns import FEWEST
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -221,9 +220,8 @@ def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> To
         sides[name] = replace(
             side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
         )
-    ran = len(set(campaigns))
-    units = ran if ran >= FEWEST else len(blocks)
-    return Together(study, host, kind, len(logs), left_out, sides, sequential.look(units), len(blocks))
+    look = sequential.look(stats.campaigns.units(campaigns))
+    return Together(study, host, kind, len(logs), left_out, sides, look, len(blocks))
 
 
 def _logs(pair: Pair) -> _Logs | None:

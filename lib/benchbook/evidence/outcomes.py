@@ -98,6 +98,11 @@ class Counts:
         """How many have which verdict: ``30 reproduced, 2 equivalent``."""
         return ", ".join(f"{count} {name}" for name, count in self.by_verdict.items() if count)
 
+    @property
+    def listed_with_sittings(self) -> str:
+        """The same, and how many speak of few sittings alone: ``30 reproduced; 2 decided in one sitting``."""
+        return f"{self.listed}; {self.in_sittings} decided {self.sittings}" if self.sittings else self.listed
+
     def __str__(self) -> str:
         """Return all of it in a line."""
         every = f"{self.claims} claim{'' if self.claims == 1 else 's'}"

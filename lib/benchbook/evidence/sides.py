@@ -35,19 +35,8 @@ TOGETHER: Final = (frozenset({"format", "codec"}), frozenset({"metric", "process
 """Who varies one of them may vary the other: no codec writes both formats, no process is read for time and memory."""
 
 _READ: Final = (
-    *(
-        "block",
-        "campaign",
-        "cell_id",
-        "at_least",
-        "median",
-        "deviation",
-        "measured",
-        "censored",
-        "disturbed",
-        "stand_in",
-    ),
-    *("resolution", "unit"),
+    *("block", "campaign", "cell_id", "at_least", "median", "deviation", "measured"),
+    *("censored", "disturbed", "stand_in", "resolution", "unit"),
 )
 _MARK: Final = ["cell_id", "block", "operation", "role", *OF_AN_ARM]
 _COLUMNS: Final = ("host", "lane", "arm", "parameters", *OF_ROWS, *OF_QUANTITY, *_READ)

@@ -224,9 +224,8 @@ def verdicts(table: pd.DataFrame) -> str:
     """Return how many claims were decided and what came out, in a few sentences; of `benchbook.evidence.outcomes`."""
     counts = Counts.of(table)
     sentences = f"The five papers make **{counts.claims} claims** that compare; "
-    sentences += (
-        f"**{counts.decided} were decided** by what ran here{', ' if counts.sittings else ''}{counts.of_sittings}."
-    )
+    decided = f"**{counts.decided} were decided** by what ran here"
+    sentences += f"{', '.join(filter(None, (decided, counts.of_sittings)))}."
     if counts.sittings:
         sentences += f" A sitting speaks of its own day; from {FEWEST} campaigns on verdicts speak of days like these."
     if counts.testable:
@@ -253,8 +252,7 @@ def result(row: Any) -> str:
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
     counts = Counts.of(table)
-    few = f"; {counts.in_sittings} decided {counts.sittings}" if counts.sittings else ""
-    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed}{few}."
+    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed_with_sittings}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[Finding]) -> str:

@@ -19,6 +19,13 @@ MOST: Final = LOOKS[2]
 """Campaigns at whose look a forecast ends: few will come back on more days."""
 
 
+def units(campaigns: ArrayLike) -> int:
+    """Return how many units blocks of those campaigns are: campaigns where there are enough, else blocks."""
+    every = np.asarray(campaigns, str)
+    count = len(np.unique(every))
+    return count if count >= FEWEST else len(every)
+
+
 def sittings(campaigns: int) -> str:
     """Return of what is shown in so few campaigns that it is of these sittings alone; empty from `FEWEST` on."""
     if not 0 < campaigns < FEWEST:

@@ -212,28 +212,22 @@ def _declared(row: Any) -> str:
     return DECLARED[row.settings.get("document_schema", "required")]
 
 
+_ratios = partial(Ratios, "drivers", MAPPER, panel=lambda row: f"{row.settings['attributes']} attributes", series=sides)
+
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("drivers", 3),
     "drivers_fig2_time": partial(four_panels, figure=2),
     "drivers_fig3_cpu": partial(four_panels, figure=3),
     "drivers_fig4_memory": partial(four_panels, figure=4),
-    "drivers_ratios": Ratios(
-        "drivers",
-        MAPPER,
+    "drivers_ratios": _ratios(
         "mapper over native driver",
         lambda row: f"{METRICS[row.metric]}: {row.operation}, {of_n(row)}",
         PAPERS_WAY,
-        panel=lambda row: f"{row.settings['attributes']} attributes",
-        series=sides,
     ),
-    "drivers_schema": Ratios(
-        "drivers",
-        MAPPER,
+    "drivers_schema": _ratios(
         "mapper over native driver, by what its schema declares",
         lambda row: f"{METRICS[row.metric]}: {row.operation}, {_declared(row)}",
         _WAY,
-        panel=lambda row: f"{row.settings['attributes']} attributes",
-        series=sides,
         keep=("insert", "find"),
         one_n=True,
     ),
