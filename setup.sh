@@ -124,6 +124,9 @@ fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
 fi
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
+    debian_install "what tests containers" podman runc || true
+fi
 
 # Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.
 if [ "${BENCHBOOK_TESTS:-}" = 1 ]; then

@@ -13,6 +13,7 @@ import yaml
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 CONDA_NAMES = {
+    "docker": "docker-py",
     "duckdb": "python-duckdb",
     "fastjsonschema": "python-fastjsonschema",
     "matplotlib": "matplotlib-base",

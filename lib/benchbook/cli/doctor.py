@@ -14,6 +14,8 @@ from benchbook.cli import output
 from benchbook.compliance import untested
 from benchbook.measure.environment import environment
 from benchbook.measure.load import QUIET, load, snapshot
+from benchbook.servers import containers
+from benchbook.servers.images import IMAGES
 
 _WINDOW_S: Final = 1.0
 
@@ -35,7 +37,7 @@ def main(asked: argparse.Namespace) -> int:
         print(output.as_text(shown))
         print()
         print(output.as_text(_lanes()))
-        print("".join(f"\n{line}" for line in _limits()))
+        print("".join(f"\n{line}" for line in [_containers(), *_limits()]))
     return cli.DONE if any(row["available"] for row in engines) else cli.NOTHING_RUNS
 
 
@@ -63,6 +65,19 @@ def _servers(product: str) -> tuple[servers.Found | None, str]:
         return single, ""
     pair = servers.find(product, "replicated")
     return (pair if isinstance(pair, servers.Found) else None), single.why
+
+
+def _containers() -> str:
+    """Return which container engine is here, and whose images."""
+    try:
+        engine = containers.engine()
+        here = [product for product, image in IMAGES.items() if containers.find(image.reference)]
+    except servers.ServerError as error:
+        return f"containers: {error}"
+    where = "" if engine.shares_kernel else ", in a virtual machine: servers' processes are not this machine's"
+    lacking = [product for product in IMAGES if product not in here]
+    more = f"; benchbook servers pull {' '.join(lacking)}" if lacking else ""
+    return f"containers: {engine.name}{where}; images of {', '.join(here) or 'no product'}{more}"
 
 
 def _lanes() -> list[dict[str, Any]]:

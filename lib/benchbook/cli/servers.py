@@ -1,22 +1,68 @@
-"""`benchbook servers up`: servers that stay up until Ctrl-C."""
+"""`benchbook servers`: ``up``, servers that stay up until Ctrl-C; ``pull``, the images that servers run from."""
 
 import argparse
 import signal
 import sys
 import threading
 
-from benchbook import cli, servers
+from benchbook import cli, registry, servers
+from benchbook.digits import size
+from benchbook.servers import containers
+from benchbook.servers.images import IMAGES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    verbs = parser.add_subparsers(dest="verb", metavar="up", required=True)
-    up = verbs.add_parser("up", help=cli.COMMANDS["servers"])
+    verbs = parser.add_subparsers(dest="verb", metavar="up|pull", required=True)
+    up = verbs.add_parser("up", help="keep an engine's servers up, print their addresses, stop on Ctrl-C")
     up.add_argument("engine", metavar="ENGINE")
     up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
+    pull = verbs.add_parser("pull", help="fetch the images of products whose servers run in containers")
+    pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(IMAGES))
+    pull.add_argument("--all", action="store_true", help="those of all products that cannot run here otherwise")
 
 
 def main(asked: argparse.Namespace) -> int:
+    """Do what the verb says."""
+    return _pull(asked) if asked.verb == "pull" else _up(asked)
+
+
+def _pull(asked: argparse.Namespace) -> int:
+    """Say what would be fetched, on whose terms, and fetch it."""
+    absent = [product for product in IMAGES if isinstance(servers.here(product), servers.Missing)]
+    stood_in = [product for product in IMAGES if product not in absent and registry.product(product).stand_in]
+    if not (products := asked.product or (asked.all and [*absent, *stood_in])):
+        raise cli.UsageError(f"say which product ({', '.join(IMAGES)}), or --all")
+    if unknown := [product for product in products if product not in IMAGES]:
+        raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(IMAGES)}")
+    try:
+        engine = containers.engine()
+        print(f"{engine.name} fetches from their registries, on their makers' terms:")
+        for product in products:
+            print(f"  {product}: {IMAGES[product].reference} ({IMAGES[product].licence})", flush=True)
+        for product in products:
+            _fetch(engine, product)
+    except servers.ServerError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return cli.FAILED
+    return cli.DONE
+
+
+def _fetch(engine: containers.Engine, product: str) -> None:
+    """Fetch a product's image, and say how much is here: its registry tells each layer's size as it begins."""
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
+
+    columns = (TextColumn("  {task.description}"), BarColumn(), DownloadColumn())
+    with Progress(*columns, disable=not sys.stdout.isatty()) as progress:
+        bar = progress.add_task(product, total=None)
+        whole = 0
+        for here, whole in containers.pull(engine, IMAGES[product].reference):
+            progress.update(bar, completed=here, total=whole or None)
+    image = containers.find(IMAGES[product].reference)
+    print(f"  {product} is here: {size(whole)} fetched, {image.digest if image else ''}", flush=True)
+
+
+def _up(asked: argparse.Namespace) -> int:
     """Start an engine's servers (given ones are only looked at), print their addresses, stop on Ctrl-C or SIGTERM."""
     try:
         product = servers.product_of(asked.engine)

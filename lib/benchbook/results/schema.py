@@ -89,6 +89,8 @@ CELLS: Final = pa.schema(
         ("arm", pa.string()),
         ("engine", pa.string()),
         ("engine_version", pa.string()),
+        ("image", pa.string()),  # of the containers that its servers ran in, by name, and
+        ("image_digest", pa.string()),  # by content: null where they ran on the machine itself
         ("stand_in", pa.bool_()),
         ("topology", pa.string()),
         ("model", pa.string()),

@@ -274,6 +274,7 @@ def _measured_on(visit: Visit, watch: Stopwatch, load: Load) -> dict[str, object
     slowed = {"slowed_for_heat": load.slowed} if load.slowed else {}
     return {
         "engine_version": nodes[0].version if nodes else None,
+        **{name: visit.deployment.settings.get(name) for name in ("image", "image_digest")},
         "stand_in": any(node.stand_in for node in nodes),
         "environment": json.dumps(
             {"suite": suite()} | visit.environment | jumped | slowed, sort_keys=True, default=str

@@ -19,6 +19,7 @@ from benchbook import registry
 from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
+from benchbook.servers import containers
 from benchbook.servers.address import PLACE, Answer, given, listener, others, placement, single_variable, variables
 from benchbook.servers.errors import ServerError as ServerError
 from benchbook.servers.errors import advised, remedy
@@ -84,8 +85,9 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
             installed = here(product, topology)
             if not places or isinstance(installed, Missing):
                 return installed
-            if installed.stand_in:
-                raise ServerError("what stands in for it listens on its own machine alone: it cannot be placed")
+            if installed.stand_in or installed.image:
+                what = "what stands in for it" if installed.stand_in else "a container of it"
+                raise ServerError(f"{what} listens on its own machine alone: it cannot be placed")
             return replace(installed, places=places)
         if places:
             raise ServerError(f"{PLACE} starts servers: unset {' and '.join(variables(product, topology).values())}")
@@ -126,6 +128,10 @@ def start(product: str, topology: Topology) -> Running:
     except OSError as error:
         raise ServerError(advised(str(error))) from error
 
+    if installed.image:
+        containers.sweep(installed.image.engine)
+        fleet.image = installed.image
+
     def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
         return function(fleet, installed, *arguments)
 
@@ -133,8 +139,10 @@ def start(product: str, topology: Topology) -> Running:
         undo.callback(fleet.stop)
         urls, answers = _launched(product, topology, at, lambda: fleet.failure(_LAST_WORDS_S))
         undo.pop_all()
-    pids = {server.role: server.process.pid for server in fleet.servers}
+    pids = {server.role: pid for server in fleet.servers if (pid := server.pid) is not None}
     settings = {"source": installed.source, "folder": str(fleet.folder.path)}
+    if image := installed.image:
+        settings |= {"engine": image.engine.name, "image": image.reference, "image_digest": image.digest}
     return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
 
 

@@ -36,14 +36,19 @@ class Answer:
     unseen: str = ""  # why its user may not see all of them, and what to do
 
 
+def setting(product: str, name: str) -> str:
+    """Return the environment variable by which something is said of a product."""
+    return f"BENCHBOOK_{product.upper().replace('@', '_').replace('.', '_')}_{name}"
+
+
 def variable(product: str, role: Role = "primary") -> str:
     """Return the environment variable for the address of a product's primary or replica."""
-    return f"BENCHBOOK_{_upper(product)}_{'REPLICA_' if role == 'replica' else ''}URL"
+    return setting(product, "REPLICA_URL" if role == "replica" else "URL")
 
 
 def single_variable(product: str) -> str:
     """Return the environment variable for the address of a single server, beside a pair's: it goes before theirs."""
-    return f"BENCHBOOK_{_upper(product)}_SINGLE_URL"
+    return setting(product, "SINGLE_URL")
 
 
 def variables(product: str, topology: Topology) -> dict[Role, str]:
@@ -102,10 +107,6 @@ def others(product: str, url: str) -> list[str]:
     names = (single_variable(product), *variables(product, "replicated").values())
     addresses = [os.environ[name] for name in names if os.environ.get(name)]
     return [address for address in addresses if address != url]
-
-
-def _upper(product: str) -> str:
-    return product.upper().replace("@", "_").replace(".", "_")
 
 
 def _fault(product: str, url: str) -> str | None:

@@ -15,6 +15,7 @@ from typing import Final, Protocol, TypeVar
 from benchbook import processes
 from benchbook.deployment import Role
 from benchbook.folders import Folder
+from benchbook.servers import containers
 from benchbook.servers.errors import ServerError, ending, last_words, remedy, written
 from benchbook.servers.programs import environment
 
@@ -68,6 +69,13 @@ class Server:
         """Its host and port."""
         return f"{self.fleet.address}:{self.port}"
 
+    @property
+    def pid(self) -> int | None:
+        """Its process on this machine; None when it is in a virtual machine, where a container engine has it."""
+        if (image := self.fleet.image) is None:
+            return self.process.pid
+        return containers.pid(self.fleet.folder.path, self.log.stem) if image.engine.shares_kernel else None
+
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
 
@@ -114,6 +122,8 @@ class Fleet:
             os.chown(self.folder.path, -1, self.group)
             self.folder.path.chmod(0o710)
         self.servers: list[Server] = []
+        self.image: containers.Present | None = None
+        """In whose containers they run, each held by a process of ours; None: on this machine."""
         self.address = LOOPBACK
         """On which they listen; any other is one of this machine's at which other machines reach them."""
 
@@ -171,7 +181,13 @@ class Fleet:
             processes.stop(process, signal.SIGKILL)
 
     def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
-        """Start a program that prints into a new `log`."""
+        """Start a program that prints into a new `log`; of an image's, what holds its container."""
+        user, group, death_signal = self.user, self.group, self.death_signal
+        if self.image is not None:
+            # who holds a container is who may ask for one, and is not asked to end well: its end is the server's
+            own = containers.ids(user, group)
+            command = containers.kept(self.image, command, self.folder.path, log.stem, own)
+            user, group, death_signal = None, None, signal.SIGKILL
         log.touch(mode=0o600)
         with log.open("wb") as file:
             # A disk that fills must not swallow the reason why servers end.
@@ -179,14 +195,14 @@ class Fleet:
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
             return processes.spawn(
                 command,
-                user=self.user,
-                group=self.group,
+                user=user,
+                group=group,
                 cwd=self.folder.path,
                 env=environment(self.folder.path),
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
-                death_signal=self.death_signal,
+                death_signal=death_signal,
             )
 
     def trouble(self, what: str, process: "subprocess.Popen[bytes]", log: Path) -> str | None:

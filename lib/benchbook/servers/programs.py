@@ -21,10 +21,12 @@ from benchbook import paths, processes, registry
 from benchbook.deployment import Role, Topology, numbers, older
 from benchbook.folders import Folder
 from benchbook.registry import Package, StandIn
+from benchbook.servers import containers, images
 from benchbook.servers.address import variable
+from benchbook.servers.containers import NoEngineError, Present
 from benchbook.servers.errors import ServerError, does_not_run
 
-Source = Literal["wheel", "path", "fetched", "stand-in", "address"]
+Source = Literal["wheel", "path", "fetched", "container", "stand-in", "address"]
 
 CACHE: Final = Path("/var/cache/benchbook")
 """Where root keeps copies of programs for another user: only root writes there, so nobody can plant one."""
@@ -44,6 +46,7 @@ class Found:
     programs: dict[str, Path]
     stand_in: bool = False
     places: Mapping[Role, str] = field(default_factory=dict)  # the machines that it is started on, if not this one
+    image: Present | None = None  # in whose containers it is started
 
 
 @dataclass(frozen=True)
@@ -63,7 +66,44 @@ def environment(home: Path | None = None) -> dict[str, str]:
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
     known = registry.product(product)
-    return _installed(product, known.package) if known.package else _stood_in(product, known.stand_in, topology)
+    if reference := images.asked(product):
+        return _contained(product, reference)
+    refusals: list[str] = []
+    if known.package:
+        installed = _installed(product, known.package)
+        if isinstance(installed, Found):
+            return installed
+        refusals.append(installed.why)
+    if product in images.IMAGES:
+        contained = _contained(product, images.IMAGES[product].reference)
+        if isinstance(contained, Found):
+            return contained
+        refusals.append(contained.why)
+    if known.stand_in or not refusals:
+        stood_in = _stood_in(product, known.stand_in, topology)
+        if isinstance(stood_in, Found):
+            return stood_in
+        refusals = [stood_in.why, *refusals[1:]]
+    return Missing(product, "; ".join(refusals))
+
+
+def _contained(product: str, reference: str) -> Found | Missing:
+    """Return a product in containers of an image; or why not, and how to get it."""
+    package = registry.product(product).package
+    if package is None:
+        return Missing(product, f"{product} is not started in containers here, only used at an address")
+    try:
+        image = containers.find(reference)
+    except NoEngineError as error:
+        return Missing(product, str(error))
+    if image is None:
+        return Missing(product, f"no image {reference} here: benchbook servers pull {product}")
+    if why := misfit(product, image.version):
+        return Missing(product, f"{reference} is {image.version}: {why}")
+    known = images.IMAGES.get(product)
+    folder = Path(known.folder if known else "")
+    programs = {name: folder / name for name in package.programs}
+    return Found(product, image.version, "container", programs, image=image)
 
 
 def _installed(product: str, package: Package) -> Found | Missing:
@@ -231,7 +271,7 @@ def reachable(installed: Found, user: str | None, cache: Path = CACHE) -> dict[s
     What was installed into a checkout under a 0700 home lies out of another user's reach. `ServerError` when the user
     cannot run the copies either.
     """
-    if user is None or _runs(installed.programs, user):
+    if installed.image or user is None or _runs(installed.programs, user):
         return installed.programs
     folder = next(iter(installed.programs.values())).parent
     if installed.source not in ("wheel", "fetched"):

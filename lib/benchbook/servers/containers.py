@@ -1,0 +1,337 @@
+"""Containers: one more way to start a server's programs, through the API of Docker or of Podman.
+
+An image's programs are started as this machine's own are, by the same commands: on the host's network, where they
+listen on loopback at free ports, as the fleet's user, with the fleet's folder at the same path. What holds a container,
+`benchbook.servers.keeper`, is one process of ours for each; when that ends, however it does, the engine closes the
+container's standard input, which ends the server, and removes the container and its volumes. What an engine that was
+killed itself could not remove, the next start sweeps, by a label that names the owner.
+"""
+
+import getpass
+import json
+import os
+import platform
+import pwd
+import resource
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import psutil
+
+from benchbook import processes
+from benchbook.deployment import numbers
+from benchbook.servers.errors import ServerError
+
+if TYPE_CHECKING:
+    from docker import APIClient
+
+VARIABLE: Final = "BENCHBOOK_CONTAINERS"
+"""Environment variable that names an engine's socket (``unix://PATH``), or says `LEFT_OUT`."""
+
+LEFT_OUT: Final = "no"
+
+LABEL: Final = "benchbook.owner"
+"""By which containers and networks are known as ours: who started them."""
+
+_SOCKETS: Final = (
+    "/var/run/docker.sock",
+    "/run/podman/podman.sock",
+    "{runtime}/docker.sock",
+    "{runtime}/podman/podman.sock",
+    "{home}/.docker/run/docker.sock",
+)
+"""Where engines listen: Docker's and Podman's for all, a user's own, Docker Desktop's."""
+
+_TIMEOUT_S: Final = 20
+_POLL_S: Final = 0.01
+_SHARED_MEMORY_B: Final = 1 << 30
+_MOST: Final = 32_768
+"""Of files and of processes."""
+
+_WITH_INPUT: Final = """
+exec 3<&0
+"$@" </dev/null 3<&- &
+server=$!
+for signal in TERM INT QUIT; do trap "kill -$signal $server" $signal; done
+{ cat >/dev/null; kill -KILL $server; } <&3 2>/dev/null &
+exec 3<&-
+while :; do
+    wait $server
+    status=$?
+    kill -0 $server 2>/dev/null || break
+done
+echo $status >"$0"
+"""
+"""A container's first process, a shell: the server runs until standard input ends, and is sent what the shell is.
+
+How it ended stands in the file by whose name the shell goes: engines forget it with the container.
+"""
+
+
+@dataclass(frozen=True)
+class Engine:
+    """What runs containers here."""
+
+    socket: str  # as `docker.APIClient` takes it
+    name: str  # ``Docker 28.2.2``
+    rootless: bool
+    shares_kernel: bool  # False: its containers run in a virtual machine, and their processes are not this machine's
+
+
+@dataclass(frozen=True)
+class Present:
+    """An image that is here."""
+
+    reference: str
+    digest: str  # by which its registry knows it, else its own
+    version: str  # of the product in it, as the tag says
+    engine: Engine
+
+
+class NoEngineError(ServerError):
+    """No container engine can be used; the message says why, and what to do."""
+
+
+def engine() -> Engine:
+    """Return the engine that is used; `NoEngineError` when there is none, or it cannot be used."""
+    asked = os.environ.get(VARIABLE) or os.environ.get("DOCKER_HOST", "")
+    if asked == LEFT_OUT:
+        raise NoEngineError("containers were left out")
+    if asked:
+        if not asked.startswith("unix://"):
+            raise NoEngineError(f"the container engine at {asked} is on another machine: its servers would be there")
+        return _engine(asked)
+    home, runtime = Path.home(), os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
+    sockets = [Path(place.format(home=home, runtime=runtime)) for place in _SOCKETS]
+    if not (found := [socket for socket in sockets if _there(socket)]):
+        raise NoEngineError("no container engine here: install Podman or Docker, and start its service")
+    refusals = []
+    for socket in found:
+        try:
+            return _engine(f"unix://{socket}")
+        except NoEngineError as error:
+            refusals.append(str(error))
+    raise NoEngineError("; ".join(refusals))
+
+
+def _there(socket: Path) -> bool:
+    try:
+        return socket.exists()
+    except PermissionError:
+        return False
+
+
+@cache  # answers only: what was raised is asked again
+def _engine(socket: str) -> Engine:
+    """Return the engine that listens there."""
+    from docker.errors import DockerException
+
+    path = Path(socket.removeprefix("unix://"))
+    if not os.access(path, os.R_OK | os.W_OK) and path.exists():
+        group = path.group()
+        raise NoEngineError(
+            f"{getpass.getuser()} may not use the container engine at {path}: join its group ({group}), or run Podman"
+            " as yourself (systemctl --user start podman.socket)"
+        )
+    try:
+        client = connected(socket)
+        about, version = client.info(), client.version()
+    except DockerException as error:
+        raise NoEngineError(f"the container engine at {path} does not answer: {told(error)}") from None
+    names = [component["Name"] for component in version.get("Components", ())]
+    name = "Podman" if any("Podman" in name for name in names) else "Docker"
+    return Engine(
+        socket,
+        f"{name} {version['Version']}",
+        any("rootless" in option for option in about.get("SecurityOptions") or ()),
+        sys.platform == "linux" and about["KernelVersion"] == platform.release(),
+    )
+
+
+def connected(socket: str, timeout_s: int | None = _TIMEOUT_S) -> "APIClient":
+    """Return a session with the engine at a socket, whose answers may take so long; None: as long as they take.
+
+    `docker.errors.DockerException` when there is none.
+    """
+    # now: its import takes a quarter of a second, which no command without containers has for it
+    from docker import APIClient
+
+    return APIClient(base_url=socket, version="auto", timeout=timeout_s)  # type: ignore[arg-type]
+
+
+def told(error: Exception) -> str:
+    """Return an engine's error on one line."""
+    return " ".join(str(getattr(error, "explanation", None) or error).split())
+
+
+def find(reference: str) -> Present | None:
+    """Return an image by its reference; None when it is not here, `NoEngineError` when no engine can be used."""
+    return _find(engine(), reference)
+
+
+@cache
+def _find(engine: Engine, reference: str) -> Present | None:
+    from docker.errors import DockerException, ImageNotFound
+
+    try:
+        image = connected(engine.socket).inspect_image(reference)
+    except ImageNotFound:
+        return None
+    except DockerException as error:
+        raise NoEngineError(f"{engine.name} does not answer: {told(error)}") from None
+    digests = [text.partition("@")[2] for text in image.get("RepoDigests") or ()]
+    own = str(image["Id"])
+    digest = next(iter(digests), own if own.startswith("sha256:") else f"sha256:{own}")
+    tag = reference.rpartition(":")[2]
+    version = ".".join(map(str, numbers(tag))) or tag
+    return Present(reference, digest, version, engine)
+
+
+def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
+    """Fetch an image from its registry; yield how many bytes of how many are here, as far as its layers have begun.
+
+    `ServerError` when the registry does not give it.
+    """
+    from docker.errors import DockerException
+
+    layers: dict[str, tuple[int, int]] = {}
+    try:
+        for step in connected(engine.socket, None).pull(reference, stream=True, decode=True):
+            if "error" in step:
+                raise ServerError(f"{reference} was not fetched: {step['error']}")
+            progress = step.get("progressDetail") or {}
+            if "total" in progress and step.get("status") == "Downloading":
+                layers[step["id"]] = (progress["current"], progress["total"])
+            elif step.get("id") in layers:
+                layers[step["id"]] = (layers[step["id"]][1], layers[step["id"]][1])
+            yield sum(here for here, _ in layers.values()), sum(all_ for _, all_ in layers.values())
+    except DockerException as error:
+        raise ServerError(f"{reference} was not fetched: {told(error)}") from None
+    _find.cache_clear()
+
+
+def sweep(engine: Engine) -> list[str]:
+    """Remove containers and networks of ours whose owner is dead, and return their names."""
+    from docker.errors import DockerException
+
+    client, gone = connected(engine.socket), []
+    for container in client.containers(all=True, filters={"label": LABEL}):
+        if not _alive(container["Labels"][LABEL]):
+            with suppress(DockerException):
+                client.remove_container(container["Id"], force=True, v=True)
+                gone.append(container["Id"][:12])
+    for network in client.networks(filters={"label": LABEL}):
+        if not _alive(network["Labels"][LABEL]):
+            with suppress(DockerException):
+                client.remove_network(network["Id"])
+                gone.append(network["Name"])
+    return gone
+
+
+def owner() -> str:
+    """Return the label of what this process starts: its id, and when it began, for ids are reused."""
+    return f"{os.getpid()} {psutil.Process().create_time():.2f}"
+
+
+def _alive(label: str) -> bool:
+    pid, began = label.split()
+    try:
+        return abs(psutil.Process(int(pid)).create_time() - float(began)) < 1
+    except (psutil.NoSuchProcess, ValueError):
+        return False
+
+
+def kept(
+    image: Present,
+    command: Sequence[str | Path],
+    folder: Path,
+    name: str,
+    user: tuple[int, int],
+) -> list[str | Path]:
+    """Return the command of a keeper, which runs `command` in a container; `pid` tells where the server then runs.
+
+    Parameters
+    ----------
+    folder
+        What it shares with this machine, at the same path.
+    name
+        Of what runs, unlike others' in that folder: of the files beside it.
+    user
+        The ids of the user and group as which it runs.
+    """
+    order, passwd, status, pid = (folder / f"{name}.{kind}" for kind in ("container", "passwd", "status", "pid"))
+    pid.unlink(missing_ok=True)
+    passwd.write_text("".join(_entries(user)))
+    status.write_text("")
+    if os.geteuid() == 0:
+        os.chown(status, *user)
+    limits = [_limit("nofile", resource.RLIMIT_NOFILE)]
+    if hasattr(resource, "RLIMIT_NPROC"):
+        limits.append(_limit("nproc", resource.RLIMIT_NPROC))
+    about: dict[str, Any] = {
+        "socket": image.engine.socket,
+        "pid_file": str(pid),
+        "status_file": str(status),
+        "container": {
+            "image": image.reference,
+            "entrypoint": ["/bin/sh", "-c", _WITH_INPUT, str(status)],
+            "command": [str(part) for part in command],
+            "environment": {"HOME": str(folder), "LC_ALL": "C", "TZ": "UTC"},
+            "user": ":".join(map(str, user)),
+            "working_dir": str(folder),
+            "labels": {LABEL: owner()},
+        },
+        "host": {
+            "network_mode": "host",
+            "binds": [f"{folder}:{folder}", f"{passwd}:/etc/passwd:ro"],
+            "auto_remove": True,
+            "security_opt": ["label=disable"],
+            "shm_size": _SHARED_MEMORY_B,
+            "log_config": {"type": "none"},
+            "ulimits": limits,
+            # of a user's own engine: who else the folder's owner would be in the container
+            **({"userns_mode": "keep-id"} if image.engine.rootless and "Podman" in image.engine.name else {}),
+        },
+    }
+    with os.fdopen(os.open(order, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+        json.dump(about, file)
+    return [*processes.PYTHON, "-m", "benchbook.servers.keeper", order]
+
+
+def pid(folder: Path, name: str) -> int | None:
+    """Return the process of a server that runs, the shell's first child, once its keeper has told; else None."""
+    file, deadline = folder / f"{name}.pid", time.monotonic() + _TIMEOUT_S
+    while not file.exists() and time.monotonic() < deadline:
+        time.sleep(_POLL_S)
+    try:
+        return min(child.pid for child in psutil.Process(int(file.read_text())).children())
+    except (OSError, ValueError, psutil.Error):
+        return None
+
+
+def _limit(name: str, which: int) -> dict[str, Any]:
+    """Return a limit of this process as an engine takes it: no more than Podman's service may itself give."""
+    soft, hard = (
+        min(limit, _MOST) if limit != resource.RLIM_INFINITY else _MOST for limit in resource.getrlimit(which)
+    )
+    return {"Name": name, "Soft": soft, "Hard": hard}
+
+
+def _entries(user: tuple[int, int]) -> Iterator[str]:
+    """Yield lines of a list of users: programs ask who they run as, and images know nobody of this machine's."""
+    yield "root:x:0:0::/root:/bin/sh\n"
+    if user[0]:
+        yield f"benchbook:x:{user[0]}:{user[1]}::/:/bin/sh\n"
+
+
+def ids(user: str | None, group: int | None) -> tuple[int, int]:
+    """Return the ids of a user, of whoever runs this if it is None, and of a group, of the user's own if it is None."""
+    entry = pwd.getpwnam(user) if user is not None else None
+    uid, gid = (entry.pw_uid, entry.pw_gid) if entry else (os.geteuid(), os.getegid())
+    return uid, gid if group is None else group

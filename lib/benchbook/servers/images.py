@@ -1,0 +1,45 @@
+"""The images of containers that products' servers are started from: each pinned, with what its maker asks for.
+
+None is ever fetched by a run: ``benchbook servers pull`` does that, when a person asks. An image is its product's own,
+from its makers or from Docker's official library, and its programs are started as those of this machine are.
+"""
+
+import os
+from dataclasses import dataclass
+from typing import Final
+
+from benchbook.servers.address import setting
+
+
+@dataclass(frozen=True)
+class Image:
+    """What is known of a product's image before it is here."""
+
+    reference: str  # where a container engine fetches it from, and its tag
+    licence: str
+    folder: str = ""  # where its programs lie in it, if not on its PATH
+
+
+IMAGES: Final = {
+    "mongodb": Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
+    "postgresql": Image("docker.io/library/postgres:18", "PostgreSQL License"),
+    "mysql": Image("docker.io/library/mysql:8.4", "GPL 2"),
+    "mariadb": Image("docker.io/library/mariadb:11.8", "GPL 2"),
+    "couchdb": Image("docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"),
+    "rethinkdb": Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
+}
+"""By product."""
+
+
+def variable(product: str) -> str:
+    """Return the environment variable that names another image for a product, or ``pinned`` for the one here.
+
+    With it the product is started from that image even where its own programs are.
+    """
+    return setting(product, "IMAGE")
+
+
+def asked(product: str) -> str:
+    """Return the reference of the image that a product must be started from; empty when nobody asked for one."""
+    given = os.environ.get(variable(product), "")
+    return IMAGES[product].reference if given == "pinned" and product in IMAGES else given

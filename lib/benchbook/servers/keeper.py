@@ -1,0 +1,74 @@
+"""A process that holds one container: it prints what the container does, and ends as its server ends.
+
+It is asked in a file of JSON: which engine (``socket``), what to run (``container`` and ``host``, as `docker.APIClient`
+takes them), where to write the process that the container is on this machine (``pid_file``), and where the container
+writes how its server ended (``status_file``). It hands on what it is sent to stop by. Its connection is the container's
+standard input: with it the server ends, too.
+"""
+
+import json
+import os
+import signal
+import sys
+from contextlib import suppress
+from pathlib import Path
+from typing import Final
+
+from docker.errors import DockerException, NotFound
+from docker.utils.socket import frames_iter
+from requests.exceptions import RequestException
+
+from benchbook import atomic
+from benchbook.servers.containers import connected, told
+
+_STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
+_SIGNALLED: Final = 128
+
+
+def main(order: Path) -> int:
+    """Run what the file says in a container until it ends; return its status, negative for the signal it ended by."""
+    asked = json.loads(order.read_text())
+    client = connected(asked["socket"], None)
+    sent: list[int] = []
+    for stop in _STOPS:
+        # from the beginning: what is sent before the server runs keeps it from running
+        signal.signal(stop, lambda number, _: sent.append(number))
+    host = client.create_host_config(**asked["host"])
+    container = client.create_container(host_config=host, stdin_open=True, detach=False, **asked["container"])["Id"]
+    stream = client.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
+    if sent:
+        client.remove_container(container, force=True, v=True)
+        return -sent[0]
+    client.start(container)
+    for stop in _STOPS:
+        signal.signal(stop, lambda number, _: _hand_on(asked["socket"], container, number))
+    for number in sent:
+        _hand_on(asked["socket"], container, number)
+    with suppress(NotFound):  # it has ended
+        atomic.write(Path(asked["pid_file"]), str(client.inspect_container(container)["State"]["Pid"]))
+    for _, text in frames_iter(stream, tty=False):
+        os.write(sys.stdout.fileno(), text)
+    # a container that was killed had no time to say so
+    status = int(Path(asked["status_file"]).read_text() or _SIGNALLED + signal.SIGKILL)
+    return _SIGNALLED - status if status > _SIGNALLED else status
+
+
+def _hand_on(socket: str, container: str, number: int) -> None:
+    """Send a container a signal; one that has just ended needs none."""
+    try:
+        connected(socket).kill(container, number)
+    except (DockerException, RequestException):
+        return
+
+
+if __name__ == "__main__":
+    try:
+        ended = main(Path(sys.argv[1]))
+    except (DockerException, RequestException) as error:
+        print(f"the container engine refused: {told(error)}", flush=True)
+        ended = 1
+    if ended < 0:
+        if -ended != signal.SIGKILL:
+            signal.signal(-ended, signal.SIG_DFL)
+        os.kill(os.getpid(), -ended)
+    sys.exit(ended)

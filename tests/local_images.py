@@ -1,0 +1,66 @@
+"""Images of containers made of what is on this machine: no registry is asked for any."""
+
+import io
+import os
+import re
+import subprocess
+import tarfile
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Final
+
+from benchbook import servers
+from benchbook.servers import images
+from benchbook.servers.containers import connected
+
+TOOLS: Final = tuple(map(Path, ("/bin/sh", "/bin/cat", "/bin/cp", "/usr/bin/env")))
+"""What the commands of servers' fleets ask of an image beside its product."""
+
+
+def add_product(socket: str, product: str) -> str:
+    """Make an image of a product's own servers, under the name of its pinned one, and return that."""
+    found = servers.here(product)
+    assert isinstance(found, servers.Found)
+    server, *_ = found.programs.values()
+    # it finds what belongs to it by its own folder: in the image it lies where it lies here
+    package = server.parents[1]
+    libraries = [server.parents[3] / f"{server.parents[2].name}.libs"] if found.source == "wheel" else []
+    add(socket, images.IMAGES[product].reference, list(found.programs.values()), [package, *libraries])
+    return images.IMAGES[product].reference
+
+
+def add(socket: str, reference: str, programs: Sequence[Path], folders: Sequence[Path] = ()) -> None:
+    """Make an image of programs, on its PATH, with the libraries that they load, and of whole folders."""
+    client = connected(socket, None)
+    answer = client.import_image_from_data(_root(programs, folders))
+    client.tag(re.findall(r"[0-9a-f]{64}", answer)[-1], *reference.rsplit(":", 1))
+
+
+def _root(programs: Sequence[Path], folders: Sequence[Path]) -> bytes:
+    """Return the file system of an image, as a tar file."""
+    files = {tool: tool for tool in TOOLS} | {path: path for folder in folders for path in folder.rglob("*")}
+    binaries = [path for path in (*programs, *files) if path.is_file() and (path in programs or path in TOOLS)]
+    binaries += [path for path in files if ".so" in path.name]
+    content = io.BytesIO()
+    with tarfile.open(fileobj=content, mode="w", dereference=True) as tar:
+        every = dict.fromkeys([*files, *programs, *_libraries(binaries)])
+        parents = dict.fromkeys(parent for path in every for parent in reversed(path.parents))
+        for name, mode in {**dict.fromkeys(map(str, parents), 0o755), "/tmp": 0o1777, "/etc": 0o755}.items():
+            folder = tarfile.TarInfo(name.lstrip("/") or ".")
+            folder.type, folder.mode = tarfile.DIRTYPE, mode
+            tar.addfile(folder)
+        for path in every:
+            if path not in parents:
+                tar.add(path, str(path), recursive=False)
+        for path in programs:
+            link = tarfile.TarInfo(f"usr/bin/{path.name}")
+            if Path("/", link.name) != path:
+                link.type, link.linkname = tarfile.SYMTYPE, str(path)
+                tar.addfile(link)
+    return content.getvalue()
+
+
+def _libraries(programs: Iterable[Path]) -> list[Path]:
+    """Return what programs and libraries load."""
+    loaded = subprocess.run(["ldd", *programs], capture_output=True, text=True).stdout
+    return [Path(os.path.normpath(path)) for path in re.findall(r"(/\S+) \(0x", loaded)]

@@ -1,0 +1,186 @@
+"""Servers in containers of a real engine, Podman of the tests' own: started, measured, killed, swept."""
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import psutil
+import pytest
+
+import local_images
+from benchbook import databases, processes, results, servers
+from benchbook.cli import main
+from benchbook.datasets import blog
+from benchbook.deployment import Topology
+from benchbook.grid import planning
+from benchbook.measure.meters import process_meters
+from benchbook.servers import containers, images
+from waiting import comes_true
+
+PRODUCTS = ["mongodb", "postgresql"]
+ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+relational"}
+FOLDERS = {"root": "root", "runroot": "run", "tmpdir": "tmp"}
+OWNER = """
+import sys, time
+from benchbook import servers
+with servers.start("mongodb", "replicated") as running:
+    print(*(node.pid for node in running.deployment.nodes), flush=True)
+    time.sleep(600)
+"""
+
+
+@pytest.fixture(scope="module")
+def podman() -> Iterator[str]:
+    """Yield the socket of an engine that has nothing but images of what is on this machine."""
+    if os.geteuid() or not shutil.which("podman") or not shutil.which("runc"):
+        pytest.skip("Podman, which tests start as root, is not installed with the suite")
+    folder = Path(tempfile.mkdtemp(prefix="test-podman-"))
+    where = [part for option, name in FOLDERS.items() for part in (f"--{option}", folder / name)]
+    options = [
+        "--runtime",
+        "runc",
+        "--storage-driver",
+        "vfs",
+        "--cgroup-manager",
+        "cgroupfs",
+        "--events-backend",
+        "file",
+    ]
+    socket = folder / "podman.sock"
+    command = ["podman", *options, *where, "system", "service", "--time", "0", f"unix://{socket}"]
+    with (folder / "log").open("wb") as log:
+        service = processes.spawn(command, env={**os.environ}, stdout=log, stderr=log)
+    try:
+        comes_true(socket.exists)
+        for product in PRODUCTS:
+            local_images.add_product(f"unix://{socket}", product)
+        yield f"unix://{socket}"
+    finally:
+        processes.stop(service)
+        shutil.rmtree(folder)
+
+
+@pytest.fixture
+def engine(podman: str, monkeypatch: pytest.MonkeyPatch) -> containers.Engine:
+    """The engine, which every product that is asked for is started by."""
+    monkeypatch.setenv(containers.VARIABLE, podman)
+    for product in PRODUCTS:
+        monkeypatch.setenv(images.variable(product), "pinned")
+    return containers.engine()
+
+
+def left(engine: containers.Engine) -> list[str]:
+    """Return what of ours is known to the engine."""
+    client = containers.connected(engine.socket)
+    found = client.containers(all=True, filters={"label": containers.LABEL})
+    return [one["Id"] for one in found] + [volume["Name"] for volume in client.volumes()["Volumes"] or ()]
+
+
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, product: str, topology: Topology) -> None:
+    data = blog.comments(60, 1, per_article=10)
+    with servers.start(product, topology) as running:
+        deployment = running.deployment
+        about = deployment.settings
+        assert (about["source"], about["image"]) == ("container", images.IMAGES[product].reference)
+        assert about["engine"] == engine.name and about["image_digest"].startswith("sha256:")
+        for node in deployment.nodes:
+            assert node.pid is not None
+            server = psutil.Process(node.pid)
+            assert server.name() == {"mongodb": "mongod", "postgresql": "postgres"}[product]
+            listening = [one.laddr.ip for one in server.net_connections() if one.status == psutil.CONN_LISTEN]
+            assert set(listening) == {"127.0.0.1"}
+            meters = {meter.metric: meter.read() for meter in process_meters(node.pid, node.role)}
+            assert meters["cpu_total"] > 0 and meters["memory_pss"] > 1e6
+        with databases.open(ENGINES[product], deployment) as store:
+            store.create(data.schema, parents=data.parents)
+            store.insert_many(data.records)
+            assert store.wait_for(store.position(), 20) if topology == "replicated" else True
+            role = deployment.nodes[-1].role
+            assert len(store.read_all(role)) == len(data.records)
+        assert running.alive() is None
+    assert left(engine) == [] and not Path(str(about["folder"])).exists()
+    assert not any(psutil.pid_exists(node.pid) for node in deployment.nodes if node.pid)
+
+
+def test_a_cell_says_which_image_it_was_measured_in(
+    engine: containers.Engine, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    cells = ["crud", "--profile", "smoke", "--where", "engine=mongodb,topology=single,calls=single", "--set", "n=50"]
+    assert main(["run", *cells, "--noisy"]) == 0, capsys.readouterr().out
+    with results.connect() as connection:
+        rows = results.frame(connection, "SELECT * FROM observations")
+    image = containers.find(images.IMAGES["mongodb"].reference)
+    assert image is not None
+    assert set(rows["image"]) == {image.reference} and set(rows["image_digest"]) == {image.digest}
+    capsys.readouterr()
+    # the same product on this machine itself is another server: its cells are measured anew
+    monkeypatch.delenv(images.variable("mongodb"))
+    planning._server.cache_clear()
+    assert main(["plan", *cells, "--json"]) == 0
+    assert {cell["state"] for cell in json.loads(capsys.readouterr().out)} == {"todo"}
+
+
+@pytest.mark.parametrize("victim", ["server", "keeper"])
+def test_what_dies_is_told_and_leaves_nothing(engine: containers.Engine, victim: str) -> None:
+    with servers.start("mongodb", "single") as running:
+        server = psutil.Process(running.deployment.node().pid)
+        keepers = [one for one in psutil.Process().children() if "benchbook.servers.keeper" in one.cmdline()]
+        (server if victim == "server" else keepers[-1]).kill()
+        comes_true(lambda: running.alive() is not None)
+        assert "mongodb's primary" in (said := running.alive() or "") and "was ended by SIGKILL" in said
+        comes_true(lambda: not server.is_running() and not left(engine))
+
+
+def test_they_die_with_their_owner(engine: containers.Engine) -> None:
+    for _ in range(3):
+        owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
+        assert owner.stdout is not None
+        pids = [int(text) for text in owner.stdout.readline().split()]
+        assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
+        owner.kill()
+        owner.wait()
+        owner.stdout.close()
+        comes_true(lambda pids=pids: not any(map(psutil.pid_exists, pids)) and not left(engine))
+
+
+def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: containers.Engine) -> None:
+    client = containers.connected(engine.socket)
+    reference, owned = images.IMAGES["mongodb"].reference, {}
+    ended = subprocess.Popen(["true"])
+    began = psutil.Process(ended.pid).create_time()
+    ended.wait()
+    for name, label in {"dead": f"{ended.pid} {began}", "alive": containers.owner()}.items():
+        owned[name] = client.create_container(reference, ["sleep", "9"], labels={containers.LABEL: label})["Id"]
+    stranger = client.create_container(reference, ["sleep", "9"])["Id"]
+    network = client.create_network("benchbook-test", internal=True, labels={containers.LABEL: f"{ended.pid} {began}"})
+    try:
+        containers.sweep(engine)
+        kept = {one["Id"] for one in client.containers(all=True)}
+        assert {owned["alive"], stranger} <= kept and owned["dead"] not in kept
+        assert network["Id"] not in {one["Id"] for one in client.networks()}
+    finally:
+        for one in (owned["alive"], stranger):
+            client.remove_container(one, force=True, v=True)
+
+
+def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: containers.Engine) -> None:
+    installed = servers.here("mongodb")
+    assert isinstance(installed, servers.Found)
+    fleet = servers.servers_of("mongodb").fleet()
+    fleet.image = installed.image
+    with ExitStack() as end:
+        end.callback(fleet.stop)
+        fleet.run(["sh", "-c", "exit 0"])
+        with pytest.raises(servers.ServerError, match=r"(?s)mongodb's sh ended with status 3.*gone wrong"):
+            fleet.run(["sh", "-c", "echo gone wrong; exit 3"])
+        with pytest.raises(servers.ServerError, match="was ended by SIGSEGV"):
+            fleet.run(["sh", "-c", "kill -SEGV $$"])
+    assert left(engine) == []
