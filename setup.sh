@@ -124,8 +124,8 @@ fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
 fi
-if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
-    debian_install "what tests containers" podman runc || true
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
+    debian_install "what tests containers" podman runc netavark aardvark-dns || true
 fi
 
 # Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.

@@ -13,7 +13,7 @@ from benchbook import servers
 from benchbook.servers import images
 from benchbook.servers.containers import connected
 
-TOOLS: Final = tuple(map(Path, ("/bin/sh", "/bin/cat", "/bin/cp", "/usr/bin/env")))
+TOOLS: Final = tuple(map(Path, ("/bin/sh", "/bin/cat", "/bin/cp", "/bin/mkdir", "/usr/bin/env")))
 """What the commands of servers' fleets ask of an image beside its product."""
 
 

@@ -3,14 +3,18 @@
 import json
 import os
 import shutil
+import socket
 import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import psutil
+import pymongo
 import pytest
 
 import local_images
@@ -52,15 +56,15 @@ def podman() -> Iterator[str]:
         "--events-backend",
         "file",
     ]
-    socket = folder / "podman.sock"
-    command = ["podman", *options, *where, "system", "service", "--time", "0", f"unix://{socket}"]
+    at = folder / "podman.sock"
+    command = ["podman", *options, *where, "system", "service", "--time", "0", f"unix://{at}"]
     with (folder / "log").open("wb") as log:
         service = processes.spawn(command, env={**os.environ}, stdout=log, stderr=log)
     try:
-        comes_true(socket.exists)
+        comes_true(at.exists)
         for product in PRODUCTS:
-            local_images.add_product(f"unix://{socket}", product)
-        yield f"unix://{socket}"
+            local_images.add_product(f"unix://{at}", product)
+        yield f"unix://{at}"
     finally:
         processes.stop(service)
         shutil.rmtree(folder)
@@ -117,9 +121,9 @@ def test_a_cell_says_which_image_it_was_measured_in(
     assert main(["run", *cells, "--noisy"]) == 0, capsys.readouterr().out
     with results.connect() as connection:
         rows = results.frame(connection, "SELECT * FROM observations")
-    image = containers.find(images.IMAGES["mongodb"].reference)
+    image = containers.find(images.IMAGES["mongodb"])
     assert image is not None
-    assert set(rows["image"]) == {image.reference} and set(rows["image_digest"]) == {image.digest}
+    assert set(rows["image"]) == {image.known.reference} and set(rows["image_digest"]) == {image.digest}
     capsys.readouterr()
     # the same product on this machine itself is another server: its cells are measured anew
     monkeypatch.delenv(images.variable("mongodb"))
@@ -183,4 +187,33 @@ def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: con
             fleet.run(["sh", "-c", "echo gone wrong; exit 3"])
         with pytest.raises(servers.ServerError, match="was ended by SIGSEGV"):
             fleet.run(["sh", "-c", "kill -SEGV $$"])
+    assert left(engine) == []
+
+
+def test_what_listens_where_it_will_is_on_a_bridge_of_its_own(engine: containers.Engine) -> None:
+    known = replace(images.IMAGES["mongodb"], port=27017)
+    fleet = servers.servers_of("mongodb").fleet()
+    fleet.image = containers.find(known)
+    with ExitStack() as end:
+        end.callback(fleet.stop)
+        command = [
+            "sh",
+            "-c",
+            'mkdir /tmp/data && exec mongod --dbpath /tmp/data --bind_ip_all --nounixsocket "$@"',
+            "sh",
+        ]
+        for role in ("primary", "replica"):
+            fleet.serve(role, lambda _: [*command, "--setParameter", "ttlMonitorEnabled=false"], {"SECRET": role})
+        for server in fleet.servers:
+            server.await_line("Waiting for connections")
+            with closing(pymongo.MongoClient[Any](server.host, server.port, directConnection=True)) as client:
+                assert client.admin.command("hello")["isWritablePrimary"]
+            assert server.pid and psutil.Process(server.pid).environ()["SECRET"] == server.role
+        one, other = fleet.servers
+        assert one.host != other.host and not one.host.startswith("127.")
+        with socket.socket() as outside:
+            assert outside.connect_ex(("127.0.0.1", known.port)), "it is published on no interface of this machine"
+        (network,) = containers.connected(engine.socket).networks(filters={"label": containers.LABEL})
+        assert network["Internal"]
+    assert containers.connected(engine.socket).networks(filters={"label": containers.LABEL}) == []
     assert left(engine) == []

@@ -71,7 +71,7 @@ def _containers() -> str:
     """Return which container engine is here, and whose images."""
     try:
         engine = containers.engine()
-        here = [product for product, image in IMAGES.items() if containers.find(image.reference)]
+        here = [product for product, image in IMAGES.items() if containers.find(image)]
     except servers.ServerError as error:
         return f"containers: {error}"
     where = "" if engine.shares_kernel else ", in a virtual machine: servers' processes are not this machine's"

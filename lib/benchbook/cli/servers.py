@@ -58,7 +58,7 @@ def _fetch(engine: containers.Engine, product: str) -> None:
         whole = 0
         for here, whole in containers.pull(engine, IMAGES[product].reference):
             progress.update(bar, completed=here, total=whole or None)
-    image = containers.find(IMAGES[product].reference)
+    image = containers.find(IMAGES[product])
     print(f"  {product} is here: {size(whole)} fetched, {image.digest if image else ''}", flush=True)
 
 

@@ -142,7 +142,7 @@ def start(product: str, topology: Topology) -> Running:
     pids = {server.role: pid for server in fleet.servers if (pid := server.pid) is not None}
     settings = {"source": installed.source, "folder": str(fleet.folder.path)}
     if image := installed.image:
-        settings |= {"engine": image.engine.name, "image": image.reference, "image_digest": image.digest}
+        settings |= {"engine": image.engine.name, "image": image.known.reference, "image_digest": image.digest}
     return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
 
 

@@ -13,20 +13,22 @@ import os
 import platform
 import pwd
 import resource
+import secrets
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import psutil
 
 from benchbook import processes
 from benchbook.deployment import numbers
 from benchbook.servers.errors import ServerError
+from benchbook.servers.images import Image
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -51,6 +53,7 @@ _SOCKETS: Final = (
 _TIMEOUT_S: Final = 20
 _POLL_S: Final = 0.01
 _SHARED_MEMORY_B: Final = 1 << 30
+_STATUS: Final = "/benchbook.status"
 _MOST: Final = 32_768
 """Of files and of processes."""
 
@@ -88,10 +91,15 @@ class Engine:
 class Present:
     """An image that is here."""
 
-    reference: str
+    known: Image
     digest: str  # by which its registry knows it, else its own
     version: str  # of the product in it, as the tag says
     engine: Engine
+
+    @property
+    def bridged(self) -> bool:
+        """Whether its servers listen on a bridge of their own, for they listen at one port whatever they are told."""
+        return bool(self.known.port)
 
 
 class NoEngineError(ServerError):
@@ -170,17 +178,17 @@ def told(error: Exception) -> str:
     return " ".join(str(getattr(error, "explanation", None) or error).split())
 
 
-def find(reference: str) -> Present | None:
-    """Return an image by its reference; None when it is not here, `NoEngineError` when no engine can be used."""
-    return _find(engine(), reference)
+def find(image: Image) -> Present | None:
+    """Return an image as it is here; None when it is not, `NoEngineError` when no engine can be used."""
+    return _find(engine(), image)
 
 
 @cache
-def _find(engine: Engine, reference: str) -> Present | None:
+def _find(engine: Engine, known: Image) -> Present | None:
     from docker.errors import DockerException, ImageNotFound
 
     try:
-        image = connected(engine.socket).inspect_image(reference)
+        image = connected(engine.socket).inspect_image(known.reference)
     except ImageNotFound:
         return None
     except DockerException as error:
@@ -188,9 +196,9 @@ def _find(engine: Engine, reference: str) -> Present | None:
     digests = [text.partition("@")[2] for text in image.get("RepoDigests") or ()]
     own = str(image["Id"])
     digest = next(iter(digests), own if own.startswith("sha256:") else f"sha256:{own}")
-    tag = reference.rpartition(":")[2]
+    tag = known.reference.rpartition(":")[2]
     version = ".".join(map(str, numbers(tag))) or tag
-    return Present(reference, digest, version, engine)
+    return Present(known, digest, version, engine)
 
 
 def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
@@ -247,72 +255,108 @@ def _alive(label: str) -> bool:
         return False
 
 
+def bridge(engine: Engine) -> str:
+    """Make a network that leads nowhere but to this machine, and return its name; `remove_bridge` takes it away.
+
+    `ServerError` when the engine's such networks do not even lead here: what is sent to one would leave the machine.
+    """
+    name, client = f"benchbook-{secrets.token_hex(6)}", connected(engine.socket)
+    client.create_network(name, driver="bridge", internal=True, labels={LABEL: owner()})
+    gateways = [subnet.get("Gateway") or "" for subnet in client.inspect_network(name)["IPAM"]["Config"]]
+    if not any(numbers(gateway) for gateway in gateways):
+        remove_bridge(engine, name)
+        raise ServerError(f"{engine.name}'s closed networks are out of this machine's reach: install netavark")
+    return name
+
+
+def remove_bridge(engine: Engine, name: str) -> None:
+    """Remove a network whose containers have ended; the next start's `sweep` takes what an engine will not now."""
+    from docker.errors import DockerException
+
+    with suppress(DockerException):
+        connected(engine.socket).remove_network(name)
+
+
 def kept(
     image: Present,
     command: Sequence[str | Path],
     folder: Path,
     name: str,
     user: tuple[int, int],
+    network: str | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> list[str | Path]:
-    """Return the command of a keeper, which runs `command` in a container; `pid` tells where the server then runs.
+    """Return the command of a keeper, which runs `command` in a container; `started` tells where the server then runs.
 
     Parameters
     ----------
     folder
         What it shares with this machine, at the same path.
     name
-        Of what runs, unlike others' in that folder: of the files beside it.
+        Of what runs, unlike others' in that folder: of the files beside it, and on a bridge the host's.
     user
-        The ids of the user and group as which it runs.
+        The ids of the user and group as which it runs, on the host's network.
+    network
+        The bridge that it is on: then it runs as its image would have it, and shares nothing.
+    environment
+        What it is told by beside the command.
     """
-    order, passwd, status, pid = (folder / f"{name}.{kind}" for kind in ("container", "passwd", "status", "pid"))
-    pid.unlink(missing_ok=True)
+    order, passwd, status, told_ = (folder / f"{name}.{kind}" for kind in ("container", "passwd", "status", "started"))
+    told_.unlink(missing_ok=True)
     passwd.write_text("".join(_entries(user)))
     status.write_text("")
-    if os.geteuid() == 0:
-        os.chown(status, *user)
+    status.chmod(0o666)  # whoever the server runs as; the folder is closed to others
     limits = [_limit("nofile", resource.RLIMIT_NOFILE)]
     if hasattr(resource, "RLIMIT_NPROC"):
         limits.append(_limit("nproc", resource.RLIMIT_NPROC))
-    about: dict[str, Any] = {
-        "socket": image.engine.socket,
-        "pid_file": str(pid),
-        "status_file": str(status),
-        "container": {
-            "image": image.reference,
-            "entrypoint": ["/bin/sh", "-c", _WITH_INPUT, str(status)],
-            "command": [str(part) for part in command],
-            "environment": {"HOME": str(folder), "LC_ALL": "C", "TZ": "UTC"},
-            "user": ":".join(map(str, user)),
-            "working_dir": str(folder),
-            "labels": {LABEL: owner()},
-        },
-        "host": {
-            "network_mode": "host",
-            "binds": [f"{folder}:{folder}", f"{passwd}:/etc/passwd:ro"],
-            "auto_remove": True,
-            "security_opt": ["label=disable"],
-            "shm_size": _SHARED_MEMORY_B,
-            "log_config": {"type": "none"},
-            "ulimits": limits,
-            # of a user's own engine: who else the folder's owner would be in the container
-            **({"userns_mode": "keep-id"} if image.engine.rootless and "Podman" in image.engine.name else {}),
-        },
+    container: dict[str, Any] = {
+        "image": image.known.reference,
+        "entrypoint": ["/bin/sh", "-c", _WITH_INPUT, _STATUS],
+        "command": [str(part) for part in command],
+        "environment": {"LC_ALL": "C", "TZ": "UTC", **(environment or {})},
+        "labels": {LABEL: owner()},
     }
+    host: dict[str, Any] = {
+        "network_mode": network or "host",
+        "binds": [f"{status}:{_STATUS}"],
+        "auto_remove": True,
+        "security_opt": ["label=disable"],
+        "shm_size": _SHARED_MEMORY_B,
+        "log_config": {"type": "none"},
+        "ulimits": limits,
+    }
+    if network:
+        container["hostname"] = name
+    else:
+        container |= {"user": ":".join(map(str, user)), "working_dir": str(folder)}
+        container["environment"]["HOME"] = str(folder)
+        host["binds"] += [f"{folder}:{folder}", f"{passwd}:/etc/passwd:ro"]
+        # of a user's own engine: who else the folder's owner would be in the container
+        host |= {"userns_mode": "keep-id"} if image.engine.rootless and "Podman" in image.engine.name else {}
+    asked = {"socket": image.engine.socket, "started": str(told_), "status": str(status)}
     with os.fdopen(os.open(order, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump(about, file)
+        json.dump({**asked, "container": container, "host": host}, file)
     return [*processes.PYTHON, "-m", "benchbook.servers.keeper", order]
 
 
-def pid(folder: Path, name: str) -> int | None:
-    """Return the process of a server that runs, the shell's first child, once its keeper has told; else None."""
-    file, deadline = folder / f"{name}.pid", time.monotonic() + _TIMEOUT_S
+class Started(NamedTuple):
+    """Where a server runs that a keeper holds."""
+
+    pid: int | None  # on this machine; None in a virtual machine, or when it has ended
+    address: str  # on its bridge
+
+
+def started(image: Present, folder: Path, name: str) -> Started:
+    """Return where a server runs, once its keeper has told: its process is the first child of its container's shell."""
+    file, deadline = folder / f"{name}.started", time.monotonic() + _TIMEOUT_S
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     try:
-        return min(child.pid for child in psutil.Process(int(file.read_text())).children())
+        top, address = json.loads(file.read_text())
+        children = psutil.Process(top).children() if image.engine.shares_kernel else []
+        return Started(min((child.pid for child in children), default=None), address)
     except (OSError, ValueError, psutil.Error):
-        return None
+        return Started(None, "")
 
 
 def _limit(name: str, which: int) -> dict[str, Any]:

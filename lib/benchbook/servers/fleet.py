@@ -8,8 +8,9 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
 from benchbook import processes
@@ -37,6 +38,7 @@ class At(Protocol):
         """Return what ``function(fleet, found, *arguments)`` returns there."""
 
 
+_NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 _TRIES = 5
 _READY_S = 60.0
 _RUN_S = 180.0
@@ -51,8 +53,9 @@ _GROUPS: Final = range(61_184, 65_520)
 class Server:
     """One server process, as its fleet's user: it listens on its `address`, and `log` is all that it prints."""
 
-    def __init__(self, fleet: "Fleet", role: Role, command: Command) -> None:
+    def __init__(self, fleet: "Fleet", role: Role, command: Command, environment: Mapping[str, str]) -> None:
         self.fleet = fleet
+        self._environment = environment
         self.role = role
         self.log = fleet.folder.path / f"{role}.log"
         self._command = command
@@ -61,20 +64,29 @@ class Server:
 
     def _launch(self) -> None:
         self._tries += 1
-        self.port = free_port(self.fleet.address)
-        self.process = self.fleet.spawn(self._command(self.port), self.log)
+        image = self.fleet.image
+        self.port = image.known.port if image and image.bridged else free_port(self.fleet.address)
+        self.process = self.fleet.spawn(self._command(self.port), self.log, self._environment)
 
     @property
     def address(self) -> str:
         """Its host and port."""
-        return f"{self.fleet.address}:{self.port}"
+        return f"{self.host}:{self.port}"
+
+    @property
+    def host(self) -> str:
+        """The address of the machine that it is on, as this machine reaches it."""
+        image = self.fleet.image
+        return self._started(image).address if image and image.bridged else self.fleet.address
 
     @property
     def pid(self) -> int | None:
         """Its process on this machine; None when it is in a virtual machine, where a container engine has it."""
-        if (image := self.fleet.image) is None:
-            return self.process.pid
-        return containers.pid(self.fleet.folder.path, self.log.stem) if image.engine.shares_kernel else None
+        image = self.fleet.image
+        return self._started(image).pid if image else self.process.pid
+
+    def _started(self, image: containers.Present) -> containers.Started:
+        return containers.started(image, self.fleet.folder.path, self.log.stem)
 
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
@@ -124,6 +136,7 @@ class Fleet:
         self.servers: list[Server] = []
         self.image: containers.Present | None = None
         """In whose containers they run, each held by a process of ours; None: on this machine."""
+        self._network: str | None = None
         self.address = LOOPBACK
         """On which they listen; any other is one of this machine's at which other machines reach them."""
 
@@ -142,9 +155,9 @@ class Fleet:
         self._give(path)
         return path
 
-    def serve(self, role: Role, command: Command) -> Server:
-        """Start a server; its `await_line` says when it is ready."""
-        self.servers.append(Server(self, role, command))
+    def serve(self, role: Role, command: Command, environment: Mapping[str, str] = _NOTHING) -> Server:
+        """Start a server, told more by its `environment`; its `await_line` says when it is ready."""
+        self.servers.append(Server(self, role, command, environment))
         return self.servers[-1]
 
     def server(self, role: Role) -> Server:
@@ -180,13 +193,15 @@ class Fleet:
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
 
-    def spawn(self, command: Sequence[str | Path], log: Path) -> subprocess.Popen[bytes]:
+    def spawn(
+        self, command: Sequence[str | Path], log: Path, more: Mapping[str, str] = _NOTHING
+    ) -> subprocess.Popen[bytes]:
         """Start a program that prints into a new `log`; of an image's, what holds its container."""
         user, group, death_signal = self.user, self.group, self.death_signal
         if self.image is not None:
             # who holds a container is who may ask for one, and is not asked to end well: its end is the server's
             own = containers.ids(user, group)
-            command = containers.kept(self.image, command, self.folder.path, log.stem, own)
+            command = containers.kept(self.image, command, self.folder.path, log.stem, own, self._bridge(), more)
             user, group, death_signal = None, None, signal.SIGKILL
         log.touch(mode=0o600)
         with log.open("wb") as file:
@@ -198,7 +213,7 @@ class Fleet:
                 user=user,
                 group=group,
                 cwd=self.folder.path,
-                env=environment(self.folder.path),
+                env={**environment(self.folder.path), **more},
                 stdin=subprocess.DEVNULL,
                 stdout=file,
                 stderr=file,
@@ -228,19 +243,28 @@ class Fleet:
                 server.process.send_signal(self.stop_signal)
         for server in self.servers:
             processes.stop(server.process, self.stop_signal, _STOP_S)
+        if self.image and self._network:
+            containers.remove_bridge(self.image.engine, self._network)
+            self._network = None
         self.folder.remove()
+
+    def _bridge(self) -> str | None:
+        """Return the network that servers of such an image are on, made for the first; None for all others."""
+        if self.image and self.image.bridged and self._network is None:
+            self._network = containers.bridge(self.image.engine)
+        return self._network
 
     def _give(self, path: Path) -> None:
         if self.user is not None:
             shutil.chown(path, self.user)
 
 
-def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> None:
+def await_true(condition: Callable[[], bool], failure: Callable[[], str], patience_s: float = _PATIENCE_S) -> None:
     """Wait until a condition holds; `ServerError`, with what `failure` says, when that takes too long."""
-    deadline = time.monotonic() + _PATIENCE_S
+    deadline = time.monotonic() + patience_s
     while not condition():
         if time.monotonic() > deadline:
-            raise ServerError(f"{failure()} within {_PATIENCE_S:.0f} s")
+            raise ServerError(f"{failure()} within {patience_s:.0f} s")
         time.sleep(_POLL_S)
 
 

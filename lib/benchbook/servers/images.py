@@ -5,7 +5,7 @@ from its makers or from Docker's official library, and its programs are started 
 """
 
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from benchbook.servers.address import setting
@@ -18,7 +18,13 @@ class Image:
     reference: str  # where a container engine fetches it from, and its tag
     licence: str
     folder: str = ""  # where its programs lie in it, if not on its PATH
+    port: int = 0  # at which alone its server listens, on a bridge of its own; 0: where it is told, on loopback
+    memory_gb: float = 0  # without which free a server of it does not start
+    terms: bool = False  # whether its maker's are its user's to accept: then `ACCEPTED` must be exported
 
+
+ACCEPTED: Final = ("ACCEPT_EULA", "Y")
+"""The environment variable by which a user, and nobody else, accepts the terms of a maker, and its value."""
 
 IMAGES: Final = {
     "mongodb": Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
@@ -39,7 +45,9 @@ def variable(product: str) -> str:
     return setting(product, "IMAGE")
 
 
-def asked(product: str) -> str:
-    """Return the reference of the image that a product must be started from; empty when nobody asked for one."""
-    given = os.environ.get(variable(product), "")
-    return IMAGES[product].reference if given == "pinned" and product in IMAGES else given
+def asked(product: str) -> Image | None:
+    """Return the image that a product must be started from; None when nobody asked for one."""
+    if not (given := os.environ.get(variable(product), "")):
+        return None
+    known = IMAGES.get(product, Image(given, "unknown"))
+    return known if given == "pinned" else replace(known, reference=given)

@@ -1,9 +1,9 @@
 """A process that holds one container: it prints what the container does, and ends as its server ends.
 
-It is asked in a file of JSON: which engine (``socket``), what to run (``container`` and ``host``, as `docker.APIClient`
-takes them), where to write the process that the container is on this machine (``pid_file``), and where the container
-writes how its server ended (``status_file``). It hands on what it is sent to stop by. Its connection is the container's
-standard input: with it the server ends, too.
+It is asked in a file of JSON: which engine (``socket``), and what to run (``container`` and ``host``, as
+`docker.APIClient` takes them); where to write the process that the container is on this machine, and its address on a
+bridge (``started``); and where the container writes how its server ended (``status``). It hands on what it is sent to
+stop by. Its connection is the container's standard input: with it the server ends, too.
 """
 
 import json
@@ -45,11 +45,13 @@ def main(order: Path) -> int:
     for number in sent:
         _hand_on(asked["socket"], container, number)
     with suppress(NotFound):  # it has ended
-        atomic.write(Path(asked["pid_file"]), str(client.inspect_container(container)["State"]["Pid"]))
+        about = client.inspect_container(container)
+        addresses = [one["IPAddress"] for one in about["NetworkSettings"]["Networks"].values()]
+        atomic.write(Path(asked["started"]), json.dumps([about["State"]["Pid"], next(iter(addresses), "")]))
     for _, text in frames_iter(stream, tty=False):
         os.write(sys.stdout.fileno(), text)
     # a container that was killed had no time to say so
-    status = int(Path(asked["status_file"]).read_text() or _SIGNALLED + signal.SIGKILL)
+    status = int(Path(asked["status"]).read_text() or _SIGNALLED + signal.SIGKILL)
     return _SIGNALLED - status if status > _SIGNALLED else status
 
 

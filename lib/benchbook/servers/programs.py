@@ -17,14 +17,18 @@ from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
 
+import psutil
+
 from benchbook import paths, processes, registry
 from benchbook.deployment import Role, Topology, numbers, older
+from benchbook.digits import size
 from benchbook.folders import Folder
 from benchbook.registry import Package, StandIn
 from benchbook.servers import containers, images
 from benchbook.servers.address import variable
 from benchbook.servers.containers import NoEngineError, Present
 from benchbook.servers.errors import ServerError, does_not_run
+from benchbook.servers.images import Image
 
 Source = Literal["wheel", "path", "fetched", "container", "stand-in", "address"]
 
@@ -66,8 +70,8 @@ def environment(home: Path | None = None) -> dict[str, str]:
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
     known = registry.product(product)
-    if reference := images.asked(product):
-        return _contained(product, reference)
+    if image := images.asked(product):
+        return _contained(product, image)
     refusals: list[str] = []
     if known.package:
         installed = _installed(product, known.package)
@@ -75,7 +79,7 @@ def here(product: str, topology: Topology = "single") -> Found | Missing:
             return installed
         refusals.append(installed.why)
     if product in images.IMAGES:
-        contained = _contained(product, images.IMAGES[product].reference)
+        contained = _contained(product, images.IMAGES[product])
         if isinstance(contained, Found):
             return contained
         refusals.append(contained.why)
@@ -87,22 +91,27 @@ def here(product: str, topology: Topology = "single") -> Found | Missing:
     return Missing(product, "; ".join(refusals))
 
 
-def _contained(product: str, reference: str) -> Found | Missing:
+def _contained(product: str, known: Image) -> Found | Missing:
     """Return a product in containers of an image; or why not, and how to get it."""
     package = registry.product(product).package
-    if package is None:
+    if package is None and not known.port:
         return Missing(product, f"{product} is not started in containers here, only used at an address")
     try:
-        image = containers.find(reference)
+        image = containers.find(known)
     except NoEngineError as error:
         return Missing(product, str(error))
     if image is None:
-        return Missing(product, f"no image {reference} here: benchbook servers pull {product}")
+        return Missing(product, f"no image {known.reference} here: benchbook servers pull {product}")
     if why := misfit(product, image.version):
-        return Missing(product, f"{reference} is {image.version}: {why}")
-    known = images.IMAGES.get(product)
-    folder = Path(known.folder if known else "")
-    programs = {name: folder / name for name in package.programs}
+        return Missing(product, f"{known.reference} is {image.version}: {why}")
+    if known.terms and os.environ.get(images.ACCEPTED[0]) != images.ACCEPTED[1]:
+        accepted = "=".join(images.ACCEPTED)
+        return Missing(
+            product, f"{known.reference} runs on its maker's terms ({known.licence}): export {accepted}, if you accept"
+        )
+    if (free := psutil.virtual_memory().available) < known.memory_gb * 1e9:
+        return Missing(product, f"{product} needs {known.memory_gb:g} GB of memory, of which {size(free)} are free")
+    programs = {name: Path(known.folder) / name for name in package.programs} if package else {}
     return Found(product, image.version, "container", programs, image=image)
 
 
