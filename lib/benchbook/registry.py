@@ -120,7 +120,7 @@ class Product:
     schemes: tuple[str, ...]  # how its addresses begin
     processes: tuple[str, ...]  # what its servers are called among processes
     servers: str = ""  # the class in its folder's ``server.py`` that asks and starts them, if not the module itself
-    package: Package | None = None  # how a server is had here: itself, or
+    package: Package | None = None  # how a server is had here: itself, or where that is absent
     stand_in: StandIn | None = None  # what stands in for it; with neither, by its address alone
     oldest: str = ""  # the version from which on a server knows all that we ask of it: log positions, functions
     lacks: Mapping[str, str] = field(default_factory=dict)  # of `Engine.lacks`, what must be known without its driver

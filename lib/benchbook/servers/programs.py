@@ -68,27 +68,29 @@ def environment(home: Path | None = None) -> dict[str, str]:
 
 
 def here(product: str, topology: Topology = "single") -> Found | Missing:
-    """Return what can be started of a product on this machine: itself, or what stands in for it, or why neither."""
-    known = registry.product(product)
+    """Return what can be started of a product here: its own program, a container, or what stands in; or why none is."""
     if image := images.asked(product):
         return _contained(product, image)
-    refusals: list[str] = []
+    absences: list[str] = []
+    for way in _ways(product, topology):
+        if isinstance(way, Found):
+            return way
+        absences.append(way.why)
+    return Missing(product, "; ".join(absences))
+
+
+def _ways(product: str, topology: Topology) -> Iterator[Found | Missing]:
+    """Yield what each way to start a product comes to, the preferred first; each is tried when it is asked for."""
+    known = registry.product(product)
     if known.package:
-        installed = _installed(product, known.package)
-        if isinstance(installed, Found):
-            return installed
-        refusals.append(installed.why)
+        yield _installed(product, known.package)
+    else:
+        addresses = variable(product) + (f" and {variable(product, 'replica')}" if topology != "single" else "")
+        yield Missing(product, f"no {product} here that runs: set {addresses}")
     if product in images.IMAGES:
-        contained = _contained(product, images.IMAGES[product])
-        if isinstance(contained, Found):
-            return contained
-        refusals.append(contained.why)
-    if known.stand_in or not refusals:
-        stood_in = _stood_in(product, known.stand_in, topology)
-        if isinstance(stood_in, Found):
-            return stood_in
-        refusals = [stood_in.why, *refusals[1:]]
-    return Missing(product, "; ".join(refusals))
+        yield _contained(product, images.IMAGES[product])
+    if known.stand_in:
+        yield _stood_in(product, known.stand_in, topology)
 
 
 def _contained(product: str, known: Image) -> Found | Missing:
@@ -213,25 +215,14 @@ def _version_answer(program: Path) -> str:
     raise OSError(f"{program} {does_not_run(answer)}")
 
 
-def _stood_in(product: str, stand_in: StandIn | None, topology: Topology) -> Found | Missing:
-    """Return a product's stand-in, or in one line why there is none here and how to get it or a real server."""
-    if stand_in is None:
-        why = "nothing stands in for it"
-    elif topology != "single" and not stand_in.pairs:
-        why = f"{stand_in.version} stands in for a single server only"
-    else:
-        try:
-            return Found(product, stand_in.version, "stand-in", _programs(stand_in), stand_in=True)
-        except OSError as error:
-            why = f"nor its stand-in, {stand_in.version}: {error}: {stand_in.get}"
-    service, addresses = "single", variable(product)
-    if topology != "single":
-        service, addresses = "replicated", f"{addresses} and {variable(product, 'replica')}"
-    return Missing(
-        product,
-        f"no {product} here, {why}; the product: docker compose run --rm {product}-{service}, then set {addresses}"
-        " (see compose.yaml)",
-    )
+def _stood_in(product: str, stand_in: StandIn, topology: Topology) -> Found | Missing:
+    """Return what stands in for a product; or in one line why it does not, and how to get it."""
+    if topology != "single" and not stand_in.pairs:
+        return Missing(product, f"{stand_in.version} stands in for a single server only")
+    try:
+        return Found(product, stand_in.version, "stand-in", _programs(stand_in), stand_in=True)
+    except OSError as error:
+        return Missing(product, f"nor its stand-in, {stand_in.version}: {error}: {stand_in.get}")
 
 
 def _programs(stand_in: StandIn) -> dict[str, Path]:
