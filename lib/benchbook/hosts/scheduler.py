@@ -10,19 +10,14 @@ import os
 import signal
 import ssl
 from contextlib import suppress
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Final
 from urllib.parse import urlsplit
 
 import dask
-from cryptography import x509
-from cryptography.hazmat.primitives import hashes
-from cryptography.hazmat.primitives.asymmetric import ec
-from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
-from cryptography.x509.oid import NameOID
 from distributed import Scheduler, Security
 
+from benchbook.credentials import made
 from benchbook.hosts.orders import NoLabError
 
 PORT: Final = 8786
@@ -35,7 +30,6 @@ RESTING: Final = {
 }
 """What Dask does by itself many times a second."""
 
-_VALID: Final = timedelta(days=3650)
 _OTHERS: Final = 0o077
 _ROLES: Final = ("client", "scheduler", "worker")
 
@@ -103,21 +97,9 @@ def secured(scheduler: str, credentials: Path, unprotected: bool = False) -> tup
 
 def make(credentials: Path) -> None:
     """Write a new key and its certificate into a file that only its owner can read."""
-    key = ec.generate_private_key(ec.SECP256R1())
-    name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "benchbook lab")])
-    now = datetime.now(UTC)
-    certificate = (
-        x509.CertificateBuilder(name, name, key.public_key(), x509.random_serial_number())
-        .not_valid_before(now - timedelta(days=1))  # other machines' clocks may be late
-        .not_valid_after(now + _VALID)
-        .add_extension(x509.BasicConstraints(ca=True, path_length=0), critical=True)
-        .add_extension(x509.SubjectKeyIdentifier.from_public_key(key.public_key()), critical=False)
-        .sign(key, hashes.SHA256())
-    )
     credentials.parent.mkdir(parents=True, exist_ok=True)
     with os.fdopen(os.open(credentials, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
-        file.write(key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption()))
-        file.write(certificate.public_bytes(Encoding.PEM))
+        file.write(made("benchbook lab"))
 
 
 def _address(text: str, scheme: str) -> str:
