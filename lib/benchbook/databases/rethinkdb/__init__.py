@@ -1,18 +1,23 @@
-"""RethinkDB, by address or its stand-in: what is known of it before a server runs.
+"""RethinkDB: what is known of it before a server runs.
 
-`server` starts the stand-in (reqlite) or asks servers at given addresses; `adapter` keeps documents on them. Begin with
-`adapter`.
+`server` starts servers, the stand-in of a single one (reqlite) where the product is absent, or asks those at given
+addresses; `adapter` keeps documents on them. Begin with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Product, StandIn
+from benchbook.registry import Package, Product, StandIn
 
 PRODUCTS: Final = {
     "rethinkdb": Product(
         title="RethinkDB",
         schemes=("rethinkdb",),
         processes=("rethinkdb", "node"),
+        package=Package(
+            programs=("rethinkdb",),
+            get="RethinkDB's own package (rethinkdb.com/docs/install), or brew install rethinkdb",
+        ),
+        oldest="2.4",
         stand_in=StandIn(
             version="reqlite 2.3.0",
             programs=("node",),

@@ -1,7 +1,8 @@
 """RethinkDB through its official driver: a table in the database ``benchbook``, a record a document.
 
-A pair is one cluster: `create` reconfigures each table so that its only voting replica is the primary's server and the
-other server holds a replica that never votes. Reads of the replica go to that server alone (``_debug_direct``).
+A pair is one cluster, whose servers are tagged with their roles as long as our tables are there. Each table's only
+voting replica is the primary's server, so that an acknowledged write never waits for the other one, which holds a
+replica that never votes. Reads of the replica go to that server alone (``_debug_direct``).
 Durability is a table's: ``default`` leaves the server's (hard: a write waits for the disk), ``relaxed`` asks for soft,
 ``strict`` for hard, in every write.
 """
@@ -71,19 +72,41 @@ _DECODERS: Final[Decoders] = {
 }
 """RethinkDB keeps a moment's seconds in a double: whole milliseconds are exact."""
 
+_DUPLICATE: Final = "Duplicate primary key"
+
+
+class _RefusedWriteError(ReqlError):  # type: ignore[misc]
+    """A write that the server refused: it says so in its answer, and the driver raises nothing."""
+
+
+def _counted(write: Query, link: Connection) -> Document:
+    """Run a write and return what it counted; `_RefusedWriteError` when the server refused any of it."""
+    counted: Document = write.run(link)
+    if counted["errors"]:
+        raise _RefusedWriteError(counted["first_error"])
+    return counted
+
+
 _DATABASE: Final = "benchbook"
 _TAGS: Final[dict[Role, str]] = {"primary": "benchbook_primary", "replica": "benchbook_replica"}
-"""What servers are tagged with by their roles, as long as our tables are there."""
+"""What a pair's servers are tagged with by their roles, as long as our tables are there."""
+_ALONE: Final = {"shards": 1, "replicas": {_TAGS["primary"]: 1}, "primary_replica_tag": _TAGS["primary"]}
+_PAIRED: Final = {
+    **_ALONE,
+    "replicas": dict.fromkeys(_TAGS.values(), 1),
+    "nonvoting_replica_tags": [_TAGS["replica"]],
+}
+"""Where a pair's tables are made: to move one afterwards takes seconds."""
 
 
 class _Cluster(Namespace):
-    """The database ``benchbook`` of the cluster, as one of its servers sees it, which may be tagged or not."""
+    """The database ``benchbook`` of the cluster, as one of its servers sees it; a pair's, by their ids, have `tags`."""
 
     title = f"the database {_DATABASE}"
 
-    def __init__(self, session: Connection, *, tagged: bool) -> None:
+    def __init__(self, session: Connection, tags: Mapping[str, str]) -> None:
         super().__init__(session)
-        self._database, self._tagged = r.db(_DATABASE), tagged
+        self._database, self._paired = r.db(_DATABASE), tags
 
     def marker(self) -> Marker | None:
         if MARKER not in self._tables():
@@ -98,12 +121,15 @@ class _Cluster(Namespace):
         return self._tables()
 
     def mark(self, marker: Marker) -> None:
+        """Write the marker, in a table on the primary's server; tag a pair's servers, which all tables go by."""
+        if self._paired:
+            self._tag(self._paired)
         if not self.exists():
             r.db_create(_DATABASE).run(self._session)
         if MARKER not in self._tables():
-            self._database.table_create(MARKER).run(self._session)
+            self._database.table_create(MARKER, **(_ALONE if self._paired else {})).run(self._session)
         written = {"id": 0, "marker": marker.to_json()}
-        self._database.table(MARKER).insert(written, conflict="replace").run(self._session)
+        _counted(self._database.table(MARKER).insert(written, conflict="replace"), self._session)
 
     def drop(self, stores: Sequence[str]) -> None:
         for name in set(stores).intersection(self._tables()):
@@ -114,29 +140,20 @@ class _Cluster(Namespace):
         self._database.table_drop(MARKER).run(self._session)
         if marker.made and not self.contents():
             r.db_drop(_DATABASE).run(self._session)
-        for server in r.db("rethinkdb").table("server_config").run(self._session) if self._tagged else ():
-            if ours := set(server["tags"]).intersection(_TAGS.values()):
-                kept = [tag for tag in server["tags"] if tag not in ours]
-                r.db("rethinkdb").table("server_config").get(server["id"]).update({"tags": kept}).run(self._session)
+        if self._paired:
+            self._tag({})
 
     def _tables(self) -> list[str]:
         return list(self._database.table_list().run(self._session)) if self.exists() else []
 
-
-def _place(table: Query, connections: Mapping[Role, Connection]) -> None:
-    """Reconfigure a table: one voting replica on the primary's server, one that never votes on the replica's.
-
-    The votes are the primary's alone, so that an acknowledged write never waits for the other server.
-    """
-    link = connections["primary"]
-    for role, connection in connections.items():
-        server = r.db("rethinkdb").table("server_config").get(connection.server()["id"])
-        server.update(lambda row, tag=_TAGS[role]: {"tags": row["tags"].set_insert(tag)}).run(link)
-    primary, replica = _TAGS["primary"], _TAGS["replica"]
-    table.reconfigure(
-        shards=1, replicas={primary: 1, replica: 1}, primary_replica_tag=primary, nonvoting_replica_tags=[replica]
-    ).run(link)
-    table.wait(wait_for="all_replicas_ready").run(link)
+    def _tag(self, tags: Mapping[str, str]) -> None:
+        """Let servers have these of our tags, by their ids, and the others none."""
+        configs = r.db("rethinkdb").table("server_config")
+        for server in configs.pluck("id", "tags").run(self._session):
+            kept = [tag for tag in server["tags"] if tag not in _TAGS.values()]
+            wanted = [*kept, *([tags[server["id"]]] if server["id"] in tags else [])]
+            if {*wanted} != {*server["tags"]}:
+                _counted(configs.get(server["id"]).update({"tags": wanted}), self._session)
 
 
 _BATCH: Final = 200  # documents in one insert, as RethinkDB's own advice has it
@@ -150,6 +167,10 @@ def _cluster_port(url: str) -> int | None:
     return int(port) if parts.hostname in LOCAL_NAMES and port.isdecimal() else None
 
 
+_UNCOUNTED: Final = (
+    "its statistics count no bytes; of two servers on this machine their connection's socket is read where both "
+    "addresses end in ?cluster=PORT, the port of their cluster"
+)
 _SOCKETS: Final = ("ss", "--tcp", "--info", "--numeric", "--no-header", "--oneline", "state", "established")
 _ENDS: Final = re.compile(r"^\S+\s+\S+\s+(\S+):(\d+)\s+(\S+):(\d+)\s")
 _RECEIVED: Final = re.compile(r"\bbytes_received:(\d+)")
@@ -222,16 +243,16 @@ class RethinkDB(Compared):
     raises = (ReqlError, OSError, OverflowError)
     kinds: ClassVar = {
         UnreachableError: (ReqlDriverError, ReqlTimeoutError, OSError),
-        RefusedError: (OverflowError,),
+        DuplicateKeyError: (_DUPLICATE,),
+        RefusedError: (OverflowError, _RefusedWriteError),
     }
     lacks: ClassVar[Mapping[str, str]] = {
         "constraints": "RethinkDB knows neither foreign keys nor NOT NULL",
         "large_integers": "its numbers are doubles: integers beyond 2^53, which they would round, are refused",
-        "bytes_received": "its statistics count no bytes; of two servers on this machine their connection's socket "
-        "is read where both addresses end in ?cluster=PORT, the port of their cluster",
+        "read_only_replica": "every server of a cluster takes writes, and hands them to the table's primary",
     }
     stand_in_lacks: ClassVar[Mapping[str, str]] = {
-        "wait_for": "reqlite replicates nothing: a real cluster by its addresses does",
+        "wait_for": "reqlite replicates nothing: RethinkDB itself does",
         "durability": "reqlite keeps everything in memory: there is no choice",
     }
 
@@ -254,12 +275,12 @@ class RethinkDB(Compared):
 
     @override
     def insert(self, record: Record) -> None:
-        self._written(self._table.insert(_encoded(record), **self._durability))
+        self._write(self._table.insert(_encoded(record), **self._durability))
 
     def insert_many(self, records: Sequence[Record]) -> None:
         """Insert documents in batches; those that are not refused stay."""
         for batch in batches(records, _BATCH):
-            self._written(self._table.insert([_encoded(record) for record in batch], **self._durability))
+            self._write(self._table.insert([_encoded(record) for record in batch], **self._durability))
 
     def find(self, field: str, value: object) -> Sequence[Record]:
         """Return the documents found, by an index where there is one."""
@@ -278,25 +299,29 @@ class RethinkDB(Compared):
 
     @override
     def update(self, key: str, changes: Record) -> None:
-        counted = self._written(self._table.get(key).update(_encoded(changes), **self._durability))
+        counted = self._write(self._table.get(key).update(_encoded(changes), **self._durability))
         self._expect_one(1 - counted["skipped"], key)
 
     @override
     def update_all(self, changes: Record) -> int:
-        counted = self._written(self._table.update(_encoded(changes), **self._durability))
+        counted = self._write(self._table.update(_encoded(changes), **self._durability))
         return int(counted["replaced"] + counted["unchanged"])
 
     @override
     def delete(self, key: str) -> None:
-        self._expect_one(self._written(self._table.get(key).delete(**self._durability))["deleted"], key)
+        self._expect_one(self._write(self._table.get(key).delete(**self._durability))["deleted"], key)
 
     @override
     def delete_all(self) -> int:
-        return int(self._written(self._table.delete(**self._durability))["deleted"])
+        return int(self._write(self._table.delete(**self._durability))["deleted"])
 
     @override
     def ids(self) -> list[str]:
         return list(self._table[self._key].run(self._link))
+
+    @override
+    def code(self, error: Exception) -> str | None:
+        return _DUPLICATE if str(getattr(error, "message", "")).startswith(_DUPLICATE) else None
 
     @override
     def text(self, error: Exception) -> str:
@@ -306,11 +331,8 @@ class RethinkDB(Compared):
     @classmethod
     def lacks_on(cls, urls: Mapping[Role, str], stand_in: bool) -> Mapping[str, str]:
         """Return the gaps: bytes are counted where both servers run on this machine and say their cluster ports."""
-        lacks = dict(super().lacks_on(urls, stand_in))
-        if all(_cluster_port(urls.get(role, "")) for role in _TAGS):
-            lacks.pop("bytes_received")
-            lacks |= {"bytes_received": why} if (why := ReceivedBytes.missing()) else {}
-        return lacks
+        why = ReceivedBytes.missing() if all(map(_cluster_port, urls.values())) else _UNCOUNTED
+        return {**super().lacks_on(urls, stand_in), **({"bytes_received": why} if why else {})}
 
     def _received(self) -> list[Counter]:
         if "bytes_received" in self.gaps:
@@ -324,14 +346,15 @@ class RethinkDB(Compared):
     def _connect(self) -> None:
         super()._connect()
         self._link = self._sessions["primary"]
+        pair = self._sessions.items() if self.replicated else ()
+        self._tags = {link.server()["id"]: _TAGS[role] for role, link in pair}
         self._durability = _DURABILITY[self.options.durability]
 
     def _session(self, node: Node) -> Connection:
         return self._closing.enter_context(connected(node.url))
 
     def _namespaces(self) -> dict[Role, Namespace]:
-        tagged = not self.deployment.node().stand_in
-        return {role: _Cluster(connection, tagged=tagged) for role, connection in self._sessions.items()}
+        return {role: _Cluster(connection, self._tags) for role, connection in self._sessions.items()}
 
     def _store(self, schema: Schema) -> str:
         # RethinkDB refuses all else.
@@ -341,12 +364,12 @@ class RethinkDB(Compared):
         database, name = r.db(_DATABASE), self._store(schema)
         if name in database.table_list().run(self._link):
             database.table_drop(name).run(self._link)
-        database.table_create(name, primary_key=schema.key).run(self._link)
+        database.table_create(name, primary_key=schema.key, **(_PAIRED if self.replicated else {})).run(self._link)
         self._key, self._table = schema.key, database.table(name)
         # The replica's is read from its own disk.
         self._tables = {"primary": self._table, "replica": database.table(name, read_mode="_debug_direct")}
-        if len(self._sessions) > 1:
-            _place(self._table, self._sessions)
+        if self.replicated:
+            self._table.wait(wait_for="all_replicas_ready").run(self._link)
         self._restored = TypeDecoder(schema, _DECODERS)
 
     def _index(self, field: str) -> None:
@@ -361,11 +384,6 @@ class RethinkDB(Compared):
         pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
         return dict(pairs.run(self._sessions[role]))
 
-    def _written(self, query: Query) -> Document:
+    def _write(self, query: Query) -> Document:
         """Run a write and return what it counted."""
-        counted: Document = query.run(self._link)
-        if counted["errors"]:
-            message = " ".join(counted["first_error"].split())
-            kind = DuplicateKeyError if message.startswith("Duplicate primary key") else RefusedError
-            raise kind(f"{self.where}: {message}")
-        return counted
+        return _counted(query, self._link)

@@ -1,19 +1,31 @@
-"""RethinkDB: a server, or a cluster of two, by address; else reqlite, in memory, which stands in for a single one."""
+"""RethinkDB: a server, or a cluster of two; else reqlite, in memory, which stands in for a single one.
 
+A server listens for drivers, who must know its password, and for other servers, whom it asks for none: by itself it
+would take in whoever reaches that port. So ours speak TLS to each other, with a key that is made for each fleet.
+"""
+
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any, TypeAlias
+from typing import Any, Final, TypeAlias
+from urllib.parse import parse_qs, urlsplit
 
 from rethinkdb import r
 from rethinkdb.errors import ReqlError
 
+from benchbook import credentials
 from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import At, Fleet, new_password
+from benchbook.servers.errors import written
+from benchbook.servers.fleet import At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found
 
 Connection: TypeAlias = Any
 """A session with a server: the driver has no types."""
+
+_FLAGS: Final = ("--no-http-admin", "--no-update-check", "--no-default-bind", "--cache-size", "256")  # in MB
+_CLUSTER: Final = "Listening for intracluster connections on port "
+_READY: Final = "Server ready"
 
 
 @contextmanager
@@ -32,17 +44,58 @@ def connected(url: str) -> Iterator[Connection]:
 
 
 def fleet() -> Fleet:
-    """Return an empty fleet for the stand-in."""
+    """Return an empty fleet for RethinkDB's servers, or their stand-in."""
     return Fleet("rethinkdb")
 
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
-    """Start the stand-in and return its URL."""
-    return {"primary": at("primary", _serve)}
+    """Start the servers of `topology`, or the stand-in of a single one, and return their URLs."""
+    password, key = new_password(), credentials.made("benchbook's cluster").decode()
+    urls: dict[Role, str] = {"primary": at("primary", _serve, "primary", password, key)}
+    if topology != "single":
+        urls["replica"] = at("replica", _serve, "replica", password, key, _cluster_address(urls["primary"]))
+        await_true(
+            lambda: bool(ask(urls["primary"]).followers),
+            lambda: "rethinkdb's replica did not join the primary",
+        )
+    return urls
 
 
-def _serve(fleet: Fleet, installed: Found) -> str:
-    password = new_password()
+def _serve(fleet: Fleet, installed: Found, role: Role, password: str, key: str, join: str = "") -> str:
+    """Start a server, of the cluster at an address if there is one; return its URL once it is ready."""
+    if installed.stand_in:
+        return _stand_in(fleet, installed, password)
+    # a replica that began with another password would be let in, and the older of the two hold
+    config = fleet.secret(f"{role}.conf", f"initial-password={password}\n")
+    pem = fleet.secret(f"{role}.pem", key)
+    data, address = fleet.subfolder(role), ("--bind", fleet.address, "--cluster-port", "0")
+    tls = (flag for name in ("key", "cert", "ca") for flag in (f"--cluster-tls-{name}", pem))
+    flags = (
+        "--config-file",
+        config,
+        "--server-name",
+        role,
+        *address,
+        *_FLAGS,
+        *tls,
+        *(("--join", join) if join else ()),
+    )
+    server = fleet.serve(
+        role,
+        lambda port: [installed.programs["rethinkdb"], "--directory", data, "--driver-port", str(port), *flags],
+    )
+    server.await_line(_READY)
+    (cluster,) = re.findall(rf"{_CLUSTER}(\d+)", written(server.log))
+    return f"rethinkdb://admin:{password}@{server.address}/?cluster={cluster}"
+
+
+def _cluster_address(url: str) -> str:
+    """Return where the server of our URL meets its cluster."""
+    parts = urlsplit(url)
+    return f"{parts.hostname}:{parse_qs(parts.query)['cluster'][0]}"
+
+
+def _stand_in(fleet: Fleet, installed: Found, password: str) -> str:
     node, launcher = (installed.programs[name] for name in ("node", "launcher"))
     secret = fleet.secret("password", password)
     server = fleet.serve("primary", lambda port: [node, launcher, str(port), secret])
@@ -54,7 +107,7 @@ def ask(url: str) -> Answer:
     """Return what the server at `url` says of itself; its role is what it is used as.
 
     A table that says nothing of its replicas has one, on whichever server its cluster chooses: so every other server
-    counts as a follower. No real cluster has been met.
+    counts as a follower.
     """
     try:
         with connected(url) as connection:
@@ -68,4 +121,6 @@ def ask(url: str) -> Answer:
     process = servers[identity]["process"]
     others = tuple(sorted(row["name"] for row in servers.values() if row["id"] != identity))
     settings = {"cache_size_mb": process["cache_size_mb"]}
-    return Answer(process["version"].split()[1], None, settings, followers=others)
+    # A package's version goes on: 2.4.4~0bookworm.
+    version = re.findall(r"\d+(?:\.\d+)+", process["version"])[0]
+    return Answer(version, None, settings, followers=others)
