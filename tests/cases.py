@@ -12,7 +12,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.schemas import Field, Record, Schema
-from standing import here, is_given
+from standing import LOCAL, here, is_given
 from waiting import PATIENCE_S
 
 
@@ -24,7 +24,8 @@ class Deployed(Protocol):
 
 Opened = Callable[..., Engine]
 
-STOOD_IN_FOR = ["rethinkdb", "couchbase"]
+STOOD_IN_FOR = [name for name in ("rethinkdb", "couchbase") if name not in LOCAL]
+"""Engines of whose product no more is here than what stands in for a single server."""
 ELSEWHERE = ["sqlserver+relational", "arangodb"]
 """Engines whose server, or stand-in, cannot run here: their own tests hold them to what can be held."""
 

@@ -22,13 +22,6 @@ from benchbook.studies import cell_store
 WHEELS = ("mongodb", "postgresql")
 """Products whose servers are installed with the suite; what else there is is used where it is found."""
 
-LOCAL = tuple(
-    name
-    for name in registry.PRODUCTS
-    if (known := registry.product(name)).package or (known.stand_in and known.stand_in.pairs)
-)
-"""Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
-
 PASSWORDS = ("p%ss", "p@ss:w/rd", "p%41ss", "pässwörd 漢", "with  two blanks", "o'clock\"\\n", "#?&=+[]", "s3cret")
 """What users may have for a password, and what quotes it: a driver, Python, JSON, an address."""
 
@@ -84,6 +77,17 @@ def check() -> None:
 def here(product: str, topology: Topology = "single") -> bool:
     """Return whether a product runs here, or must: one that is installed with the suite is never left out."""
     return product in ("none", *WHEELS) or isinstance(servers.here(product, topology), servers.Found)
+
+
+def _local(product: str) -> bool:
+    known = registry.product(product)
+    if known.package and known.stand_in:
+        return here(product, "replicated")
+    return bool(known.package or (known.stand_in and known.stand_in.pairs))
+
+
+LOCAL = tuple(filter(_local, registry.PRODUCTS))
+"""Products that run here single and as pairs, or would if they were installed: of the others, a stand-in at best."""
 
 
 def needed(product: str, topology: Topology = "single") -> None:

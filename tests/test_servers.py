@@ -12,18 +12,22 @@ from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, suppress
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import parse_qs, urlsplit
 
 import psutil
 import psycopg
 import pymongo
 import pymysql
 import pytest
+from rethinkdb import r
 
-from benchbook import folders, servers
+from benchbook import databases, folders, servers
 from benchbook.databases.couchdb.node import AnswerError, HTTPNode
 from benchbook.databases.mongodb import server as mongodb
+from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import Deployment
 from benchbook.processes import answer
+from benchbook.schemas import Field, Schema
 from benchbook.servers import fleet
 from benchbook.servers.address import login
 from knocks import entries, knocking
@@ -32,6 +36,8 @@ from stopping import stopped
 from waiting import PATIENCE_S, comes_true
 
 T = TypeVar("T")
+AS_ANYBODY = ("mongodb", "couchdb", "rethinkdb")
+"""Products whose servers root may run."""
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
 
 
@@ -65,6 +71,12 @@ def write(deployment: Deployment, value: int) -> None:
             cursor.execute("CREATE DATABASE IF NOT EXISTS test")
             cursor.execute("CREATE TABLE IF NOT EXISTS test.numbers (value int)")
             cursor.execute("INSERT INTO test.numbers VALUES (%s)", [value])
+    elif deployment.product == "rethinkdb":
+        with connected(url) as link:
+            if "benchbook" not in r.db_list().run(link):  # there replication is a table's
+                with databases.open("rethinkdb", deployment) as engine:
+                    engine.create(Schema("numbers", (Field("_id", "string"),)))
+            r.db("benchbook").table("numbers").insert({"_id": str(value)}).run(link)
     elif deployment.product == "couchdb":
         if HTTPNode(url).ask("PUT", "/values", none=(412,)):
             follow(deployment)
@@ -96,6 +108,10 @@ def read(deployment: Deployment) -> set[int]:
                 return set()
             cursor.execute("SELECT value FROM test.numbers")
             return {value for (value,) in cursor.fetchall()}
+    if deployment.product == "rethinkdb":
+        with connected(url) as link:
+            table = r.db("benchbook").table("numbers", read_mode="_debug_direct")
+            return {int(row["_id"]) for row in table.run(link)}
     if deployment.product == "couchdb":
         return {int(row["id"]) for row in HTTPNode(url).ask("GET", "/values/_all_docs")["rows"]}
     with psycopg.connect(url, autocommit=True) as connection:
@@ -144,7 +160,7 @@ def test_a_write_never_waits_for_the_replica(pair: servers.Running) -> None:
 def test_servers_listen_on_the_loopback_only(pair: servers.Running) -> None:
     sockets = [s for found in of_each(pair.deployment, lambda one: one.net_connections("all")) for s in found]
     listening = [s.laddr for s in sockets if s.status == psutil.CONN_LISTEN]
-    assert len(listening) == 2
+    assert len(listening) == (4 if pair.deployment.product == "rethinkdb" else 2)
     assert {address.ip for address in listening} == {"127.0.0.1"}
     named = [s.laddr for s in sockets if s.family == socket.AF_UNIX and s.laddr]
     assert named == []
@@ -152,7 +168,7 @@ def test_servers_listen_on_the_loopback_only(pair: servers.Running) -> None:
 
 def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
     for node in pair.deployment.nodes:
-        password = node.url.partition("//benchbook:")[2].partition("@")[0]
+        password = urlsplit(node.url).password or ""
         assert len(password) == 32
         if pair.deployment.product == "mongodb":
             stranger = node.url.replace(f"benchbook:{password}@", "").replace("&authSource=admin", "")
@@ -173,10 +189,36 @@ def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
                 for path in ("/", "/values", "/_replicator/values", "/_received"):
                     with pytest.raises(AnswerError, match="authentication failed"):
                         HTTPNode(url).ask("GET", path)
+        elif pair.deployment.product == "rethinkdb":
+            for word in ("wrong", ""):
+                with pytest.raises(ConnectionError, match="password"):
+                    servers.servers_of("rethinkdb").ask(node.url.replace(password, word))
         else:
             for url in (node.url.replace(password, "wrong"), node.url.replace(f":{password}", "")):
                 with pytest.raises(psycopg.OperationalError, match="password"):
                     psycopg.connect(url)
+
+
+def test_no_server_joins_rethinkdbs_cluster_without_its_certificate(temporary: Path) -> None:
+    needed("rethinkdb", "replicated")
+    found = servers.find("rethinkdb")
+    assert isinstance(found, servers.Found)
+    with servers.start("rethinkdb", "single") as running, ExitStack() as standing:
+        other = fleet.Fleet("rethinkdb")
+        standing.callback(other.stop)
+        url = running.deployment.node().url
+        command = [found.programs["rethinkdb"], "--directory", other.subfolder("stranger"), "--no-http-admin"]
+        cluster = (
+            "--cluster-port",
+            "0",
+            "--join",
+            f"127.0.0.1:{parse_qs(urlsplit(url).query)['cluster'][0]}",
+            "--initial-password",
+            "auto",
+        )
+        stranger = other.serve("replica", lambda port: [*command, "--driver-port", str(port), *cluster])
+        stranger.await_line("invalid clustering header")
+        assert not servers.servers_of("rethinkdb").ask(url).followers
 
 
 ALONE = [product for product in servers.PRODUCTS if here(product) and (product == "mongodb" or product not in LOCAL)]
@@ -215,7 +257,7 @@ def test_who_runs_as_the_servers_user_finds_neither_their_files_nor_what_is_in_t
     assert files
     for node in pair.deployment.nodes:
         user = psutil.Process(node.pid).username()
-        if pair.deployment.product not in ("mongodb", "couchdb"):  # they run as anybody
+        if pair.deployment.product not in AS_ANYBODY:
             assert answer(["id", "-un"], user=user, cwd=Path("/")).stdout.strip() == user
             of_process = Path(f"/proc/{node.pid}")
             for path in (*files, folder / node.role, of_process / "environ", of_process / "cwd"):
@@ -244,6 +286,7 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
         "postgresql": ("synchronous_commit", "on"),
         "postgresql@9.6": ("synchronous_commit", "on"),
         "couchdb": ("storage", "LevelDB"),
+        "rethinkdb": ("cache_size_mb", 256),
     }.get(deployment.product, ("binlog_format", "ROW"))
     assert own[name] == value
     assert Deployment.from_json(deployment.to_json()) == deployment
@@ -252,11 +295,11 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
 
 @ROOT
 def test_what_refuses_to_run_as_root_does_not(pair: servers.Running) -> None:
-    if pair.deployment.product not in ("mongodb", "couchdb"):  # they run as anybody
+    if pair.deployment.product not in AS_ANYBODY:
         assert 0 not in of_each(pair.deployment, lambda one: one.uids().effective)
 
 
-def test_no_bytes_between_client_and_replica_or_primary_and_replica_are_encrypted(pair: servers.Running) -> None:
+def test_no_bytes_of_mysqls_clients_and_servers_are_encrypted(pair: servers.Running) -> None:
     if in_mysql(pair.deployment):
         for node in pair.deployment.nodes:
             with closing(pymysql.connect(**login(node.url, 3306))) as connection, connection.cursor() as cursor:

@@ -86,6 +86,26 @@ def test_a_link_to_a_server_leads_to_the_programs_beside_it(monkeypatch: pytest.
     assert found.programs == {name: real / name for name in ("postgres", "initdb", "pg_basebackup")}
 
 
+def test_a_product_goes_before_its_stand_in_which_is_taken_where_it_does_not_run(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    if (node := shutil.which("node")) is None:
+        pytest.skip("node is not installed with the suite")
+    program(tmp_path / "good", "rethinkdb", "#!/bin/sh\necho 'rethinkdb 2.4.4~0bookworm (CLANG 14.0.6)'\n")
+    program(tmp_path / "broken", "rethinkdb", "#!/bin/sh\nexit 127\n")
+    for folder, source, version in (("good", "path", "2.4.4"), ("broken", "stand-in", "reqlite 2.3.0")):
+        (tmp_path / folder / "node").symlink_to(node)
+        monkeypatch.setenv("PATH", str(tmp_path / folder))
+        found = servers.find("rethinkdb")
+        assert isinstance(found, servers.Found)
+        assert (found.source, found.version) == (source, version)
+    missing = servers.find("rethinkdb", "replicated")
+    assert isinstance(missing, servers.Missing)
+    assert "\n" not in missing.why
+    for said in (f"{tmp_path}/broken/rethinkdb does not run", "single server only", "run --rm rethinkdb-replicated"):
+        assert said in missing.why
+
+
 def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
@@ -174,6 +194,7 @@ HOW = {
     "mysql@5.5": ("no mysql@5.5 here", "make servers"),
     "postgresql@9.6": ("no postgresql@9.6 here", "make servers"),
     "couchdb": ("no node on PATH", "conda install"),
+    "rethinkdb": ("no node on PATH", "rethinkdb.com/docs/install"),
 }
 
 

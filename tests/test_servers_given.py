@@ -17,9 +17,11 @@ import psycopg
 import pymongo
 import pymysql
 import pytest
+from rethinkdb import r
 
 from benchbook import databases, servers
 from benchbook.cli import main
+from benchbook.databases.rethinkdb.server import connected
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.grid import planning
 from benchbook.servers import programs
@@ -111,6 +113,7 @@ WITHOUT_RIGHTS = {
     "postgresql": "is replicated to replica, so",
     "postgresql@9.6": "is replicated to walreceiver, so",
     **dict.fromkeys(("mysql", "mysql@5.5", "mariadb"), PROCESS),
+    "rethinkdb": "does not have the required `read` permission",
 }
 
 
@@ -119,6 +122,9 @@ def make_user(url: str) -> None:
     if url.startswith("mongodb"):
         with pymongo.MongoClient[Any](url) as client:
             client.admin.command("createUser", "lea", pwd="s3cret", roles=[])
+    elif url.startswith("rethinkdb"):
+        with connected(url) as link:
+            r.db("rethinkdb").table("users").insert({"id": "lea", "password": "s3cret"}).run(link)
     elif url.startswith("postgresql"):
         with psycopg.connect(url, autocommit=True) as connection:
             connection.execute("CREATE ROLE lea LOGIN PASSWORD 's3cret'")
@@ -156,8 +162,8 @@ def test_a_pair_by_address_needs_both_addresses(pair: servers.Running, monkeypat
 def test_swapped_addresses_are_refused(pair: servers.Running, monkeypatch: pytest.MonkeyPatch) -> None:
     primary, replica = pair.deployment.nodes
     give(monkeypatch, pair.deployment, primary=replica.url, replica=primary.url)
-    if pair.deployment.product == "couchdb":  # its nodes have no roles but what replication gives them
-        with servers.session("couchdb", "replicated") as deployment:
+    if (product := pair.deployment.product) in ("couchdb", "rethinkdb"):  # whose roles are what they are used as
+        with servers.session(product, "replicated") as deployment:
             assert deployment.node("primary").pid == replica.pid
         return
     with (
@@ -171,7 +177,7 @@ def test_an_address_that_refuses_us_is_named_without_its_password(
     pair: servers.Running, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     url, product = pair.deployment.node().url, pair.deployment.product
-    password = url.partition("//benchbook:")[2].partition("@")[0]
+    password = urlsplit(url).password or ""
     for wrong in PASSWORDS:
         given = quote(wrong, safe="")
         give(monkeypatch, pair.deployment, primary=url.replace(password, given))

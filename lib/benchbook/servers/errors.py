@@ -15,10 +15,13 @@ _FULL: Final = (
     r"No space left on device|Disk quota exceeded|Disk is full writing|[Ee]rr(?:or|code:) 28\b|out of disk space"
 )
 
+TAKEN: Final = r"[Aa]ddress .*already in use"
+"""How a server says that another process has its port."""
+
 _REMEDIES: Final = {
     _FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
     r"error while loading shared libraries: (?P<what>\S+?):": "a library is missing: install what provides {what}",
-    r"Address already in use": "every port it tried was taken: start again",
+    TAKEN: "every port it tried was taken: start again",
     r"Permission denied": "the server's user must reach its folder and programs: check TMPDIR and their permissions",
     r"could not map anonymous shared memory|Cannot allocate memory": "memory ran out: end something, start again",
 }

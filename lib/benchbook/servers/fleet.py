@@ -2,6 +2,7 @@
 
 import grp
 import os
+import re
 import secrets
 import shutil
 import signal
@@ -17,7 +18,7 @@ from benchbook import processes
 from benchbook.deployment import Role
 from benchbook.folders import Folder
 from benchbook.servers import containers
-from benchbook.servers.errors import ServerError, ending, last_words, remedy, written
+from benchbook.servers.errors import TAKEN, ServerError, ending, last_words, remedy, written
 from benchbook.servers.programs import environment
 
 Command = Callable[[int], Sequence[str | Path]]
@@ -96,7 +97,7 @@ class Server:
         deadline = time.monotonic() + _READY_S
         while text.encode() not in self.log.read_bytes():
             if self.process.poll() is not None:
-                if self._tries == _TRIES or b"Address already in use" not in self.log.read_bytes():
+                if self._tries == _TRIES or not re.search(TAKEN, written(self.log)):
                     raise ServerError(self.failure())
                 self._launch()
             if time.monotonic() > deadline:

@@ -37,7 +37,7 @@ from benchbook.databases.engine import (
 )
 from benchbook.databases.replica_polling import Compared, Versions
 from benchbook.databases.rethinkdb.server import Connection, connected
-from benchbook.deployment import LOCAL_NAMES, Node, Role
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
 
 Query: TypeAlias = Any
@@ -256,7 +256,10 @@ class RethinkDB(Compared):
         "durability": "reqlite keeps everything in memory: there is no choice",
     }
 
-    refused_names: ClassVar = {"RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$"}
+    refused_names: ClassVar = {
+        "RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$",
+        "RethinkDB ends a name at U+0000": lambda name: "\0" in name,
+    }
 
     @override
     @classmethod
@@ -269,6 +272,8 @@ class RethinkDB(Compared):
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
         if not stand_in and (size := len(record["_id"].encode())) > _KEY_B:
             return f"a key of {size:,} bytes: RethinkDB's have {_KEY_B} at most"
+        if not stand_in and "\0" in record["_id"]:
+            return f"the key {record['_id']!r}: RethinkDB's hold no U+0000"
         if (size := len(orjson.dumps(record))) >= _QUERY_B - 2**16:
             return f"a document of {size:,} bytes: a query of RethinkDB's has {_QUERY_B:,} at most"
         return super().unfit_record(record, gaps, stand_in=stand_in)
@@ -349,6 +354,9 @@ class RethinkDB(Compared):
         pair = self._sessions.items() if self.replicated else ()
         self._tags = {link.server()["id"]: _TAGS[role] for role, link in pair}
         self._durability = _DURABILITY[self.options.durability]
+        if not self.deployment.node().stand_in and _DATABASE in r.db_list().run(self._link):
+            # A server that has just started answers before its tables do.
+            r.db(_DATABASE).wait(timeout=PATIENCE_S).run(self._link)
 
     def _session(self, node: Node) -> Connection:
         return self._closing.enter_context(connected(node.url))

@@ -35,7 +35,8 @@ def connected(url: str) -> Iterator[Connection]:
     It is closed without waiting: nothing is sent unacknowledged, and reqlite does not answer the driver's farewell.
     """
     at = login(url, 28015)
-    user, password = at["user"] or "admin", at["password"].decode()
+    # The driver makes Latin-1 of a password, whose bytes are UTF-8 to the server.
+    user, password = at["user"] or "admin", at["password"].decode("latin-1")
     connection = r.connect(at["host"], at["port"], user=user, password=password, timeout=PATIENCE_S)
     try:
         yield connection
@@ -119,8 +120,8 @@ def ask(url: str) -> Answer:
         # RethinkDB lists itself, its stand-in does not.
         return Answer("reqlite", None, {}, stand_in=True)
     process = servers[identity]["process"]
-    others = tuple(sorted(row["name"] for row in servers.values() if row["id"] != identity))
+    others = (row["network"]["canonical_addresses"][0] for row in servers.values() if row["id"] != identity)
     settings = {"cache_size_mb": process["cache_size_mb"]}
     # A package's version goes on: 2.4.4~0bookworm.
     version = re.findall(r"\d+(?:\.\d+)+", process["version"])[0]
-    return Answer(version, None, settings, followers=others)
+    return Answer(version, None, settings, followers=tuple(sorted(f"{at['host']}:{at['port']}" for at in others)))
