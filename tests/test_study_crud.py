@@ -17,7 +17,7 @@ from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
-from cases import PAIRED
+from cases import PAIRED, STOOD_IN_FOR
 from standing import Announce, lane_needed, needed, outputs, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
@@ -266,7 +266,7 @@ def test_a_replica_that_is_cut_off_is_censored(
         assert rest["source"].str.startswith("not measured: ").all()
 
 
-@pytest.mark.parametrize(("engine", "searches"), [("rethinkdb", True), ("couchbase", False)])
+@pytest.mark.parametrize(("engine", "searches"), [(name, name != "couchbase") for name in STOOD_IN_FOR])
 def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
     engine: Any, searches: bool, announce: Announce
 ):

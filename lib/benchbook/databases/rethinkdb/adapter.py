@@ -3,14 +3,19 @@
 A pair is one cluster, whose servers are tagged with their roles as long as our tables are there. Each table's only
 voting replica is the primary's server, so that an acknowledged write never waits for the other one, which holds a
 replica that never votes. Reads of the replica go to that server alone (``_debug_direct``).
+No log says how far the replica has come, but each server counts what it has written of a table: the wait ends when the
+replica has written as often as the primary. That both hold the same then, reading all records on both proves, in no
+time that is measured.
 Durability is a table's: ``default`` leaves the server's (hard: a write waits for the disk), ``relaxed`` asks for soft,
 ``strict`` for hard, in every write.
 """
 
+import math
 import re
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
@@ -24,20 +29,22 @@ from typing_extensions import override
 
 from benchbook.databases.connected import MARKER, Marker, Namespace
 from benchbook.databases.engine import (
+    CATCH_UP_S,
     EXACT,
     JSON,
     Counter,
     Decoders,
     DuplicateKeyError,
+    Options,
     RefusedError,
     TypeDecoder,
     UnreachableError,
     batches,
     listed,
 )
-from benchbook.databases.replica_polling import Compared, Versions
+from benchbook.databases.replica_polling import Polled, ReplicaPoll, Versions
 from benchbook.databases.rethinkdb.server import Connection, connected
-from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role
 from benchbook.schemas import Document, Record, Schema
 
 Query: TypeAlias = Any
@@ -233,7 +240,7 @@ class ReceivedBytes:
         return float(sum(counts.values()))
 
 
-class RethinkDB(Compared):
+class RethinkDB(Polled):
     """Verbs are the table's own, one query each."""
 
     name = "rethinkdb"
@@ -260,6 +267,13 @@ class RethinkDB(Compared):
         "RethinkDB tells by it what is no JSON": lambda name: name == "$reql_type$",
         "RethinkDB ends a name at U+0000": lambda name: "\0" in name,
     }
+
+    poll_s = 0.005
+    _since_ns = 0
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        self._proof = ReplicaPoll(self._compared)
+        super().__init__(deployment, options)
 
     @override
     @classmethod
@@ -352,7 +366,7 @@ class RethinkDB(Compared):
         super()._connect()
         self._link = self._sessions["primary"]
         pair = self._sessions.items() if self.replicated else ()
-        self._tags = {link.server()["id"]: _TAGS[role] for role, link in pair}
+        self._servers: dict[Role, str] = {role: link.server()["id"] for role, link in pair}
         self._durability = _DURABILITY[self.options.durability]
         if not self.deployment.node().stand_in and _DATABASE in r.db_list().run(self._link):
             # A server that has just started answers before its tables do.
@@ -362,7 +376,8 @@ class RethinkDB(Compared):
         return self._closing.enter_context(connected(node.url))
 
     def _namespaces(self) -> dict[Role, Namespace]:
-        return {role: _Cluster(connection, self._tags) for role, connection in self._sessions.items()}
+        tags = {server: _TAGS[role] for role, server in self._servers.items()}
+        return {role: _Cluster(connection, tags) for role, connection in self._sessions.items()}
 
     def _store(self, schema: Schema) -> str:
         # RethinkDB refuses all else.
@@ -372,12 +387,14 @@ class RethinkDB(Compared):
         database, name = r.db(_DATABASE), self._store(schema)
         if name in database.table_list().run(self._link):
             database.table_drop(name).run(self._link)
-        database.table_create(name, primary_key=schema.key, **(_PAIRED if self.replicated else {})).run(self._link)
+        placed = _PAIRED if self.replicated else {}
+        made = database.table_create(name, primary_key=schema.key, **placed).run(self._link)
         self._key, self._table = schema.key, database.table(name)
         # The replica's is read from its own disk.
         self._tables = {"primary": self._table, "replica": database.table(name, read_mode="_debug_direct")}
         if self.replicated:
             self._table.wait(wait_for="all_replicas_ready").run(self._link)
+            self._id = made["config_changes"][0]["new_val"]["id"]
         self._restored = TypeDecoder(schema, _DECODERS)
 
     def _index(self, field: str) -> None:
@@ -387,7 +404,38 @@ class RethinkDB(Compared):
     def _checkpoint(self) -> None:
         self._table.sync().run(self._link)
 
-    def _stands(self, role: Role) -> Versions:
+    @override
+    def position(self) -> float | None:
+        self._since_ns = time.perf_counter_ns()
+        return self._stands("primary") if self.replicated else None
+
+    def _follow_release(self) -> None:
+        """Wait for nothing: there is no table left to ask of."""
+
+    def _stands(self, role: Role) -> float:
+        """Return how many records a server has written of the table, deletions too, since that was made."""
+        row = r.db("rethinkdb").table("stats").get(["table_server", self._id, self._servers[role]])
+        return float(row["query_engine"]["written_docs_total"].run(self._sessions[role]))
+
+    def _reached(self, position: float, deadline_s: float) -> bool:
+        deadline, self.wait_proof_ns = time.monotonic() + deadline_s, 0
+        if not self._asked(lambda written: bool(written >= position), deadline_s, self._since_ns):
+            return False
+        counted_ns = time.perf_counter_ns()
+        if self._proof.until(lambda found: found == (True, position), CATCH_UP_S, math.inf):
+            self.wait_proof_ns = time.perf_counter_ns() - counted_ns
+            return True
+        # Counts that do not fit, as of a replica that had to be filled anew, leave the comparison itself.
+        left_s = max(0.0, deadline - time.monotonic())
+        reached = self._proof.until(lambda found: found[0], left_s, self.poll_s, self._since_ns)
+        self.wait_resolution_ns = self._proof.resolution_ns
+        return reached
+
+    def _compared(self) -> tuple[bool, float]:
+        """Return whether both servers hold the same records, and how many the replica has written."""
+        return self._versions("primary") == self._versions("replica"), self._stands("replica")
+
+    def _versions(self, role: Role) -> Versions:
         """Return each document's SHA-1 (as a UUID), made by the server of its JSON."""
         pairs = self._tables[role].map(lambda row: [row[self._key], r.uuid(row.to_json_string())])
         return dict(pairs.run(self._sessions[role]))
