@@ -125,7 +125,10 @@ def test_addresses_of_nothing_are_refused() -> None:
 
 
 @pytest.mark.parametrize("product", ["rethinkdb", "couchbase", "sqlserver", "arangodb"])
-def test_what_is_missing_names_the_container_that_sets_it_up(product: str, services: dict[str, dict[str, Any]]) -> None:
+def test_what_is_missing_names_the_container_that_sets_it_up(
+    product: str, services: dict[str, dict[str, Any]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", "")
     missing = here(product, "replicated")
     assert isinstance(missing, servers.Missing)
     (service,) = re.findall(r"docker compose run --rm ([\w-]+)", missing.why)

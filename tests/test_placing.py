@@ -16,13 +16,14 @@ from benchbook.hosts.places import Places
 from benchbook.servers import ServerError
 from benchbook.servers.address import PLACE, placement
 from labs import PYTHON, Lab
+from standing import needed
 from waiting import comes_true, gone
 
 pytestmark = pytest.mark.xdist_group("placing")  # one lab serves all products
 PLACES = "primary=lab2,replica=lab3"
 ADDRESSES = {"lab2": "127.0.0.2", "lab3": "127.0.0.3"}
 REPLICATED = ("replication", "--profile", "smoke", "--where", "engine=mongodb", "--where", "arm=a")
-ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+jsonb", "mysql": "mysql+json"}
+ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+jsonb", "mysql": "mysql+json", "rethinkdb": "rethinkdb"}
 CALLED = """\
 import os, socket, sys
 socket.sethostname(sys.argv[1])
@@ -62,8 +63,7 @@ def held(lab: Lab) -> list[psutil.Process]:
 
 @pytest.mark.parametrize("product", ENGINES)
 def test_a_pair_on_two_machines_replicates_and_lets_nobody_in_without_its_password(lab: Lab, product: str) -> None:
-    if isinstance(missing := servers.find(product, "replicated"), servers.Missing):
-        pytest.skip(missing.why)
+    needed(product, "replicated")
     data = phones.smartphones(5, 1)
     with Places(*lab.secured) as places, places.up(product, "replicated") as running:
         urls = [node.url for node in running.deployment.nodes]

@@ -154,12 +154,12 @@ def expected(parameters: Parameters) -> set[Output]:
     place = deployment(parameters)
     server = servers.find(*place)
     if isinstance(server, servers.Missing):
-        given = elsewhere = stand_in = False
+        given, stand_in, places = False, False, {}
     else:
-        given, elsewhere, stand_in = server.source == "address", bool(server.places), server.stand_in
-    if not given and not elsewhere:
+        given, stand_in, places = server.source == "address", server.stand_in, dict(server.places)
+    if not given and not places:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
-    urls = (address.given(*place) if given else None) or {}
+    urls = (address.given(*place) if given else None) or {role: f"//{host}" for role, host in places.items()}
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
         owed.add(BYTES)
     return {("insert", role, metric) for role, metric in owed}
