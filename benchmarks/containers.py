@@ -26,7 +26,7 @@ from benchbook.servers import containers, images
 from benchbook.stats.inference import ratio_interval
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
-import local_images
+import local_engine
 
 ENGINES: Final = {"mongodb": "mongodb", "postgresql": "postgresql+relational"}
 ARMS: Final = ("native", "native again", "container")
@@ -73,7 +73,7 @@ def main(blocks: int) -> None:
     """Print the ratios of so many blocks."""
     engine = containers.engine()
     for product in ENGINES:
-        local_images.add_product(engine.socket, product)
+        local_engine.add_product(engine.socket, product)
     times: Times = defaultdict(list)
     for _ in range(blocks):
         for product in ENGINES:

@@ -6,7 +6,6 @@ import shutil
 import socket
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -17,8 +16,8 @@ import psutil
 import pymongo
 import pytest
 
-import local_images
-from benchbook import databases, processes, results, servers
+import local_engine
+from benchbook import databases, results, servers
 from benchbook.cli import main
 from benchbook.datasets import blog
 from benchbook.deployment import Topology
@@ -29,7 +28,6 @@ from waiting import comes_true
 
 PRODUCTS = ["mongodb", "postgresql"]
 ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+relational"}
-FOLDERS = {"root": "root", "runroot": "run", "tmpdir": "tmp"}
 OWNER = """
 import sys, time
 from benchbook import servers
@@ -40,40 +38,20 @@ with servers.start("mongodb", "replicated") as running:
 
 
 @pytest.fixture(scope="module")
-def podman() -> Iterator[str]:
-    """Yield the socket of an engine that has nothing but images of what is on this machine."""
+def podman() -> Iterator[local_engine.Podman]:
+    """Yield an engine that has nothing but images of what is on this machine."""
     if os.geteuid() or not shutil.which("podman") or not shutil.which("runc"):
         pytest.skip("Podman, which tests start as root, is not installed with the suite")
-    folder = Path(tempfile.mkdtemp(prefix="test-podman-"))
-    where = [part for option, name in FOLDERS.items() for part in (f"--{option}", folder / name)]
-    options = [
-        "--runtime",
-        "runc",
-        "--storage-driver",
-        "vfs",
-        "--cgroup-manager",
-        "cgroupfs",
-        "--events-backend",
-        "file",
-    ]
-    at = folder / "podman.sock"
-    command = ["podman", *options, *where, "system", "service", "--time", "0", f"unix://{at}"]
-    with (folder / "log").open("wb") as log:
-        service = processes.spawn(command, env={**os.environ}, stdout=log, stderr=log)
-    try:
-        comes_true(at.exists)
+    with local_engine.podman() as engine:
         for product in PRODUCTS:
-            local_images.add_product(f"unix://{at}", product)
-        yield f"unix://{at}"
-    finally:
-        processes.stop(service)
-        shutil.rmtree(folder)
+            local_engine.add_product(engine.socket, product)
+        yield engine
 
 
 @pytest.fixture
-def engine(podman: str, monkeypatch: pytest.MonkeyPatch) -> containers.Engine:
+def engine(podman: local_engine.Podman, monkeypatch: pytest.MonkeyPatch) -> containers.Engine:
     """The engine, which every product that is asked for is started by."""
-    monkeypatch.setenv(containers.VARIABLE, podman)
+    monkeypatch.setenv(containers.VARIABLE, podman.socket)
     for product in PRODUCTS:
         monkeypatch.setenv(images.variable(product), "pinned")
     return containers.engine()
@@ -153,6 +131,18 @@ def test_they_die_with_their_owner(engine: containers.Engine) -> None:
         owner.wait()
         owner.stdout.close()
         comes_true(lambda pids=pids: not any(map(psutil.pid_exists, pids)) and not left(engine))
+
+
+def test_the_engine_may_be_killed(engine: containers.Engine, podman: local_engine.Podman) -> None:
+    with servers.start("postgresql", "single") as running:
+        server = psutil.Process(running.deployment.node().pid)
+        podman.kill()
+        comes_true(lambda: running.alive() is not None and not server.is_running())
+    podman.start()
+    containers.sweep(engine)
+    with servers.start("postgresql", "single") as running:
+        assert running.alive() is None
+    assert left(engine) == []
 
 
 def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: containers.Engine) -> None:

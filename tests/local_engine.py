@@ -1,20 +1,71 @@
-"""Images of containers made of what is on this machine: no registry is asked for any."""
+"""A container engine of one's own, and images for it made of what is on this machine: no registry is asked for any."""
 
 import io
 import os
 import re
+import shutil
 import subprocess
 import tarfile
-from collections.abc import Iterable, Sequence
+import tempfile
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
-from benchbook import servers
+from benchbook import processes, servers
 from benchbook.servers import images
 from benchbook.servers.containers import connected
+from waiting import comes_true
 
 TOOLS: Final = tuple(map(Path, ("/bin/sh", "/bin/cat", "/bin/cp", "/bin/mkdir", "/usr/bin/env")))
 """What the commands of servers' fleets ask of an image beside its product."""
+
+
+_OPTIONS: Final = [
+    "--runtime",
+    "runc",
+    "--storage-driver",
+    "vfs",
+    "--cgroup-manager",
+    "cgroupfs",
+    "--events-backend",
+    "file",
+]
+_FOLDERS: Final = {"--root": "root", "--runroot": "run", "--tmpdir": "tmp"}
+
+
+class Podman:
+    """Podman's service, for root, with nothing in it; a killed one can be started again."""
+
+    def __init__(self) -> None:
+        self.folder = Path(tempfile.mkdtemp(prefix="test-podman-"))
+        self.socket = f"unix://{self.folder / 'podman.sock'}"
+        self.start()
+
+    def start(self) -> None:
+        """Start the service, and wait until it listens."""
+        where = [part for option, name in _FOLDERS.items() for part in (option, self.folder / name)]
+        command = ["podman", *_OPTIONS, *where, "system", "service", "--time", "0", self.socket]
+        with (self.folder / "log").open("ab") as log:
+            self.service = processes.spawn(command, env=dict(os.environ), stdout=log, stderr=log)
+        comes_true((self.folder / "podman.sock").exists)
+
+    def kill(self) -> None:
+        """Kill the service, as a machine may that runs out of memory."""
+        self.service.kill()
+        self.service.wait()
+        (self.folder / "podman.sock").unlink()
+
+
+@contextmanager
+def podman() -> Iterator[Podman]:
+    """Yield an engine with nothing in it, and take it away, with all that is in it."""
+    engine = Podman()
+    try:
+        yield engine
+    finally:
+        processes.stop(engine.service)
+        shutil.rmtree(engine.folder)
 
 
 def add_product(socket: str, product: str) -> str:
