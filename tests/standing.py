@@ -6,6 +6,7 @@ import os
 import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import IO, Any, Final, NamedTuple
@@ -94,6 +95,20 @@ def needed(product: str, topology: Topology = "single") -> None:
     """Skip a test with servers of its own where there are none; never for what is installed with the suite."""
     if product not in ("none", *WHEELS) and isinstance(missing := servers.here(product, topology), servers.Missing):
         pytest.skip(f"{product} is not installed with the suite: {missing.why}")
+
+
+@contextmanager
+def stood_in() -> Iterator[None]:
+    """Take what stands in for products, whether or not these themselves are here."""
+    product = registry.product
+
+    def without_package(name: str) -> registry.Product:
+        known = product(name)
+        return replace(known, package=None) if known.stand_in else known
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(registry, "product", without_package)
+        yield
 
 
 class Given:

@@ -1,26 +1,60 @@
-"""Where CouchDB's stand-in comes from, and that it is named one."""
+"""Where CouchDB comes from: its own program, else its stand-in, which is named one."""
 
 import json
+import os
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from benchbook import servers
+from benchbook import registry, servers
 from benchbook.deployment import Deployment
 from benchbook.servers import address, programs
-from standing import needed
+from standing import needed, stood_in
 
 
 @pytest.fixture(scope="module")
 def pair() -> Iterator[Deployment]:
-    needed("couchdb", "bidirectional")
-    with servers.start("couchdb", "bidirectional") as running:
-        yield running.deployment
+    with stood_in():
+        needed("couchdb", "bidirectional")
+        with servers.start("couchdb", "bidirectional") as running:
+            yield running.deployment
+
+
+@pytest.mark.parametrize("linked", [False, True])
+def test_couchdb_itself_goes_before_and_its_version_is_read_beside_its_program_which_is_not_run(
+    linked: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """``couchdb --version`` would start it."""
+    program, library = tmp_path / "couchdb" / "bin" / "couchdb", tmp_path / "couchdb" / "lib"
+    for name in ("couch-3.9.1", "couch_log-1.2.3", "jiffy-9.9.9"):
+        (library / name).mkdir(parents=True)
+    program.parent.mkdir()
+    program.write_text(f"#!/bin/sh\ntouch {tmp_path}/started\n")
+    program.chmod(0o755)
+    (tmp_path / "links").mkdir()
+    (tmp_path / "links" / "couchdb").symlink_to(program)
+    monkeypatch.setenv("PATH", str(tmp_path / "links" if linked else program.parent), prepend=os.pathsep)
+    found = servers.find("couchdb", "bidirectional")
+    assert isinstance(found, servers.Found)
+    assert (found.version, found.source, found.stand_in) == ("3.9.1", "path", False)
+    assert not (tmp_path / "started").exists()
+
+    (library / "couch-3.9.1").rmdir()
+    monkeypatch.setenv("PATH", str(program.parent))
+    known = registry.product("couchdb")
+    assert known.package
+    nowhere = replace(known, package=replace(known.package, places=()))
+    monkeypatch.setattr(registry, "product", lambda _: nowhere)
+    missing = servers.find("couchdb")
+    assert isinstance(missing, servers.Missing)
+    assert f"{program} has no ../lib/couch-" in missing.why and "nor its stand-in" in missing.why
 
 
 def test_a_stand_in_is_named_one(pair: Deployment) -> None:
-    found = servers.find("couchdb")
+    with stood_in():
+        found = servers.find("couchdb")
     assert isinstance(found, servers.Found)
     assert found.stand_in and found.source == "stand-in"
     assert {(one.stand_in, one.version) for one in pair.nodes} == {(True, found.version)}
@@ -62,6 +96,7 @@ def test_a_stand_in_that_is_missing_says_why_in_a_line(
         package.write_text(json.dumps({"version": "9.0.0"}))
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / "harness")
-    missing = servers.find("couchdb")
+    with stood_in():
+        missing = servers.find("couchdb")
     assert isinstance(missing, servers.Missing)
     assert why in missing.why and "BENCHBOOK_COUCHDB_URL" in missing.why and "\n" not in missing.why

@@ -2,7 +2,7 @@
 
 import ipaddress
 import socket
-from dataclasses import replace
+from collections.abc import Iterator
 from pathlib import Path
 
 import psutil
@@ -14,23 +14,18 @@ from benchbook import cli, databases, registry, servers
 from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.servers import programs
-from standing import needed
+from standing import LOCAL, needed, stood_in
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
-ITSELF = {name: registry.product(name) for name in registry.PRODUCTS}
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "tools.artefacts"}
 EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 
 @pytest.fixture(autouse=True)
-def no_product_that_something_stands_in_for(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Hide the programs of products that have a stand-in, where they are here."""
-
-    def product(name: str) -> registry.Product:
-        known = ITSELF[name]
-        return replace(known, package=None) if known.stand_in else known
-
-    monkeypatch.setattr(registry, "product", product)
+def absent() -> Iterator[None]:
+    """Have the products themselves absent, wherever this runs."""
+    with stood_in():
+        yield
 
 
 @EACH

@@ -94,6 +94,7 @@ class Package:
     wheel: str = ""  # the wheel that may hold them
     folder: str = ""  # where in the wheel
     places: tuple[str, ...] = ()  # folders that are searched after PATH, the highest version first
+    release: str = ""  # what, beside a server that does not say its version, has that at the end of its name
     excludes: str = ""  # another product that goes by the same program's name
     artefact: Artefact | None = None  # what ``make servers`` fetches: taken last, and an old version's only one
 

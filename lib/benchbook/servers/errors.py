@@ -13,16 +13,19 @@ _TAIL_B = 65_536
 
 _FULL: Final = (
     r"No space left on device|Disk quota exceeded|Disk is full writing|[Ee]rr(?:or|code:) 28\b|out of disk space"
+    r"|\benospc\b"
 )
 
-TAKEN: Final = r"[Aa]ddress .*already in use"
-"""How a server says that another process has its port."""
+TAKEN: Final = r"[Aa]ddress .*already in use|\beaddrinuse\b"
+"""How a server says that another process has its port, the last in Erlang."""
 
 _REMEDIES: Final = {
     _FULL: "the disk is full: free some of it, or point TMPDIR elsewhere",
     r"error while loading shared libraries: (?P<what>\S+?):": "a library is missing: install what provides {what}",
     TAKEN: "every port it tried was taken: start again",
-    r"Permission denied": "the server's user must reach its folder and programs: check TMPDIR and their permissions",
+    r"Permission denied|\beacces\b": (
+        "the server's user must reach its folder and programs: check TMPDIR and their permissions"
+    ),
     r"could not map anonymous shared memory|Cannot allocate memory": "memory ran out: end something, start again",
 }
 

@@ -131,7 +131,7 @@ def _installed(product: str, package: Package) -> Found | Missing:
             refusals.append(f"{folder} has no {' nor '.join(absent)}")
             continue
         try:
-            version = _version(server, package.excludes)
+            version = _release(server, package.release) if package.release else _version(server, package.excludes)
         except OSError as error:
             refusals.append(str(error))
             continue
@@ -199,6 +199,17 @@ def _version(program: Path, excludes: str = "") -> str:
     if excludes and excludes in answer:
         raise OSError(f"{program} is {excludes}")
     return str(re.findall(_VERSION, answer)[0])
+
+
+def _release(server: Path, beside: str) -> str:
+    """Return the version of a server that says none: what lies beside it has that in its name.
+
+    `OSError` when there is no such thing, so that it is no server of the product.
+    """
+    names = [path.name for path in server.resolve().parent.glob(beside)]
+    if versions := re.findall(_VERSION, " ".join(sorted(names, key=numbers))):
+        return str(versions[-1])
+    raise OSError(f"{server} has no {beside}, which would say its version")
 
 
 @cache  # answers only: what was raised is asked again, for it may be put right

@@ -1,19 +1,25 @@
-"""CouchDB, by address or its stand-in: what is known of it before a server runs.
+"""CouchDB, started here or by address, or its stand-in: what is known of it before a server runs.
 
-`server` starts the stand-in (PouchDB on Node.js) or asks servers at given addresses; `adapter` keeps documents on them
-and sets up their replication. Begin with `adapter`; `node` is requests to a server and what is the suite's there,
-`proxy` counts what a replica receives.
+`server` starts servers, the stand-in (PouchDB on Node.js) where the product is absent, or asks those at given
+addresses; `adapter` keeps documents on them and sets up their replication. Begin with `adapter`; `node` is requests to
+a server and what is the suite's there, `proxy` counts what a replica receives.
 """
 
 from typing import Final
 
-from benchbook.registry import Product, StandIn
+from benchbook.registry import Package, Product, StandIn
 
 PRODUCTS: Final = {
     "couchdb": Product(
         title="CouchDB",
         schemes=("http", "https"),
         processes=("beam.smp", "node"),
+        package=Package(
+            programs=("couchdb",),
+            places=("/opt/couchdb/bin",),
+            release="../lib/couch-[0-9]*",
+            get="Apache's own package (docs.couchdb.org, Installation)",
+        ),
         stand_in=StandIn(
             version="PouchDB 9.0.0 (stand-in)",
             programs=("node",),

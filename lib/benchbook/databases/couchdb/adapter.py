@@ -5,7 +5,8 @@ its revision; a deletion needs the revision too, so it is read first; ``delete_a
 their deletions by ``_bulk_docs``. Mango's index, when asked for, is made before the records; CouchDB brings it up to
 date when it is read, so the first ``find`` after writes does that.
 
-Durability is the server's: CouchDB, from 3 on, syncs every commit before it answers; its stand-in leaves that to the
+Durability is the server's: CouchDB, from 3 on, syncs every commit before it answers (twice, so that inserts one at a
+time are as fast as the disk); its stand-in leaves that to the
 operating system (LevelDB without sync). Replication is CouchDB's own, a continuous pull by the replica, set up by
 `create` for each database it makes; in topology ``bidirectional`` the primary pulls from the replica as well. CouchDB
 keeps pulls over restarts, and they cost both nodes: they end with the engine that made them, or before the next begins.
@@ -24,7 +25,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from sys import float_info
 from typing import Any, ClassVar, Final
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
 from typing_extensions import override
@@ -69,6 +70,8 @@ _WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
 
 _LIMIT_B: Final = 8_000_000
 """The largest document that CouchDB takes by default, from 3.0 on."""
+_LONG_B: Final = 7_800
+"""Of a key in an address: CouchDB takes 8,192 bytes as a request's first line, with database, revision and version."""
 _LARGE_B: Final = 18 << 20
 """Of a document that holds a text of 17 MB."""
 
@@ -242,6 +245,8 @@ class CouchDB(Connected):
             return f"the key {key!r}: CouchDB's have a character, and begin with no _"
         if stand_in and key[0] > "\xff":
             return f"the key {key!r}: CouchDB's stand-in loses those that begin with a character beyond U+00FF"
+        if not stand_in and (length := len(quote(key, safe=""))) > _LONG_B:
+            return f"a key of {length:,} bytes in an address: CouchDB takes no request whose first line has over 8,192"
         if "large_records" in gaps and (size := len(orjson.dumps(record))) > _LIMIT_B:
             return f"a document of {size:,} bytes: {gaps['large_records']}"
         return super().unfit_record(record, gaps, stand_in=stand_in)
