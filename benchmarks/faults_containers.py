@@ -101,7 +101,6 @@ def main(kills: int, seed: int) -> None:
         chosen = {containers.VARIABLE: podman.socket, images.variable("postgresql"): "pinned", "TMPDIR": str(folder)}
         for _ in range(kills):
             victim, way = chance.choice(VICTIMS), chance.choice(("host", "bridge"))
-            quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
             owner = subprocess.Popen(
                 [*processes.PYTHON, "-c", OWNER, way],
                 env={**os.environ, **chosen},

@@ -14,7 +14,7 @@ from benchbook import cli, databases, registry, servers
 from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.servers import programs
-from standing import LOCAL, needed, stood_in
+from standing import needed, stood_in
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "tools.artefacts"}
