@@ -27,7 +27,7 @@ Opened = Callable[..., Engine]
 STOOD_IN_FOR = [name for name in ("rethinkdb", "couchbase") if name not in LOCAL]
 """Engines of whose product no more is here than what stands in for a single server."""
 ELSEWHERE = ["sqlserver+relational", "arangodb"]
-"""Engines whose server, or stand-in, cannot run here: their own tests hold them to what can be held."""
+"""Engines whose servers no test run has started yet: where their image is, they are in `CASES`, as all are."""
 
 Case = tuple[str, Topology]
 

@@ -4,6 +4,7 @@ import ipaddress
 import socket
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import psutil
 import pytest
@@ -13,7 +14,8 @@ from rethinkdb.errors import ReqlError
 from benchbook import cli, databases, registry, servers
 from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.servers import programs
+from benchbook.servers import containers, images, programs
+from benchbook.servers.containers import LEFT_OUT, VARIABLE
 from standing import needed, stood_in
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
@@ -22,8 +24,9 @@ EACH = pytest.mark.parametrize("product", STANDING_IN)
 
 
 @pytest.fixture(autouse=True)
-def absent() -> Iterator[None]:
-    """Have the products themselves absent, wherever this runs."""
+def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Have the products themselves absent, wherever this runs, and no containers that go before what stands in."""
+    monkeypatch.setenv(VARIABLE, LEFT_OUT)
     with stood_in():
         yield
 
@@ -75,7 +78,7 @@ def test_rethinkdbs_stand_in_which_anyone_can_reach_runs_no_code_and_fetches_not
     assert not marker.exists()
 
 
-@pytest.mark.parametrize("product", [name for name in STANDING_IN if not (it := ITSELF[name].stand_in) or not it.pairs])
+@pytest.mark.parametrize("product", [name for name in STANDING_IN if name != "couchdb"])
 def test_a_stand_in_of_a_single_server_is_no_pair(product: str) -> None:
     missing = servers.find(product, "replicated")
     assert isinstance(missing, servers.Missing)
@@ -93,7 +96,7 @@ def test_without_its_package_one_line_says_how_to_get_it(
     missing = servers.find(product)
     assert isinstance(missing, servers.Missing)
     assert "\n" not in missing.why
-    for way in (f"BENCHBOOK_{product.upper()}_URL", "docker compose run", HOW[product]):
+    for way in (f"BENCHBOOK_{product.upper()}_URL", HOW[product]):
         assert way in missing.why
 
 
@@ -108,16 +111,34 @@ def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: p
     assert "is not CouchbaseMock 1.5.27" in missing.why
 
 
-@pytest.mark.parametrize(
-    "product",
-    [name for name in registry.PRODUCTS if (known := registry.product(name)).package is known.stand_in is None],
-)
-def test_where_nothing_stands_in_one_line_says_how_to_get_the_server(product: str) -> None:
-    for topology in ("single", "replicated"):
-        missing = servers.find(product, topology)
+@pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
+def test_without_a_container_engine_one_line_says_how_to_get_the_server(
+    product: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", str(tmp_path))
+    for said in (LEFT_OUT, f"unix://{tmp_path}/none.sock"):
+        monkeypatch.setenv(VARIABLE, said)
+        missing = servers.find(product, "replicated")
         assert isinstance(missing, servers.Missing)
         assert "\n" not in missing.why
-        assert f"docker compose run --rm {product}-{topology}" in missing.why
+        for way in (f"BENCHBOOK_{product.upper()}_URL", f"benchbook servers pull {product}"):
+            assert way in missing.why
+
+
+@pytest.mark.parametrize("product", ["couchbase", "sqlserver"])
+def test_whose_makers_terms_are_not_accepted_yet_says_so(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    engine = containers.Engine("unix:///none", "Podman 5", rootless=False, shares_kernel=True)
+    here = containers.Present(images.IMAGES[product], "sha256:0", "8.0", engine)
+    monkeypatch.setattr(containers, "find", lambda _: here)
+    monkeypatch.delenv(images.ACCEPTED[0], raising=False)
+    missing = servers.find(product, "replicated")
+    assert isinstance(missing, servers.Missing)
+    assert f"runs on its maker's terms ({here.known.licence}): export ACCEPT_EULA=Y, if you accept" in missing.why
+    monkeypatch.setenv(*images.ACCEPTED)
+    monkeypatch.setattr(programs.psutil, "virtual_memory", lambda: SimpleNamespace(available=1.5e9))
+    missing = servers.find(product, "replicated")
+    assert isinstance(missing, servers.Missing)
+    assert f"{product} needs 2 GB of memory, of which 1.50 GB are free" in missing.why
 
 
 def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) -> None:

@@ -23,6 +23,8 @@ from benchbook.servers.errors import ServerError
 PLACE = "BENCHBOOK_PLACE"
 """Environment variable that names the machines on which servers are started: ``primary=HOST,replica=HOST``."""
 
+_REFUSAL_B = 500
+
 
 @dataclass(frozen=True)
 class Answer:
@@ -193,13 +195,34 @@ def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = 
 
     `PermissionError` when the user may not ask that, `ConnectionError` when there is no answer, or another one.
     """
+    return _answered(urllib.request.Request(url + path, headers=headers), path, unknown, PATIENCE_S)
+
+
+def sent(
+    method: str,
+    url: str,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+    unknown: Container[int] = (),
+    patience_s: float = PATIENCE_S,
+) -> Any:
+    """Return the JSON that a server answers when it is sent a body, else as `got`; empty when it answers nothing."""
+    request = urllib.request.Request(url + path, body, headers, method=method)
+    return _answered(request, path, unknown, patience_s)
+
+
+def _answered(request: urllib.request.Request, path: str, unknown: Container[int], patience_s: float) -> Any:
     try:
-        with urllib.request.urlopen(urllib.request.Request(url + path, headers=headers), timeout=PATIENCE_S) as answer:
-            return json.load(answer)
+        with urllib.request.urlopen(request, timeout=patience_s) as answer:
+            text = answer.read()
+            return {} if request.data is not None and not text else json.loads(text)
     except urllib.error.HTTPError as error:
         if error.code in unknown:
             return {}
         why = "authentication failed" if error.code in (401, 403) else error.reason
+        if request.data is not None:  # what was wrong with it
+            why = f"{why}: {' '.join(error.read(_REFUSAL_B).decode(errors='replace').split())}"
         kind = PermissionError if error.code == 403 else ConnectionError
         raise kind(f"{path}: {why} ({error.code})") from None
     except (OSError, ValueError, HTTPException) as error:

@@ -12,6 +12,7 @@ import json
 import os
 import platform
 import pwd
+import re
 import resource
 import secrets
 import sys
@@ -197,7 +198,7 @@ def _find(engine: Engine, known: Image) -> Present | None:
     own = str(image["Id"])
     digest = next(iter(digests), own if own.startswith("sha256:") else f"sha256:{own}")
     tag = known.reference.rpartition(":")[2]
-    version = ".".join(map(str, numbers(tag))) or tag
+    version = next(iter(re.findall(r"\d+(?:\.\d+)*", tag)), tag)
     return Present(known, digest, version, engine)
 
 

@@ -46,6 +46,7 @@ _RUN_S = 180.0
 _STOP_S = 10.0
 _PATIENCE_S = 30.0
 _POLL_S = 0.01
+_ASK_S = 0.2
 _LOG_B = 1 << 18
 _GROUPS: Final = range(61_184, 65_520)
 """Where systemd, too, takes groups from that are not there for long; a container that has ``nobody`` has them."""
@@ -101,9 +102,30 @@ class Server:
                     raise ServerError(self.failure())
                 self._launch()
             if time.monotonic() > deadline:
-                words = last_words(written(self.log))
-                raise ServerError(f"{self.fleet.product}'s {self.role} was not ready in {_READY_S:.0f} s:\n{words}")
+                raise ServerError(self._late(_READY_S))
             time.sleep(_POLL_S)
+
+    def await_ready(self, ready: Callable[[], bool], patience_s: float) -> None:
+        """Wait until `ready` says so: until then it may raise `OSError`, too.
+
+        `ServerError` when the server ends before, or takes longer than `patience_s`.
+        """
+        deadline, last = time.monotonic() + patience_s, ""
+        while True:
+            try:
+                if ready():
+                    return
+            except OSError as error:
+                last = f" ({error})"
+            if why := self.failure():
+                raise ServerError(why)
+            if time.monotonic() > deadline:
+                raise ServerError(self._late(patience_s, last))
+            time.sleep(_ASK_S)
+
+    def _late(self, patience_s: float, last: str = "") -> str:
+        words = last_words(written(self.log))
+        return f"{self.fleet.product}'s {self.role} was not ready in {patience_s:.0f} s{last}:\n{words}"
 
     def failure(self) -> str | None:
         """Return how and why the server ended, or waits for room on the disk; None while it runs."""

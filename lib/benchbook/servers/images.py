@@ -33,6 +33,22 @@ IMAGES: Final = {
     "mariadb": Image("docker.io/library/mariadb:11.8", "GPL 2"),
     "couchdb": Image("docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"),
     "rethinkdb": Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
+    "couchbase": Image(
+        "docker.io/library/couchbase:enterprise-8.0.2",
+        "Couchbase's Enterprise License Agreement",
+        port=8091,
+        memory_gb=2,
+        terms=True,
+    ),
+    "sqlserver": Image(
+        "mcr.microsoft.com/mssql/server:2022-CU26-ubuntu-22.04",
+        "Microsoft's Software License Terms, Developer edition",
+        port=1433,
+        memory_gb=2,
+        terms=True,
+    ),
+    # no later one: from 3.12.10 on no single server follows another
+    "arangodb": Image("docker.io/library/arangodb:3.12.9", "ArangoDB Community License"),
 }
 """By product."""
 

@@ -101,7 +101,7 @@ def _contained(product: str, known: Image) -> Found | Missing:
     try:
         image = containers.find(known)
     except NoEngineError as error:
-        return Missing(product, str(error))
+        return Missing(product, f"{error} (the product: benchbook servers pull {product})")
     if image is None:
         return Missing(product, f"no image {known.reference} here: benchbook servers pull {product}")
     if why := misfit(product, image.version):

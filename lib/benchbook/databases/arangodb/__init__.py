@@ -1,17 +1,18 @@
-"""ArangoDB, by address alone: what is known of it before a server runs.
+"""ArangoDB: what is known of it before a server runs.
 
-`server` asks servers at given addresses what they are; `adapter` keeps documents in the database that the address
-names. Begin with `adapter`.
+`server` starts servers or asks those at given addresses, and returns their URLs; `adapter` keeps documents in the
+database that the address names. Begin with `adapter`.
 """
 
 from typing import Final
 
-from benchbook.registry import Product
+from benchbook.registry import Package, Product
 
 PRODUCTS: Final = {
     "arangodb": Product(
         title="ArangoDB",
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),
+        package=Package(programs=("arangod",), get="install its makers' package", places=("/usr/sbin",)),
     ),
 }

@@ -1,7 +1,7 @@
-"""Couchbase, by address or its stand-in: what is known of it before a server runs.
+"""Couchbase: what is known of it before a server runs.
 
-`server` starts the stand-in (CouchbaseMock) or asks servers at given addresses; `adapter` keeps documents in their
-bucket. Begin with `adapter`.
+`server` starts servers in containers or the stand-in (CouchbaseMock), or asks those at given addresses; `adapter` keeps
+documents in their bucket. Begin with `adapter`.
 """
 
 from typing import Final

@@ -1,7 +1,7 @@
-"""SQL Server, by address alone: what is known of it before a server runs.
+"""SQL Server, in a container or by address: what is known of it before a server runs.
 
-`server` connects to those at given addresses and asks what they are; `adapter` keeps records in tables on them. Begin
-with `adapter`.
+`server` starts servers in containers, connects to those and to others at given addresses, and asks what they are;
+`adapter` keeps records in tables on them. Begin with `adapter`.
 """
 
 from typing import Final
