@@ -12,7 +12,7 @@ from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog, persons, phones, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.schemas import Field, Record, Schema
-from standing import LOCAL, here, is_given
+from standing import LOCAL, found, here, is_given
 from waiting import PATIENCE_S
 
 
@@ -41,6 +41,12 @@ def runs(name: str, topology: Topology) -> bool:
     return is_given(product) or here(product, topology)
 
 
+def met(name: str) -> bool:
+    """Return whether an engine's product is here, or was given, itself: no stand-in for it."""
+    one = found(servers.product_of(name), "single")
+    return isinstance(one, servers.Found) and not one.stand_in
+
+
 def singles(names: Sequence[str]) -> pytest.MarkDecorator:
     """Parametrize a test by those engines that are here, alone; where none is, it is skipped once."""
     some: list[Any] = [(name, "single") for name in names if runs(name, "single")]
@@ -57,6 +63,8 @@ CASES: list[Case] = [
     *((one, each) for one in _STORES for each in servers.topologies(servers.product_of(one)) if runs(one, each)),
     ("noop", "none"),
 ]
+MET = [name for name in (*STOOD_IN_FOR, *ELSEWHERE) if met(name)]
+"""Of those engines, the ones whose products are here all the same: in a container, or at an address."""
 PAIRED = [case for case in CASES if case[1] in ("replicated", "bidirectional")]
 EACH = pytest.mark.parametrize("case", CASES, ids="-".join)
 EACH_SINGLE = pytest.mark.parametrize("case", [case for case in CASES if case[1] == "single"], ids="-".join)

@@ -1,6 +1,7 @@
 """What the repository promises about itself: dependencies, notebooks, floors, style."""
 
 import json
+import os
 import re
 import subprocess
 import sys
@@ -107,6 +108,13 @@ def test_style_types_and_floors_are_checked_on_each_change():
     assert commands == ["ruff check --quiet .", "ruff format --quiet --check .", "mypy", "lint-imports"]
     assert "set -euo pipefail" in (script := (ROOT / ".ci" / "run").read_text())
     assert re.search(r"^make .*\bcheck\n.*make .*\btest$", script, re.MULTILINE)
+
+
+@pytest.mark.parametrize("script", ["setup.sh", ".ci/run"])
+def test_scripts_are_clean(script: str):
+    assert os.access(ROOT / script, os.X_OK)
+    checked = subprocess.run([BIN / "shellcheck", ROOT / script], capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout
 
 
 def test_the_citation_is_valid_and_names_the_five_papers_as_the_data_do():

@@ -17,7 +17,7 @@ from benchbook.deployment import VARIABLE, Deployment
 from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
-from cases import PAIRED, STOOD_IN_FOR
+from cases import MET, PAIRED, STOOD_IN_FOR
 from standing import Announce, lane_needed, needed, outputs, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
@@ -40,7 +40,7 @@ def ran(announce: Announce, **fields: Any) -> Any:
 
 
 @pytest.mark.parametrize("topology", ["single", "replicated"])
-@pytest.mark.parametrize("engine", STORES + OTHERS)
+@pytest.mark.parametrize("engine", [*STORES, *OTHERS, *MET])
 def test_every_repetition_delivers_what_is_declared(engine: Any, topology: Any, announce: Announce):
     frame = ran(announce, engine=engine, topology=topology)
     assert set(frame["count"]) == {30}
@@ -270,6 +270,8 @@ def test_a_replica_that_is_cut_off_is_censored(
 def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
     engine: Any, searches: bool, announce: Announce
 ):
+    if engine in MET:
+        pytest.skip(f"{engine}'s stand-in is not installed with the suite that has {engine} itself")
     frame = ran(partial(announce, own=True), engine=engine)
     assert frame["stand_in"].all()
     select = frame["operation"] == "select"

@@ -5,7 +5,7 @@ A record's key is ArangoDB's ``_key`` (its ``_id`` is the collection's name and 
 
 A pair is a leader and a follower that runs the replication applier, and the replica is where the primary is when its
 applier has processed the primary's last log tick. ArangoDB 3.12 dropped asynchronous replication as a way to deploy,
-3.12.10 the applier itself: a pair needs an older server, best 3.11.
+3.12.10 the applier itself: a pair needs an older server, 3.12.9 at most.
 """
 
 import re
