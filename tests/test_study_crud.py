@@ -24,7 +24,10 @@ from waiting import PATIENCE_S
 
 SMALL: dict[str, Any] = {"n": 30, "repetitions": 2}
 STORES = ("mongodb", "postgresql+jsonb", "postgresql+relational", "mariadb+json", "mariadb+relational", "couchdb")
-OTHERS = ("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational")
+OTHERS = (
+    *("mysql+json", "mysql+relational", "mysql@5.5+relational", "postgresql@9.6+jsonb", "postgresql@9.6+relational"),
+    "rethinkdb",
+)
 
 
 def ran(announce: Announce, **fields: Any) -> Any:
