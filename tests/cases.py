@@ -55,7 +55,7 @@ def singles(names: Sequence[str]) -> pytest.MarkDecorator:
 
 
 REAL = [name for name in _REAL if here(servers.product_of(name))]
-"""Engines on real servers (CouchDB's, where it is absent, on a stand-in that replicates) that are here: each absent product is one skip."""
+"""Engines on real servers (or CouchDB's stand-in, which replicates) that are here: each absent product is one skip."""
 ON_POSTGRESQL = [name for name in _REAL if name.startswith("postgresql+")]
 ON_MYSQL = [name for name in _REAL if name.startswith(("mysql", "mariadb"))]
 TABLES = [name for name in _REAL if name.endswith("+relational")]

@@ -1,4 +1,4 @@
-"""CouchDB's replication, one way and both, on real nodes: those at given addresses, else our own, else its stand-in's."""
+"""CouchDB's replication, one way and both, on real nodes: at given addresses, else our own or its stand-in's."""
 
 import time
 from collections.abc import Callable, Iterator
