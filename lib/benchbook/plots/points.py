@@ -1,6 +1,7 @@
 """What a figure draws, one row a mark: a printed number, or the mean of this machine's blocks with its interval."""
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from functools import cache
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -34,8 +35,10 @@ Way: TypeAlias = Mapping[str, str | int]
 """The level of each factor that a figure does not show."""
 
 _PLACE: Final = ["panel", "level", "series"]
-_ASKED: Final = ("block", "censored", "engine", "engine_version", "stand_in")
+_ASKED: Final = ("block", "censored", "stand_in")
 """Columns of which a point is told, besides its value and place."""
+_RAN: Final = ("engine", "engine_version", "stand_in")
+"""Those that its caveats are made of."""
 
 _WIDE: Final["WeakKeyDictionary[Evidence, dict[str, pd.DataFrame]]"] = WeakKeyDictionary()
 """What `wide` returned of evidence that is still looked at, by study."""
@@ -129,12 +132,28 @@ def here(
     """
     if metric not in table:
         return joined()
-    # what is grouped has no column of which nothing is asked: a table is wide, and each group copies all of it
-    asked = [name for name in dict.fromkeys([*_ASKED, *([over] if over else [])]) if name in table]
+    asked = [name for name in (*_ASKED, over) if name in table]
+    kept = dict.fromkeys(name for name in (*asked, *_RAN) if name in table)
     drawn = {"drawn": table[metric] * scale, **{name: places.get(name, "") for name in _PLACE}}
-    groups = table[asked].assign(**drawn).dropna(subset=["drawn", "level"]).groupby(_PLACE, sort=False)
-    rows = [dict(zip(_PLACE, key, strict=True)) | _point(group, metric, unit, over) for key, group in groups]
-    return pd.DataFrame(rows, columns=list(COLUMNS))
+    rows = table[[*kept]].assign(**drawn).dropna(subset=["drawn", "level"])
+    number, caveat = _caveats(rows)
+    # what is grouped has no texts: a table is wide, each group copies all of it, and of texts that takes longest
+    groups = rows[["drawn", *asked]].assign(ran=number).groupby([rows[name] for name in _PLACE], sort=False)
+    points = [
+        dict(zip(_PLACE, place, strict=True))
+        | _point(group, metric, unit, over)
+        | {"caveat": caveat(tuple(group["ran"].unique()))}
+        for place, group in groups
+    ]
+    return pd.DataFrame(points, columns=list(COLUMNS))
+
+
+def _caveats(rows: pd.DataFrame) -> tuple["pd.Series[int]", Callable[[tuple[int, ...]], str]]:
+    """Return a number for what each row ran on, and what tells the caveats of some of these numbers."""
+    ran = rows.reindex(columns=[*_RAN])
+    number = ran.groupby([*ran], sort=False, dropna=False).ngroup()
+    every = ran.assign(number=number).drop_duplicates("number").set_index("number")
+    return number, cache(lambda numbers: "; ".join(caveats(every.loc[[*numbers]]).values()))
 
 
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, Any]:
@@ -153,7 +172,6 @@ def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dic
         "unit": unit,
         "censored": bool(group["censored"].any()),
         "stand_in": bool(stood_in(group).any()),
-        "caveat": "; ".join(caveats(group).values()),
         "printed": "",
     }
 
