@@ -96,7 +96,9 @@ def settle(figure: Figure) -> None:
 
     A tick whose name would touch another's loses it: the first and the last keep theirs.
     """
-    figure.draw_without_rendering()
+    engine = figure.get_layout_engine()
+    assert engine
+    engine.execute(figure)  # without drawing what is drawn once it is saved
     figure.set_layout_engine(None)
     for axes in figure.axes:
         axes.set_position(Bbox.from_bounds(*(round(part, 5) for part in axes.get_position().bounds)))
