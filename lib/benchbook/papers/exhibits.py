@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
+from weakref import WeakKeyDictionary
 
 from benchbook import workers
 from benchbook.evidence import Evidence
@@ -17,6 +18,8 @@ from benchbook.studies import SLUGS
 _PAPERS: Final = {study: load(study, "figures") for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
+_PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], dict[str, Any]]]"] = WeakKeyDictionary()
+"""What `measured` returned of evidence that is still looked at, by profile and studies."""
 
 # whatever draws a series asks for its look by the name alone
 for _paper in _PAPERS.values():
@@ -89,8 +92,11 @@ def about(evidence: Evidence, name: str, profile: str) -> dict[str, Any]:
 
 
 def measured(evidence: Evidence, studies: Sequence[str], profile: str) -> dict[str, Any]:
-    """Return the provenance of what some studies measured."""
-    return provenance(where(evidence.means, study=list(studies)), profile)
+    """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
+    known = _PROVENANCES.setdefault(evidence, {})
+    if (of := (profile, *studies)) not in known:
+        known[of] = provenance(where(evidence.means, study=list(studies)), profile)
+    return known[of]
 
 
 def studies_of(name: str) -> tuple[str, ...]:

@@ -75,8 +75,8 @@ def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
         "profile": profile,
         "measured_by": distinct(machine, "suite"),
         "drawn_by": suite(),
-        "hosts": sorted({str(host) for host in means["host"].dropna()}),
-        "campaigns": sorted({str(start) for start in means["campaign"].dropna() if start}),
+        "hosts": sorted({str(host) for host in means["host"].dropna().unique()}),
+        "campaigns": sorted({str(start) for start in means["campaign"].dropna().unique() if start}),
         "host_cpu": distinct(machine, "cpu"),
         "cores": distinct(machine, "cores_usable"),
         "kernel": distinct(machine, "kernel"),
@@ -84,6 +84,6 @@ def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
         "file_system": distinct(machine, "file_system"),
         "measured": [f"{moment:%Y-%m-%d}" for moment in span(means)],
         "engine_versions": versions(means),
-        "blocks": sorted({int(block) for block in means["block"].dropna()}),
+        "blocks": sorted({int(block) for block in means["block"].dropna().unique()}),
         "values": int(means.loc[~means["metric"].isin(_DERIVED), "rows"].sum()),
     }
