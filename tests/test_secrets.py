@@ -8,10 +8,12 @@ import signal
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from multiprocessing.connection import Connection
 from pathlib import Path
+from stat import S_ISREG
 
 import psutil
 import pytest
@@ -22,6 +24,9 @@ from standing import here
 
 STRANGER = 64_999
 """Another account: not that as which root's servers run."""
+
+YOUNG_S, OLD_S = 2.0, 0.2
+"""How long a process is young, and how often one is read that is not."""
 
 LARGEST = 20_000
 """Bytes of a file that is looked into: no secret stands in a larger one."""
@@ -54,12 +59,12 @@ class Files:
         """Yield what is new since the last call and can be read."""
         for folder, folders, names in os.walk(self._folder):
             folders[:] = {*folders} - DATA
-            for path in (Path(folder, name) for name in names):
+            for path in (f"{folder}/{name}" for name in names):
                 with suppress(OSError):
-                    state = path.stat()
-                    if path.is_file() and state.st_size < LARGEST and self._read.get(str(path)) != state.st_mtime_ns:
-                        yield path, path.read_bytes()
-                        self._read[str(path)] = state.st_mtime_ns
+                    state = Path(path).stat()
+                    if self._read.get(path) != state.st_mtime_ns and S_ISREG(state.st_mode) and state.st_size < LARGEST:
+                        yield Path(path), Path(path).read_bytes()
+                        self._read[path] = state.st_mtime_ns
 
 
 class Stranger:
@@ -81,17 +86,26 @@ class Stranger:
 
 
 def look(orders: Connection, folder: Path) -> None:
-    """Read until told to stop; then tell what was seen."""
+    """Read until told to stop; then tell what was seen.
+
+    A process is read in each round while it is young, for it may yet become another program, then a few times a second.
+    """
     if other := os.geteuid() == 0:
         os.setgroups([])
         os.setgid(STRANGER)
         os.setuid(STRANGER)
     files, lines, texts = Files(folder), set[bytes](), set[bytes]()
+    since: dict[int, float] = {}
+    read_all = 0.0
     while not orders.poll(0.02):
-        for process in Path("/proc").glob("[0-9]*"):
+        now = time.monotonic()
+        since = {pid: since.get(pid, now) for pid in psutil.pids()}
+        if every := now > read_all + OLD_S:
+            read_all = now
+        for pid in (pid for pid, start in since.items() if every or now < start + YOUNG_S):
             with suppress(OSError):
-                lines.add((process / "cmdline").read_bytes())
-                texts |= {(process / "environ").read_bytes()} if other else set()
+                lines.add(Path(f"/proc/{pid}/cmdline").read_bytes())
+                texts |= {Path(f"/proc/{pid}/environ").read_bytes()} if other else set()
         texts |= {text for _, text in files.new()} if other else set()
     orders.send((lines, texts))
 
@@ -125,11 +139,12 @@ class Known:
                 self.take(text, path.name)
                 if ALONE.search(path.name) and len(text.split()) == 1 and len(text) >= 8:
                     self.note(text.strip(), path.name)
-            for child in psutil.Process().children(recursive=True):
-                if child.pid not in asked:
-                    asked.add(child.pid)
+            present = {*psutil.pids()}
+            for child in psutil.Process().children(recursive=True) if present - asked else ():
+                if child.pid in present - asked:
                     with suppress(psutil.Error):
                         self.take("\0".join(map("=".join, child.environ().items())).encode(), "an environment")
+            asked = present
 
 
 @contextmanager
