@@ -23,9 +23,13 @@ from benchbook.datasets import blog
 from benchbook.deployment import Topology
 from benchbook.grid import planning
 from benchbook.measure.meters import process_meters
+from benchbook.schemas import Field, Schema
 from benchbook.servers import containers, images
+from benchbook.studies import replication
+from benchbook.studies.cell_store import Store
 from waiting import comes_true
 
+SCHEMA = Schema("texts", (Field("_id", "string"), Field("text", "string")))
 PRODUCTS = ["mongodb", "postgresql"]
 ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+relational"}
 OWNER = """
@@ -131,6 +135,29 @@ def test_they_die_with_their_owner(engine: containers.Engine) -> None:
         owner.wait()
         owner.stdout.close()
         comes_true(lambda pids=pids: not any(map(psutil.pid_exists, pids)) and not left(engine))
+
+
+def test_where_the_engine_hides_processes_it_tells_what_a_container_used(
+    engine: containers.Engine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # as an engine in a virtual machine is, whose kernel is another
+    monkeypatch.setattr(containers, "engine", lambda: replace(engine, shares_kernel=False))
+    cell = replication.Parameters(
+        engine="postgresql+relational", model="xml_fields", n=50, process="apart", repetitions=1
+    )
+    with servers.start("postgresql", "replicated") as running:
+        assert [node.pid for node in running.deployment.nodes] == [None, None]
+        with databases.open("postgresql+relational", running.deployment) as store:
+            before = {(meter.role, meter.metric): meter.read() for meter in Store(store, running.deployment).meters()}
+            store.create(SCHEMA)
+            for number in range(200):
+                store.insert({"_id": str(number), "text": "a" * 100})
+        after = {(meter.role, meter.metric): meter for meter in Store(store, running.deployment).meters()}
+        for role in ("primary", "replica"):
+            assert after[role, "cpu_total"].read() > before[role, "cpu_total"] > 0
+            assert "container engine" in after[role, "cpu_total"].source
+    owed = {metric for _, _, metric in replication.expected(cell)}
+    assert "elapsed_time" in owed and not owed & {"cpu_total", "memory_rss"}
 
 
 def test_the_engine_may_be_killed(engine: containers.Engine, podman: local_engine.Podman) -> None:

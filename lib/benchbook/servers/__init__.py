@@ -143,7 +143,9 @@ def start(product: str, topology: Topology) -> Running:
     settings = {"source": installed.source, "folder": str(fleet.folder.path)}
     if image := installed.image:
         settings |= {"engine": image.engine.name, "image": image.known.reference, "image_digest": image.digest}
-    return Running(_deployment(product, topology, urls, answers, pids, settings), fleet.failure, fleet.stop)
+    deployment = _deployment(product, topology, urls, answers, pids, settings)
+    nodes = tuple(replace(node, container=fleet.server(node.role).container) for node in deployment.nodes)
+    return Running(replace(deployment, nodes=nodes), fleet.failure, fleet.stop)
 
 
 def placed(

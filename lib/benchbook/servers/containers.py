@@ -20,7 +20,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,6 +28,7 @@ import psutil
 
 from benchbook import processes
 from benchbook.deployment import numbers
+from benchbook.measure import Meter
 from benchbook.servers.errors import ServerError
 from benchbook.servers.images import Image
 
@@ -54,6 +55,7 @@ _SOCKETS: Final = (
 _TIMEOUT_S: Final = 20
 _POLL_S: Final = 0.01
 _SHARED_MEMORY_B: Final = 1 << 30
+_STATS: Final = "the container engine's statistics (control group)"
 _STATUS: Final = "/benchbook.status"
 _MOST: Final = 32_768
 """Of files and of processes."""
@@ -343,6 +345,7 @@ def kept(
 class Started(NamedTuple):
     """Where a server runs that a keeper holds."""
 
+    container: str
     pid: int | None  # on this machine; None in a virtual machine, or when it has ended
     address: str  # on its bridge
 
@@ -353,11 +356,37 @@ def started(image: Present, folder: Path, name: str) -> Started:
     while not file.exists() and time.monotonic() < deadline:
         time.sleep(_POLL_S)
     try:
-        top, address = json.loads(file.read_text())
+        container, top, address = json.loads(file.read_text())
         children = psutil.Process(top).children() if image.engine.shares_kernel else []
-        return Started(min((child.pid for child in children), default=None), address)
+        return Started(container, min((child.pid for child in children), default=None), address)
     except (OSError, ValueError, psutil.Error):
-        return Started(None, "")
+        return Started("", None, "")
+
+
+def meters(container: str, role: str) -> list[Meter]:
+    """Return meters of a container whose processes are out of reach, as its engine tells them of its control group.
+
+    Its ``cpu_total``, ``cpu_user``, ``cpu_system`` (ns), and, where the engine tells it, ``memory_rss`` (B): what its
+    processes have of their own and no files, which is less than their resident sets. `container` is as
+    `benchbook.deployment.Node` has it.
+    """
+    socket, _, identity = container.partition(" ")
+    client = connected(socket)
+
+    def told() -> Any:
+        return client.stats(identity, stream=False, one_shot=True)
+
+    def cpu(name: str) -> float:
+        return float(told()["cpu_stats"]["cpu_usage"][name])
+
+    def memory(name: str) -> float:
+        return float(told()["memory_stats"]["stats"][name])
+
+    names = {"cpu_total": "total_usage", "cpu_user": "usage_in_usermode", "cpu_system": "usage_in_kernelmode"}
+    found = [Meter(metric, role, "ns", _STATS, 1.0, partial(cpu, name)) for metric, name in names.items()]
+    # the name of the second version of control groups, and of the first
+    kept = {"anon", "rss"} & {*told()["memory_stats"].get("stats", ())}
+    return found + [Meter("memory_rss", role, "B", _STATS, 1.0, partial(memory, name), kind="after") for name in kept]
 
 
 def _limit(name: str, which: int) -> dict[str, Any]:

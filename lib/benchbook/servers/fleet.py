@@ -87,6 +87,13 @@ class Server:
         image = self.fleet.image
         return self._started(image).pid if image else self.process.pid
 
+    @property
+    def container(self) -> str:
+        """Its container, as `benchbook.deployment.Node` has it, where that hides its process."""
+        image = self.fleet.image
+        hidden = image and not image.engine.shares_kernel
+        return f"{image.engine.socket} {self._started(image).container}" if image and hidden else ""
+
     def _started(self, image: containers.Present) -> containers.Started:
         return containers.started(image, self.fleet.folder.path, self.log.stem)
 

@@ -1,7 +1,7 @@
 """A process that holds one container: it prints what the container does, and ends as its server ends.
 
 It is asked in a file of JSON: which engine (``socket``), and what to run (``container`` and ``host``, as
-`docker.APIClient` takes them); where to write the process that the container is on this machine, and its address on a
+`docker.APIClient` takes them); where to write the container's id, its process on this machine and its address on a
 bridge (``started``); and where the container writes how its server ended (``status``). It hands on what it is sent to
 stop by. Its connection is the container's standard input: with it the server ends, too.
 """
@@ -47,7 +47,7 @@ def main(order: Path) -> int:
     with suppress(NotFound):  # it has ended
         about = client.inspect_container(container)
         addresses = [one["IPAddress"] for one in about["NetworkSettings"]["Networks"].values()]
-        atomic.write(Path(asked["started"]), json.dumps([about["State"]["Pid"], next(iter(addresses), "")]))
+        atomic.write(Path(asked["started"]), json.dumps([container, about["State"]["Pid"], next(iter(addresses), "")]))
     for _, text in frames_iter(stream, tty=False):
         os.write(sys.stdout.fileno(), text)
     # a container that was killed had no time to say so

@@ -13,9 +13,10 @@ from benchbook.databases.engine import EXACT, listed
 from benchbook.databases.mongodb import MONGOOSE
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
-from benchbook.measure import Reading, clock
+from benchbook.measure import Meter, Reading, capacity_meter, clock, process_meters
 from benchbook.measure.timing import CLOCK_SOURCE
 from benchbook.schemas import Record, Schema, UnfitError
+from benchbook.servers import containers
 from benchbook.studies.cell import CellParameters, Columns, Rows, on_lane
 
 T = TypeVar("T")
@@ -50,6 +51,15 @@ class Store:
     def pids(self) -> dict[Role, int]:
         """The top process of each node that runs on this machine and is known."""
         return {node.role: node.pid for node in self.deployment.nodes if node.pid is not None}
+
+    def meters(self) -> list[Meter]:
+        """Return what is read of each node's processes, or of the container that hides them; of others nothing."""
+        found = [
+            meter for role, pid in self.pids.items() for meter in (*process_meters(pid, role), capacity_meter(role))
+        ]
+        for node in self.deployment.nodes:
+            found += containers.meters(node.container, node.role) if node.container else []
+        return found
 
     def empty(self, schema: Schema, parents: tuple[Dataset, ...] = ()) -> None:
         """Create the store anew, on every node, and wait until the servers are idle.

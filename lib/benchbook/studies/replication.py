@@ -35,7 +35,7 @@ from benchbook import databases, formats, servers
 from benchbook.datasets import Dataset, phones
 from benchbook.deployment import Topology
 from benchbook.formats.tree import fragment
-from benchbook.measure import Meter, capacity_meter, process_meters, timed
+from benchbook.measure import Meter, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
@@ -147,17 +147,18 @@ class Modelled:
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, of each arm.
 
-    Of nodes that are given by their address, or run on other machines, the processes are not known: then what belongs
-    to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
+    Of nodes that are given by their address, or run on other machines, virtual ones too, the processes are not known:
+    then what belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
     """
     owed = set(TIMES)
     place = deployment(parameters)
     server = servers.find(*place)
     if isinstance(server, servers.Missing):
-        given, stand_in, places = False, False, {}
+        given, stand_in, places, hidden = False, False, {}, False
     else:
         given, stand_in, places = server.source == "address", server.stand_in, dict(server.places)
-    if not given and not places:
+        hidden = server.image is not None and not server.image.engine.shares_kernel
+    if not given and not places and not hidden:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
     urls = (address.given(*place) if given else None) or {role: f"//{host}" for role, host in places.items()}
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
@@ -222,12 +223,8 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
     # Of both nodes: their processes, where known, and the bytes that the replica received.
-    meters = [
-        meter
-        for role, pid in store.pids.items()
-        for meter in (*process_meters(pid, role), capacity_meter(role))
-        if parameters.process == "apart" or not meter.metric.startswith("memory")
-    ]
+    apart = parameters.process == "apart"
+    meters = [meter for meter in store.meters() if apart or not meter.metric.startswith("memory")]
     meters += [
         Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read)
         for counter in store.engine.counters("replica")

@@ -61,7 +61,7 @@ single_node = true
 uuid = {uuid}
 database_dir = {data}
 view_index_dir = {data}
-; as in compose/couchdb.ini, for records of 17 MB; the default is 8,000,000
+; for records of 17 MB: the default is 8,000,000
 max_document_size = 67108864
 
 [smoosh]
