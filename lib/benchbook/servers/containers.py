@@ -18,7 +18,7 @@ import secrets
 import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import closing, contextmanager, suppress
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -141,8 +141,6 @@ def _there(socket: Path) -> bool:
 @cache  # answers only: what was raised is asked again
 def _engine(socket: str) -> Engine:
     """Return the engine that listens there."""
-    from docker.errors import DockerException
-
     path = Path(socket.removeprefix("unix://"))
     if not os.access(path, os.R_OK | os.W_OK) and path.exists():
         group = path.group()
@@ -150,11 +148,8 @@ def _engine(socket: str) -> Engine:
             f"{getpass.getuser()} may not use the container engine at {path}: join its group ({group}), or run Podman"
             " as yourself (systemctl --user start podman.socket)"
         )
-    try:
-        client = connected(socket)
+    with answering(socket, f"the container engine at {path}") as client:
         about, version = client.info(), client.version()
-    except DockerException as error:
-        raise NoEngineError(f"the container engine at {path} does not answer: {told(error)}") from None
     names = [component["Name"] for component in version.get("Components", ())]
     name = "Podman" if any("Podman" in name for name in names) else "Docker"
     return Engine(
@@ -176,6 +171,18 @@ def connected(socket: str, timeout_s: int | None = _TIMEOUT_S) -> "APIClient":
     return APIClient(base_url=socket, version="auto", timeout=timeout_s)  # type: ignore[arg-type]
 
 
+@contextmanager
+def answering(socket: str, name: str, timeout_s: int | None = _TIMEOUT_S) -> "Iterator[APIClient]":
+    """Yield a session with the engine of that name; what it refuses, or fails to answer, is a `NoEngineError`."""
+    from docker.errors import DockerException
+
+    try:
+        with closing(connected(socket, timeout_s)) as client:
+            yield client
+    except (DockerException, OSError) as error:  # an OSError is what it breaks off with
+        raise NoEngineError(f"{name} does not answer: {told(error)}") from None
+
+
 def told(error: Exception) -> str:
     """Return an engine's error on one line."""
     return " ".join(str(getattr(error, "explanation", None) or error).split())
@@ -188,14 +195,13 @@ def find(image: Image) -> Present | None:
 
 @cache
 def _find(engine: Engine, known: Image) -> Present | None:
-    from docker.errors import DockerException, ImageNotFound
+    from docker.errors import ImageNotFound
 
-    try:
-        image = connected(engine.socket).inspect_image(known.reference)
-    except ImageNotFound:
-        return None
-    except DockerException as error:
-        raise NoEngineError(f"{engine.name} does not answer: {told(error)}") from None
+    with answering(engine.socket, engine.name) as client:
+        try:
+            image = client.inspect_image(known.reference)
+        except ImageNotFound:
+            return None
     digests = [text.partition("@")[2] for text in image.get("RepoDigests") or ()]
     own = str(image["Id"])
     digest = next(iter(digests), own if own.startswith("sha256:") else f"sha256:{own}")
@@ -209,11 +215,9 @@ def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
 
     `ServerError` when the registry does not give it.
     """
-    from docker.errors import DockerException
-
     layers: dict[str, tuple[int, int]] = {}
-    try:
-        for step in connected(engine.socket, None).pull(reference, stream=True, decode=True):
+    with answering(engine.socket, f"{engine.name}, asked for {reference},", None) as client:
+        for step in client.pull(reference, stream=True, decode=True):
             if "error" in step:
                 raise ServerError(f"{reference} was not fetched: {step['error']}")
             progress = step.get("progressDetail") or {}
@@ -222,8 +226,6 @@ def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
             elif step.get("id") in layers:
                 layers[step["id"]] = (layers[step["id"]][1], layers[step["id"]][1])
             yield sum(here for here, _ in layers.values()), sum(all_ for _, all_ in layers.values())
-    except DockerException as error:
-        raise ServerError(f"{reference} was not fetched: {told(error)}") from None
     _find.cache_clear()
 
 
@@ -231,17 +233,18 @@ def sweep(engine: Engine) -> list[str]:
     """Remove containers and networks of ours whose owner is dead, and return their names."""
     from docker.errors import DockerException
 
-    client, gone = connected(engine.socket), []
-    for container in client.containers(all=True, filters={"label": LABEL}):
-        if not _alive(container["Labels"][LABEL]):
-            with suppress(DockerException):
-                client.remove_container(container["Id"], force=True, v=True)
-                gone.append(container["Id"][:12])
-    for network in client.networks(filters={"label": LABEL}):
-        if not _alive(network["Labels"][LABEL]):
-            with suppress(DockerException):
-                client.remove_network(network["Id"])
-                gone.append(network["Name"])
+    gone = []
+    with answering(engine.socket, engine.name) as client:
+        for container in client.containers(all=True, filters={"label": LABEL}):
+            if not _alive(container["Labels"][LABEL]):
+                with suppress(DockerException):
+                    client.remove_container(container["Id"], force=True, v=True)
+                    gone.append(container["Id"][:12])
+        for network in client.networks(filters={"label": LABEL}):
+            if not _alive(network["Labels"][LABEL]):
+                with suppress(DockerException):
+                    client.remove_network(network["Id"])
+                    gone.append(network["Name"])
     return gone
 
 
@@ -263,9 +266,10 @@ def bridge(engine: Engine) -> str:
 
     `ServerError` when the engine's such networks do not even lead here: what is sent to one would leave the machine.
     """
-    name, client = f"benchbook-{secrets.token_hex(6)}", connected(engine.socket)
-    client.create_network(name, driver="bridge", internal=True, labels={LABEL: owner()})
-    gateways = [subnet.get("Gateway") or "" for subnet in client.inspect_network(name)["IPAM"]["Config"]]
+    name = f"benchbook-{secrets.token_hex(6)}"
+    with answering(engine.socket, engine.name) as client:
+        client.create_network(name, driver="bridge", internal=True, labels={LABEL: owner()})
+        gateways = [subnet.get("Gateway") or "" for subnet in client.inspect_network(name)["IPAM"]["Config"]]
     if not any(numbers(gateway) for gateway in gateways):
         remove_bridge(engine, name)
         raise ServerError(f"{engine.name}'s closed networks are out of this machine's reach: install netavark")
@@ -274,10 +278,8 @@ def bridge(engine: Engine) -> str:
 
 def remove_bridge(engine: Engine, name: str) -> None:
     """Remove a network whose containers have ended; the next start's `sweep` takes what an engine will not now."""
-    from docker.errors import DockerException
-
-    with suppress(DockerException):
-        connected(engine.socket).remove_network(name)
+    with suppress(NoEngineError), answering(engine.socket, engine.name) as client:
+        client.remove_network(name)
 
 
 def kept(
