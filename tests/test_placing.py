@@ -65,6 +65,9 @@ def held(lab: Lab) -> list[psutil.Process]:
 @pytest.mark.parametrize("product", ENGINES)
 def test_a_pair_on_two_machines_replicates_and_lets_nobody_in_without_its_password(lab: Lab, product: str) -> None:
     needed(product, "replicated")
+    found = servers.here(product, "replicated")
+    if isinstance(found, servers.Found) and found.stand_in:
+        pytest.skip(f"{product} itself is not installed with the suite: what stands in for it cannot be placed")
     data = phones.smartphones(5, 1)
     with Places(*lab.secured) as places, places.up(product, "replicated") as running:
         urls = [node.url for node in running.deployment.nodes]
