@@ -87,7 +87,7 @@ def _local(product: str) -> bool:
     known = registry.product(product)
     if known.package and known.stand_in:
         return here(product, "replicated")
-    return bool(known.package or (known.stand_in and known.stand_in.pairs))
+    return product not in UNMET and bool(known.package or (known.stand_in and known.stand_in.pairs))
 
 
 LOCAL = tuple(filter(_local, registry.PRODUCTS))

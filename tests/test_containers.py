@@ -53,12 +53,14 @@ def podman() -> Iterator[local_engine.Podman]:
 
 
 @pytest.fixture
-def engine(podman: local_engine.Podman, monkeypatch: pytest.MonkeyPatch) -> containers.Engine:
-    """The engine, which every product that is asked for is started by."""
+def engine(podman: local_engine.Podman, monkeypatch: pytest.MonkeyPatch) -> Iterator[containers.Engine]:
+    """The engine, which every product that is asked for is started by: plans made before knew of none."""
+    planning._server.cache_clear()
     monkeypatch.setenv(containers.VARIABLE, podman.socket)
     for product in PRODUCTS:
         monkeypatch.setenv(images.variable(product), "pinned")
-    return containers.engine()
+    yield containers.engine()
+    planning._server.cache_clear()
 
 
 def left(engine: containers.Engine) -> list[str]:

@@ -102,7 +102,7 @@ def test_a_product_goes_before_its_stand_in_which_is_taken_where_it_does_not_run
     missing = servers.find("rethinkdb", "replicated")
     assert isinstance(missing, servers.Missing)
     assert "\n" not in missing.why
-    for said in (f"{tmp_path}/broken/rethinkdb does not run", "single server only", "run --rm rethinkdb-replicated"):
+    for said in (f"{tmp_path}/broken/rethinkdb does not run", "single server only", "servers pull rethinkdb"):
         assert said in missing.why
 
 
