@@ -10,6 +10,12 @@ from typing import Any, Final, Literal
 Role = Literal["client", "primary", "replica", "server", "machine"]
 Topology = Literal["none", "single", "replicated", "bidirectional"]
 
+
+def roles(topology: Topology) -> tuple[Role, ...]:
+    """Return the roles of a topology's servers, the primary first."""
+    return ("primary",) if topology == "single" else ("primary", "replica")
+
+
 VARIABLE: Final = "BENCHBOOK_DEPLOYMENT"
 """Environment variable that names the file with the runner's deployment."""
 

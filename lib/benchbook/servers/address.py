@@ -17,7 +17,7 @@ from urllib.parse import unquote, urlsplit
 import psutil
 
 from benchbook import registry
-from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Role, Topology, roles
 from benchbook.servers.errors import ServerError
 
 PLACE = "BENCHBOOK_PLACE"
@@ -98,10 +98,9 @@ def placement(topology: Topology) -> dict[Role, str]:
     hosts = dict(part.partition("=")[::2] for part in text.split(","))
     if not {*hosts} <= {"primary", "replica"} or not all(hosts.values()):
         raise ServerError(f"{PLACE} is primary=HOST,replica=HOST, not {text!r}")
-    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    if lacking := [role for role in roles if role not in hosts]:
+    if lacking := [role for role in roles(topology) if role not in hosts]:
         raise ServerError(f"{PLACE} names no host for the {lacking[0]}")
-    return {role: hosts[role] for role in roles}
+    return {role: hosts[role] for role in roles(topology)}
 
 
 def others(product: str, url: str) -> list[str]:

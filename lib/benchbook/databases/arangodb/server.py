@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Role, Topology, roles
 from benchbook.schemas import Document
 from benchbook.servers.address import Answer, basic_authorization, got, location, sent
 from benchbook.servers.errors import ServerError
@@ -47,10 +47,9 @@ def fleet() -> Fleet:
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password = new_password()
-    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    for role in roles:
+    for role in roles(topology):
         at(role, _serve, role, password)
-    urls = {role: at(role, _ready, role, password) for role in roles}
+    urls = {role: at(role, _ready, role, password) for role in roles(topology)}
     if topology == "replicated":
         follow(urls["replica"], urls["primary"])
     return urls

@@ -9,7 +9,7 @@ from collections.abc import Container, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from benchbook.deployment import Role, Topology
+from benchbook.deployment import Role, Topology, roles
 from benchbook.schemas import Document
 from benchbook.servers.address import Answer, basic_authorization, got, location, login, sent
 from benchbook.servers.errors import written
@@ -49,10 +49,9 @@ def fleet() -> Fleet:
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology`, each a cluster with a bucket, or the stand-in; return their URLs."""
     password = new_password()
-    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    for role in roles:
+    for role in roles(topology):
         at(role, _serve, role, password)
-    urls = {role: at(role, _ready, role, password) for role in roles}
+    urls = {role: at(role, _ready, role, password) for role in roles(topology)}
     if topology == "replicated":
         at("primary", _replicate, urls["primary"], urls["replica"])
     return urls

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from urllib3.exceptions import HTTPError
 
 from benchbook.databases.couchdb.node import AnswerError, Databases, HTTPNode
-from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology, roles
 from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
@@ -99,10 +99,9 @@ def fleet() -> Fleet:
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password = new_password()
-    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    for role in roles:
+    for role in roles(topology):
         at(role, _serve, role, password)
-    return {role: at(role, _ready, role, password) for role in roles}
+    return {role: at(role, _ready, role, password) for role in roles(topology)}
 
 
 def ask(url: str) -> Answer:

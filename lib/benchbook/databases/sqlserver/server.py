@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pymssql
 
-from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology, roles
 from benchbook.servers.address import Answer, login
 from benchbook.servers.fleet import At, Fleet, new_password
 from benchbook.servers.images import ACCEPTED
@@ -60,10 +60,9 @@ def fleet() -> Fleet:
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password = f"Aa1{new_password()}"  # of three kinds of signs, as its policy asks
-    roles: tuple[Role, ...] = ("primary",) if topology == "single" else ("primary", "replica")
-    for role in roles:
+    for role in roles(topology):
         at(role, _serve, role, password)
-    urls = {role: at(role, _ready, role, password) for role in roles}
+    urls = {role: at(role, _ready, role, password) for role in roles(topology)}
     if topology == "replicated":
         at("primary", _group, urls["primary"], urls["replica"])
     else:
