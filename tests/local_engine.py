@@ -12,6 +12,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Final
 
+import psutil
+
 from benchbook import processes, servers
 from benchbook.servers import images
 from benchbook.servers.containers import connected
@@ -21,16 +23,9 @@ TOOLS: Final = tuple(map(Path, ("/bin/sh", "/bin/cat", "/bin/cp", "/bin/mkdir", 
 """What the commands of servers' fleets ask of an image beside its product."""
 
 
-_OPTIONS: Final = [
-    "--runtime",
-    "runc",
-    "--storage-driver",
-    "vfs",
-    "--cgroup-manager",
-    "cgroupfs",
-    "--events-backend",
-    "file",
-]
+_OPTIONS: Final = ["--runtime", "runc", "--cgroup-manager", "cgroupfs", "--events-backend", "file"]
+_STORAGE: Final = ("overlay", "vfs")
+"""What an image's files become a container's by: layers, where the kernel can here, or else a copy for each."""
 _FOLDERS: Final = {"--root": "root", "--runroot": "run", "--tmpdir": "tmp"}
 
 
@@ -40,12 +35,18 @@ class Podman:
     def __init__(self) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="test-podman-"))
         self.socket = f"unix://{self.folder / 'podman.sock'}"
+        where = [part for option, name in _FOLDERS.items() for part in (option, self.folder / name)]
+        for storage in _STORAGE:
+            self.command = ["podman", *_OPTIONS, "--storage-driver", storage, *where]
+            if subprocess.run([*self.command, "info"], capture_output=True).returncode == 0:
+                break
+            self._unmount()
+            shutil.rmtree(self.folder / "root", ignore_errors=True)
         self.start()
 
     def start(self) -> None:
         """Start the service, and wait until it listens."""
-        where = [part for option, name in _FOLDERS.items() for part in (option, self.folder / name)]
-        command = ["podman", *_OPTIONS, *where, "system", "service", "--time", "0", self.socket]
+        command = [*self.command, "system", "service", "--time", "0", self.socket]
         with (self.folder / "log").open("ab") as log:
             self.service = processes.spawn(command, env=dict(os.environ), stdout=log, stderr=log)
         comes_true((self.folder / "podman.sock").exists)
@@ -56,6 +57,18 @@ class Podman:
         self.service.wait()
         (self.folder / "podman.sock").unlink()
 
+    def remove(self) -> None:
+        """Stop the service, and take away all that it holds."""
+        processes.stop(self.service)
+        self._unmount()
+        shutil.rmtree(self.folder)
+
+    def _unmount(self) -> None:
+        """Let go of what its layers are mounted by, the innermost first."""
+        mounted = [mount.mountpoint for mount in psutil.disk_partitions(all=True)]
+        for mount in reversed([path for path in mounted if Path(path).is_relative_to(self.folder)]):
+            subprocess.run(["umount", mount], check=True)
+
 
 @contextmanager
 def podman() -> Iterator[Podman]:
@@ -64,8 +77,7 @@ def podman() -> Iterator[Podman]:
     try:
         yield engine
     finally:
-        processes.stop(engine.service)
-        shutil.rmtree(engine.folder)
+        engine.remove()
 
 
 def add_product(socket: str, product: str) -> str:
