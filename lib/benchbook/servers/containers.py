@@ -149,26 +149,42 @@ def _engine(socket: str) -> Engine:
             " as yourself (systemctl --user start podman.socket)"
         )
     with answering(socket, f"the container engine at {path}") as client:
-        about, version = client.info(), client.version()
-    names = [component["Name"] for component in version.get("Components", ())]
-    name = "Podman" if any("Podman" in name for name in names) else "Docker"
+        about = client.info()
+    name = "Podman" if "Libpod-API-Version" in _greeting(socket) else "Docker"
     return Engine(
         socket,
-        f"{name} {version['Version']}",
+        f"{name} {about['ServerVersion']}",
         any("rootless" in option for option in about.get("SecurityOptions") or ()),
         sys.platform == "linux" and about["KernelVersion"] == platform.release(),
     )
 
 
-def connected(socket: str, timeout_s: int | None = _TIMEOUT_S) -> "APIClient":
+def connected(socket: str, timeout_s: int | None = _TIMEOUT_S, version: str = "") -> "APIClient":
     """Return a session with the engine at a socket, whose answers may take so long; None: as long as they take.
 
-    `docker.errors.DockerException` when there is none.
+    `version` is the API's, which the engine is asked for if none is given. `OSError` when there is no engine.
     """
     # now: its import takes a quarter of a second, which no command without containers has for it
     from docker import APIClient
 
-    return APIClient(base_url=socket, version="auto", timeout=timeout_s)  # type: ignore[arg-type]
+    return APIClient(base_url=socket, version=version or api_version(socket), timeout=timeout_s)  # type: ignore[arg-type]
+
+
+def api_version(socket: str) -> str:
+    """Return which version of the API an engine speaks; `OSError` when there is no engine."""
+    return _greeting(socket)["API-Version"]
+
+
+@cache
+def _greeting(socket: str) -> Mapping[str, str]:
+    """Return the headers of an engine's answer to a ping; what the client itself would ask takes Podman 0.7 s."""
+    from docker import APIClient
+    from docker.constants import DEFAULT_DOCKER_API_VERSION
+
+    with closing(APIClient(base_url=socket, version=DEFAULT_DOCKER_API_VERSION, timeout=_TIMEOUT_S)) as client:
+        answer = client.get(f"{client.base_url}/_ping")
+        answer.raise_for_status()
+        return answer.headers
 
 
 @contextmanager
@@ -338,7 +354,8 @@ def kept(
         host["binds"] += [f"{folder}:{folder}", f"{passwd}:/etc/passwd:ro"]
         # of a user's own engine: who else the folder's owner would be in the container
         host |= {"userns_mode": "keep-id"} if image.engine.rootless and "Podman" in image.engine.name else {}
-    asked = {"socket": image.engine.socket, "started": str(told_), "status": str(status)}
+    socket = image.engine.socket
+    asked = {"socket": socket, "version": api_version(socket), "started": str(told_), "status": str(status)}
     with os.fdopen(os.open(order, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
         json.dump({**asked, "container": container, "host": host}, file)
     return [*processes.PYTHON, "-m", "benchbook.servers.keeper", order]

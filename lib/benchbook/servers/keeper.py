@@ -1,18 +1,19 @@
 """A process that holds one container: it prints what the container does, and ends as its server ends.
 
-It is asked in a file of JSON: which engine (``socket``), and what to run (``container`` and ``host``, as
-`docker.APIClient` takes them); where to write the container's id, its process on this machine and its address on a
-bridge (``started``); and where the container writes how its server ended (``status``). It hands on what it is sent to
-stop by. Its connection is the container's standard input: with it the server ends, too.
+It is asked in a file of JSON: which engine (``socket``, and the ``version`` of its API), and what to run (``container``
+and ``host``, as `docker.APIClient` takes them); where to write the container's id, its process on this machine and its
+address on a bridge (``started``); and where the container writes how its server ended (``status``). It hands on what it
+is sent to stop by. Its connection is the container's standard input: with it the server ends, too.
 """
 
 import json
 import os
 import signal
 import sys
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from docker.errors import DockerException, NotFound
 from docker.utils.socket import frames_iter
@@ -28,7 +29,7 @@ _SIGNALLED: Final = 128
 def main(order: Path) -> int:
     """Run what the file says in a container until it ends; return its status, negative for the signal it ended by."""
     asked = json.loads(order.read_text())
-    client = connected(asked["socket"], None)
+    client = connected(asked["socket"], None, asked["version"])
     sent: list[int] = []
     for stop in _STOPS:
         # from the beginning: what is sent before the server runs keeps it from running
@@ -41,24 +42,28 @@ def main(order: Path) -> int:
         return -sent[0]
     client.start(container)
     for stop in _STOPS:
-        signal.signal(stop, lambda number, _: _hand_on(asked["socket"], container, number))
+        signal.signal(stop, lambda number, _: _hand_on(asked, container, number))
     for number in sent:
-        _hand_on(asked["socket"], container, number)
+        _hand_on(asked, container, number)
     with suppress(NotFound):  # it has ended
         about = client.inspect_container(container)
         addresses = [one["IPAddress"] for one in about["NetworkSettings"]["Networks"].values()]
         atomic.write(Path(asked["started"]), json.dumps([container, about["State"]["Pid"], next(iter(addresses), "")]))
     for _, text in frames_iter(stream, tty=False):
         os.write(sys.stdout.fileno(), text)
+    if asked["host"]["network_mode"] != "host":
+        # a bridge is removed when nothing is on it
+        with suppress(NotFound):
+            client.wait(container, condition="removed")
     # a container that was killed had no time to say so
     status = int(Path(asked["status"]).read_text() or _SIGNALLED + signal.SIGKILL)
     return _SIGNALLED - status if status > _SIGNALLED else status
 
 
-def _hand_on(socket: str, container: str, number: int) -> None:
-    """Send a container a signal; one that has just ended needs none."""
+def _hand_on(asked: Mapping[str, Any], container: str, number: int) -> None:
+    """Send a container a signal, over a connection that nothing else waits on; one that has just ended needs none."""
     try:
-        connected(socket).kill(container, number)
+        connected(asked["socket"], version=asked["version"]).kill(container, number)
     except (DockerException, RequestException):
         return
 
