@@ -1,17 +1,21 @@
 """Print how long servers take to be ready and to be gone: ``python benchmarks/servers.py [REPEATS]``.
 
+A product whose image is here, too, is started in containers beside, in turns.
 Those at given addresses are ready when a cell's store has been made, and followed, on them, and gone when nothing of
-the suite's is left there. The target is a pair ready within 3 s.
+the suite's is left there. The target is a pair ready within 3 s, in containers within 5.
 """
 
 import itertools
+import os
 import statistics
 import sys
 import time
+from collections import defaultdict
 
 from benchbook import databases, servers
 from benchbook.datasets import phones
 from benchbook.deployment import Topology
+from benchbook.servers import containers, images
 
 STORE = phones.smartphones(1, 1).schema
 
@@ -31,17 +35,33 @@ def measure(product: str, topology: Topology) -> tuple[float, float]:
     return ready - started, time.perf_counter() - ready
 
 
+def arms(product: str) -> list[str]:
+    """Return what a product's variable is set to: nothing, and, where its image is here, that."""
+    image = images.IMAGES.get(product)
+    try:
+        return ["", "pinned"] if image and containers.find(image) else [""]
+    except containers.NoEngineError:
+        return [""]
+
+
 def main(repeats: int) -> None:
     """Print the median of `repeats` starts of everything that is here."""
     topologies: tuple[Topology, ...] = ("single", "replicated")
     for product, topology in itertools.product(servers.PRODUCTS, topologies):
-        found = servers.find(product, topology)
-        if isinstance(found, servers.Missing):
-            print(f"{product}, {topology}: {found.why}")
-        else:
-            ready, gone = zip(*(measure(product, topology) for _ in range(repeats)), strict=True)
-            times = f"ready in {statistics.median(ready):.2f} s, gone in {statistics.median(gone):.2f} s"
-            print(f"{product} {found.version} ({found.source}), {topology}: {times} (median of {repeats})")
+        said, times = {}, defaultdict(list)
+        for _, arm in itertools.product(range(repeats), arms(product)):
+            os.environ[images.variable(product)] = arm
+            found = servers.find(product, topology)
+            if isinstance(found, servers.Missing):
+                said[arm] = f"{product}, {topology}: {found.why}"
+            else:
+                said[arm] = f"{product} {found.version} ({found.source}), {topology}"
+                times[arm].append(measure(product, topology))
+        for arm, text in said.items():
+            if times[arm]:
+                ready, gone = (statistics.median(seconds) for seconds in zip(*times[arm], strict=True))
+                text += f": ready in {ready:.2f} s, gone in {gone:.2f} s (median of {repeats})"
+            print(text, flush=True)
 
 
 if __name__ == "__main__":
