@@ -60,13 +60,14 @@ def ours(folder: Path) -> list[psutil.Process]:
     return [process for process in every if any(str(folder) in word for word in process.info["cmdline"] or ())]
 
 
-def known(engine: containers.Engine) -> Counter[str]:
-    """Return how many containers, networks and volumes the engine knows that are ours."""
-    client, ours = containers.connected(engine.socket), {"label": containers.LABEL}
-    return Counter(
-        containers=len(client.containers(all=True, filters=ours)),
-        networks=len(client.networks(filters=ours)),
+def remaining(engine: containers.Engine, folder: Path) -> Counter[str]:
+    """Return how many containers, networks and volumes of ours the engine knows, and processes there are."""
+    client, label = containers.connected(engine.socket), {"label": containers.LABEL}
+    return +Counter(
+        containers=len(client.containers(all=True, filters=label)),
+        networks=len(client.networks(filters=label)),
         volumes=len(client.volumes()["Volumes"] or ()),
+        processes=len(ours(folder)),
     )
 
 
@@ -120,11 +121,12 @@ def main(kills: int, seed: int) -> None:
                 podman.start()
             engine = containers._engine(podman.socket)
             deadline = time.monotonic() + GRACE_S
-            while (there := known(engine) + Counter(processes=len(ours(folder)))) and time.monotonic() < deadline:
+            # networks stay until the next start: nobody who could remove them is left
+            while (there := remaining(engine, folder)) - Counter(networks=1) and time.monotonic() < deadline:
                 time.sleep(0.2)
             later += there
             containers.sweep(engine)
-            left += known(engine) + Counter(processes=len(ours(folder)))
+            left += remaining(engine, folder)
     print(f"kills: {dict(killed)}")
     print(f"left until the next start, which swept them: {dict(later) or 'nothing'}")
     print(f"left after that: {dict(left) or 'nothing'}")
