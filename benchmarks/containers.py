@@ -22,7 +22,7 @@ from benchbook import databases, servers
 from benchbook.datasets import blog
 from benchbook.deployment import Topology
 from benchbook.digits import estimate
-from benchbook.servers import containers, images
+from benchbook.servers import containers, programs
 from benchbook.stats.inference import ratio_interval
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
@@ -65,7 +65,7 @@ def block(product: str, times: Times) -> None:
     topologies: tuple[Topology, ...] = ("single", "replicated")
     for topology in topologies:
         for arm in random.sample(ARMS, len(ARMS)):
-            os.environ[images.variable(product)] = "pinned" if arm == "container" else ""
+            os.environ[programs.image_variable(product)] = "pinned" if arm == "container" else ""
             for operation, value in measured(product, topology).items():
                 times[product, operation, arm].append(value)
 

@@ -21,7 +21,7 @@ import psutil
 from docker.errors import DockerException
 
 from benchbook import processes
-from benchbook.servers import containers, images
+from benchbook.servers import containers, programs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import local_engine
@@ -33,12 +33,12 @@ GRACE_S: Final = 6.0
 OWNER: Final = """
 import sys, time
 from dataclasses import replace
-from benchbook import servers
-from benchbook.servers import containers, images
+from benchbook import registry, servers
+from benchbook.servers import containers
 containers.sweep(containers.engine())
 if sys.argv[1] == "bridge":
     fleet = servers.servers_of("postgresql").fleet()
-    fleet.image = containers.find(replace(images.IMAGES["postgresql"], port=5432))
+    fleet.image = containers.find(replace(registry.images()["postgresql"], port=5432))
     fleet.serve("primary", lambda _: ["sh", "-c", "cat /dev/zero >/dev/null", fleet.folder.path])
 else:
     servers.start("postgresql", "single")
@@ -99,7 +99,11 @@ def main(kills: int, seed: int) -> None:
         folder = podman.folder / "temporary"
         folder.mkdir(mode=0o755)
         podman.folder.chmod(0o755)
-        chosen = {containers.VARIABLE: podman.socket, images.variable("postgresql"): "pinned", "TMPDIR": str(folder)}
+        chosen = {
+            containers.VARIABLE: podman.socket,
+            programs.image_variable("postgresql"): "pinned",
+            "TMPDIR": str(folder),
+        }
         for _ in range(kills):
             victim, way = chance.choice(VICTIMS), chance.choice(("host", "bridge"))
             owner = subprocess.Popen(

@@ -27,7 +27,7 @@ from benchbook import cli, grid, results
 from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.works import Shared, as_anywhere
-from benchbook.results import store
+from benchbook.results.folder import keep
 from benchbook.runner.progress import Progress
 
 CELL_S: Final = 0.05
@@ -165,7 +165,7 @@ def _many(folder: Path) -> None:
     contents = [(f"bookstore/{path.name}", path.read_bytes()) for path in files]
     start = time.perf_counter()
     for name, content in contents:
-        store.keep(name, content)
+        keep(name, content)
     print(f"a file is kept in {1e3 * (time.perf_counter() - start) / len(contents):.1f} ms")
     took = {step: round(seconds, 1) for step, seconds in merge.measured(str(folder)).items()}
     print(f"judged in {took['answered']} s, of which {took['block means']} s for the block means: {took}")

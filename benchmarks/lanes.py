@@ -87,7 +87,7 @@ def java(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
 def node(n: int, folder: str) -> Iterator[tuple[Run, Run]]:
     data = players.wide(n, 20150501, attributes=6)
     records = list(map(formats.codec("orjson").encode_record, data.records))
-    fields = [(field.name, field.type) for field in data.schema.fields]
+    fields = [field.shape for field in data.schema.fields]
     dates = json.dumps([name for name, kind in fields if kind in ("date", "datetime")])
     updated = next(name for name, kind in fields if kind == "string" and name != "_id")
     given, bare = Path(folder, "given.json"), Path(folder, "bare.json")

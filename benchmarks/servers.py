@@ -12,10 +12,10 @@ import sys
 import time
 from collections import defaultdict
 
-from benchbook import databases, servers
+from benchbook import databases, registry, servers
 from benchbook.datasets import phones
 from benchbook.deployment import Topology
-from benchbook.servers import containers, images
+from benchbook.servers import containers, programs
 
 STORE = phones.smartphones(1, 1).schema
 
@@ -37,7 +37,7 @@ def measure(product: str, topology: Topology) -> tuple[float, float]:
 
 def arms(product: str) -> list[str]:
     """Return what a product's variable is set to: nothing, and, where its image is here, that."""
-    image = images.IMAGES.get(product)
+    image = registry.images().get(product)
     try:
         return ["", "pinned"] if image and containers.find(image) else [""]
     except containers.NoEngineError:
@@ -50,7 +50,7 @@ def main(repeats: int) -> None:
     for product, topology in itertools.product(servers.PRODUCTS, topologies):
         said, times = {}, defaultdict(list)
         for _, arm in itertools.product(range(repeats), arms(product)):
-            os.environ[images.variable(product)] = arm
+            os.environ[programs.image_variable(product)] = arm
             found = servers.find(product, topology)
             if isinstance(found, servers.Missing):
                 said[arm] = f"{product}, {topology}: {found.why}"

@@ -1,4 +1,4 @@
-"""How `make docs` builds the site: Sphinx with MyST and furo, of these pages, the lessons and what the code says."""
+"""How `make site` builds its pages: Sphinx with MyST and furo, of this folder, the lessons and what the code says."""
 
 import json
 import os
@@ -20,6 +20,7 @@ from traitlets.config import Config
 
 HERE = Path(__file__).resolve().parent
 LESSONS = HERE.parent / "notebooks" / "lessons"
+REFERENCE = HERE.parent / "figures" / "reference"
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent), str(LESSONS)]
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
@@ -28,7 +29,7 @@ from tools import pages  # noqa: E402
 
 project = "benchbook"
 version = release = benchbook.__version__
-extensions = ["myst_parser"]
+extensions = ["myst_parser", "sphinx.ext.githubpages"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = ["_build", "lessons/solutions"]
 myst_heading_anchors = 3
@@ -36,7 +37,7 @@ myst_enable_extensions = ["deflist", "dollarmath"]
 html_math_renderer = "mathml"
 html_theme = "furo"
 html_title = f"benchbook {release}"
-html_static_path = ["_static"]
+html_static_path = ["_static", "../lib/benchbook/explorer/page.css"]
 html_css_files = ["wide-tables.css"]
 html_js_files = [("keyboard.js", {"defer": "defer"})]
 html_copy_source = False
@@ -72,6 +73,10 @@ def _read(app: Sphinx, name: str, source: list[str]) -> None:
         target = (folder / link[2]).resolve()
         if target == HERE.parent / "README.md":
             return f"[{link[1]}]({os.path.relpath(HERE, folder)}/index.md)"
+        if target == REFERENCE / "verdicts.md":
+            return f"[{link[1]}](/verdicts)"
+        if target == REFERENCE / "report.html":
+            return f'<a href="{os.path.relpath(HERE, folder)}/report/index.html">{link[1]}</a>'
         if target.parent == LESSONS:
             return f"[{link[1]}](/lessons/{target.stem})"
         ours = target.is_relative_to(HERE) or (target.is_file() and target.suffix not in source_suffix)

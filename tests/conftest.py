@@ -9,9 +9,11 @@ import tempfile
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
+from typing_extensions import override
+from xdist.scheduler import LoadFileScheduling
 
 import servers_used
 import standing
@@ -52,12 +54,38 @@ def pytest_report_header() -> list[str]:
     return servers_used.header()
 
 
+CHAINS: Final = (
+    ("engines", "capabilities"),
+    ("study_crud", "study_replication", "replicated_studies", "study_drivers", "lanes", "couchdb", "sockets"),
+)
+"""Files whose tests share servers, and so a process: each chain of them starts a product's servers once."""
+
 LONGEST: Final = (
-    *("engines", "setup", "lab", "capabilities", "runner", "hosts", "servers", "study_replication", "suite", "secrets"),
-    *("explorer_server", "explorer", "placing", "reference", "lessons", "figures", "report", "manuscript", "plugins"),
-    *("couchdb", "docs", "quiet", "servers_given", "study_drivers", "simulations", "wire_secret", "until", "lanes"),
+    *(name for chain in CHAINS for name in chain),
+    *("setup", "lab", "runner", "hosts", "servers", "suite", "secrets", "explorer_server", "explorer", "placing"),
+    *("reference", "lessons", "figures", "report", "manuscript", "plugins", "docs", "quiet", "servers_given"),
+    *("simulations", "containers", "rooms", "verdicts", "wire_secret", "until", "faults", "lag", "wheel"),
 )
 """Files of tests that begin first, for what ends last is waited for alone: those that take half a minute or more."""
+
+SHARING: Final[set[Path]] = set()
+"""The files of this run whose tests share servers."""
+
+
+class Scheduler(LoadFileScheduling):
+    """Gives a process a file at a time, or a chain of files."""
+
+    @override
+    def _split_scope(self, nodeid: str) -> str:
+        file = super()._split_scope(nodeid)
+        name = Path(file).stem.removeprefix("test_")
+        return next((chain[0] for chain in CHAINS if name in chain), file)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Scheduler | None:
+    """Return what gives each process its files, where files go to one whole."""
+    return Scheduler(config, log) if config.option.dist == "loadfile" else None
 
 
 @pytest.hookimpl(tryfirst=True)
@@ -66,6 +94,8 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     files = dict.fromkeys([*(f"test_{name}" for name in LONGEST), *(item.path.stem for item in items)])
     order = {name: number for number, name in enumerate(files)}
     items.sort(key=lambda item: order[item.path.stem])
+    sharing = (item.path for item in items if {"deployed", "announce"} & {*getattr(item, "fixturenames", ())})
+    SHARING.update(sharing)
 
 
 def pytest_collection_finish() -> None:
@@ -85,7 +115,7 @@ def pytest_sessionfinish() -> None:
 def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, object, object]:
     """Let no other process use the given servers from the first test of a file that does to the file's last.
 
-    Our own ones stop with the last test of the process.
+    Our own ones stop before the first file that shares none: idle ones take processor time from other tests.
     """
     standing.USED.clear()
     if standing.GIVEN and "deployed" in getattr(item, "fixturenames", ()):
@@ -93,7 +123,7 @@ def pytest_runtest_protocol(item: pytest.Item, nextitem: pytest.Item | None) -> 
     done = yield
     if nextitem is None or nextitem.path != item.path:
         TURN.end()
-    if nextitem is None:
+    if nextitem is None or nextitem.path not in SHARING:
         standing.end_own()
     return done
 
@@ -119,8 +149,11 @@ def results_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, results_folder: Path) -> Path:
-    """A copy of the grids and notebooks, with empty results."""
+    """A copy of the grids and notebooks, with the papers' claims and numbers, and empty results."""
     folder = tmp_path / "home"
+    (folder / "data").mkdir(parents=True)
+    for name in ("claims", "published"):
+        (folder / "data" / name).symlink_to(ROOT / "data" / name)
     for name in ("papermill_params", "notebooks"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns(".ipynb_checkpoints"))
     monkeypatch.setenv("BENCHBOOK_HOME", str(folder))

@@ -18,7 +18,7 @@ import psutil
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
-COMMANDS = {"explorer": ["benchbook.cli", "explore"], "lab": ["benchbook.lab", "--ServerApp.port=0"]}
+COMMANDS = {"explorer": ["benchbook.cli", "explore"], "lab": ["benchbook.jupyterlab", "--ServerApp.port=0"]}
 UPGRADE = {"Connection": "Upgrade", "Upgrade": "websocket", "Sec-WebSocket-Version": "13",
            "Sec-WebSocket-Key": "c3VjaCBhIGtleSBpcyBvbmU="}  # fmt: skip
 

@@ -14,8 +14,7 @@ from typing import Final
 
 import psutil
 
-from benchbook import processes, servers
-from benchbook.servers import images
+from benchbook import processes, registry, servers
 from benchbook.servers.containers import connected
 from waiting import comes_true
 
@@ -88,8 +87,9 @@ def add_product(socket: str, product: str) -> str:
     # it finds what belongs to it by its own folder: in the image it lies where it lies here
     package = server.parents[1]
     libraries = [server.parents[3] / f"{server.parents[2].name}.libs"] if found.source == "wheel" else []
-    add(socket, images.IMAGES[product].reference, list(found.programs.values()), [package, *libraries])
-    return images.IMAGES[product].reference
+    reference = registry.images()[product].reference
+    add(socket, reference, list(found.programs.values()), [package, *libraries])
+    return reference
 
 
 def add(socket: str, reference: str, programs: Sequence[Path], folders: Sequence[Path] = ()) -> None:

@@ -202,7 +202,7 @@ _OWN: Final[dict[tuple[str, Topology], servers.Running]] = {}
 
 
 def own(product: str, topology: Topology) -> Deployment:
-    """Return a deployment on servers of our own, which run until this process's tests are over."""
+    """Return a deployment on servers of our own, which run until a file's tests share none."""
     needed(product, topology)
     if (product, topology) not in _OWN:
         _OWN[product, topology] = servers.start(product, topology)
@@ -210,7 +210,7 @@ def own(product: str, topology: Topology) -> Deployment:
 
 
 def end_own() -> None:
-    """Stop the servers of our own: idle ones take processor time from other tests."""
+    """Stop the servers of our own."""
     while _OWN:
         _OWN.popitem()[1].stop()
 

@@ -13,7 +13,7 @@ from benchbook import evidence
 from benchbook.evidence.claim_files import check
 from benchbook.evidence.claims import LANES, Claim
 from benchbook.evidence.judge import NOT_TESTABLE, Effect, judge
-from benchbook.evidence.sides import Measured
+from benchbook.evidence.measured import Measured
 from benchbook.results import OBSERVATIONS, typed
 from benchbook.studies import drivers, tcp
 
@@ -140,6 +140,12 @@ def test_a_claim_on_the_mean_over_sizes_is_judged_on_that_mean() -> None:
     assert judged(stated, *rows)["verdict"].tolist() == ["reproduced"]
     apart = claim(compare="ratio", claimed="equal", each={"n": [1000, 10000]}, **sides)
     assert judged(apart, *rows)["verdict"].tolist() == ["contradicted", "reproduced"]
+    five = claim(compare="ratio", claimed="equal", pooled={"n": [1000, 10000, 100000, 200000]}, **sides)
+    (partly,) = judged(five, *rows).to_dict("records")
+    assert partly["verdict"] == "reproduced" and partly["common"] == "mean over n=1000 and 10000"
+    assert "over n=1000 and 10000, where the paper's mean is over 4 of them" in partly["why"]
+    (one,) = judged(five, *rows[:2]).to_dict("records")
+    assert one["verdict"] == "not testable here", "a mean is over two sizes at least"
     with pytest.raises(ValidationError, match="pooled: n is named in at or each, too"):
         claim(compare="ratio", claimed="equal", pooled={"n": [1000, 10000]}, at={"n": 1000}, **sides)
 

@@ -17,16 +17,18 @@ import pymongo
 import pytest
 
 import local_engine
-from benchbook import databases, results, servers
+from benchbook import databases, registry, results, rooms, servers
 from benchbook.cli import main
 from benchbook.datasets import blog
 from benchbook.deployment import Topology
 from benchbook.grid import planning
 from benchbook.measure.meters import process_meters
 from benchbook.schemas import Field, Schema
-from benchbook.servers import containers, images
+from benchbook.servers import containers, programs
 from benchbook.studies import replication
 from benchbook.studies.cell_store import Store
+from standing import outputs
+from test_rooms import OPTIONAL, holders
 from waiting import comes_true
 
 SCHEMA = Schema("texts", (Field("_id", "string"), Field("text", "string")))
@@ -35,7 +37,7 @@ ENGINES = {"mongodb": "mongodb", "postgresql": "postgresql+relational"}
 OWNER = """
 import sys, time
 from benchbook import servers
-with servers.start("mongodb", "replicated") as running:
+with servers.start("mongodb", "replicated", sys.argv[1]) as running:
     print(*(node.pid for node in running.deployment.nodes), flush=True)
     time.sleep(600)
 """
@@ -58,7 +60,7 @@ def engine(podman: local_engine.Podman, monkeypatch: pytest.MonkeyPatch) -> Iter
     planning._server.cache_clear()
     monkeypatch.setenv(containers.VARIABLE, podman.socket)
     for product in PRODUCTS:
-        monkeypatch.setenv(images.variable(product), "pinned")
+        monkeypatch.setenv(programs.image_variable(product), "pinned")
     yield containers.engine()
     planning._server.cache_clear()
 
@@ -77,7 +79,7 @@ def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, produ
     with servers.start(product, topology) as running:
         deployment = running.deployment
         about = deployment.settings
-        assert (about["source"], about["image"]) == ("container", images.IMAGES[product].reference)
+        assert (about["source"], about["image"]) == ("container", registry.images()[product].reference)
         assert about["engine"] == engine.name and about["image_digest"].startswith("sha256:")
         for node in deployment.nodes:
             assert node.pid is not None
@@ -102,16 +104,17 @@ def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, produ
 def test_a_cell_says_which_image_it_was_measured_in(
     engine: containers.Engine, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    cells = ["crud", "--profile", "smoke", "--where", "engine=mongodb,topology=single,calls=single", "--set", "n=50"]
+    chosen = ("engine=mongodb", "topology=single", "lane=python", "arm=a")
+    cells = ["crud", "--profile", "smoke", *(part for one in chosen for part in ("--where", one)), "--set", "n=50"]
     assert main(["run", *cells, "--noisy"]) == 0, capsys.readouterr().out
     with results.connect() as connection:
         rows = results.frame(connection, "SELECT * FROM observations")
-    image = containers.find(images.IMAGES["mongodb"])
+    image = containers.find(registry.images()["mongodb"])
     assert image is not None
     assert set(rows["image"]) == {image.known.reference} and set(rows["image_digest"]) == {image.digest}
     capsys.readouterr()
     # the same product on this machine itself is another server: its cells are measured anew
-    monkeypatch.delenv(images.variable("mongodb"))
+    monkeypatch.delenv(programs.image_variable("mongodb"))
     planning._server.cache_clear()
     assert main(["plan", *cells, "--json"]) == 0
     assert {cell["state"] for cell in json.loads(capsys.readouterr().out)} == {"todo"}
@@ -128,16 +131,62 @@ def test_what_dies_is_told_and_leaves_nothing(engine: containers.Engine, victim:
         comes_true(lambda: not server.is_running() and not left(engine))
 
 
-def test_they_die_with_their_owner(engine: containers.Engine) -> None:
-    for _ in range(3):
-        owner = subprocess.Popen([sys.executable, "-c", OWNER], stdout=subprocess.PIPE, text=True)
-        assert owner.stdout is not None
-        pids = [int(text) for text in owner.stdout.readline().split()]
-        assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
-        owner.kill()
-        owner.wait()
-        owner.stdout.close()
-        comes_true(lambda pids=pids: not any(map(psutil.pid_exists, pids)) and not left(engine))
+@pytest.mark.parametrize("room", ["none", "none", "lan-100m"])
+def test_they_die_with_their_owner(engine: containers.Engine, room: str) -> None:
+    if why := rooms.lacking(room):
+        pytest.skip(why)
+    owner = subprocess.Popen([sys.executable, "-c", OWNER, room], stdout=subprocess.PIPE, text=True)
+    assert owner.stdout is not None
+    pids = [int(text) for text in owner.stdout.readline().split()]
+    assert len(pids) == 2 and all(map(psutil.pid_exists, pids))
+    networks = {Path(f"/proc/{pid}/ns/net").stat().st_ino for pid in pids}
+    assert len(networks) == (1 if room == "none" else 2)
+    owner.kill()
+    owner.wait()
+    owner.stdout.close()
+    assert comes_true(lambda: not any(map(psutil.pid_exists, pids)) and not left(engine))
+    assert room == "none" or comes_true(lambda: not holders(networks))
+
+
+@pytest.mark.parametrize("product", PRODUCTS)
+def test_a_pair_of_containers_in_a_room_replicates_over_its_cards(engine: containers.Engine, product: str) -> None:
+    if why := rooms.lacking("lan-100m/1core/1g"):
+        pytest.skip(why)
+    cell = replication.Parameters(
+        engine=ENGINES[product], room="lan-100m/1core/1g", model="xml_fields", n=100, process="apart", repetitions=1
+    )
+    with servers.start(product, "replicated", cell.room) as running:
+        for node in running.deployment.nodes:
+            place = running.deployment.places[node.role]
+            assert node.pid and psutil.Process(node.pid).cpu_affinity() == [*place.processors]
+            assert Path(f"/proc/{node.pid}/ns/net").stat().st_ino == Path(place.namespace).stat().st_ino
+        client = containers.connected(engine.socket)
+        for each in client.containers(filters={"label": containers.LABEL}):
+            assert client.inspect_container(each["Id"])["HostConfig"]["Memory"] == 2**30
+    frame = replication.run(cell)
+    assert outputs(frame, 0) - OPTIONAL == replication.expected(cell)
+    counted = frame.set_index(["role", "metric"])["value"]
+    assert counted["replica", "card_bytes_received"] > counted["replica", "bytes_received"] > 0
+    assert comes_true(lambda: not left(engine))
+
+
+@pytest.mark.parametrize(
+    ("other", "why"),
+    [
+        ({"name": "Docker 28.2.2"}, "Docker 28.2.2 knows its own networks alone"),
+        ({"rootless": True}, "is not root's"),
+        ({"shares_kernel": False}, "is in a virtual machine"),
+    ],
+)
+def test_an_engine_whose_containers_join_no_room_is_told(
+    engine: containers.Engine, other: dict[str, Any], why: str
+) -> None:
+    if lacking := rooms.lacking("lan-100m"):
+        pytest.skip(lacking)
+    found = servers.here("mongodb")
+    assert isinstance(found, servers.Found) and found.image and servers.unplaceable(found, "lan-100m") is None
+    of_another = replace(found, image=replace(found.image, engine=replace(engine, **other)))
+    assert why in str(servers.unplaceable(of_another, "lan-100m")) and not servers.unplaceable(of_another, "none")
 
 
 def test_where_the_engine_hides_processes_it_tells_what_a_container_used(
@@ -177,7 +226,7 @@ def test_the_engine_may_be_killed(engine: containers.Engine, podman: local_engin
 
 def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: containers.Engine) -> None:
     client = containers.connected(engine.socket)
-    reference, owned = images.IMAGES["mongodb"].reference, {}
+    reference, owned = registry.images()["mongodb"].reference, {}
     ended = subprocess.Popen(["true"])
     began = psutil.Process(ended.pid).create_time()
     ended.wait()
@@ -211,7 +260,7 @@ def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: con
 
 
 def test_what_listens_where_it_will_is_on_a_bridge_of_its_own(engine: containers.Engine) -> None:
-    known = replace(images.IMAGES["mongodb"], port=27017)
+    known = replace(registry.images()["mongodb"], port=27017)
     fleet = servers.servers_of("mongodb").fleet()
     fleet.image = containers.find(known)
     with ExitStack() as end:

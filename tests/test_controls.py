@@ -10,13 +10,11 @@ import pytest
 
 import constructed
 from benchbook import evidence
-from benchbook.evidence import claim_files, drift
+from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Untestable
 from benchbook.evidence.comparisons import Compared, sentence
-from benchbook.evidence.controls import ALIKE, AMOUNTS, DIFFER, RATES, TOO_FEW
-from benchbook.papers import exhibits
-from benchbook.papers.bookstore import cold_starts
-from benchbook.papers.crud import null_baseline
+from benchbook.evidence.controls import ALIKE, AMOUNTS, DIFFER, RATES, TOO_FEW, drift, drift_in_words
+from benchbook.papers import bookstore, crud, exhibits
 from benchbook.report import words
 from benchbook.studies import SLUGS
 
@@ -187,27 +185,27 @@ def test_drift_tells_the_governor_and_how_far_the_blocks_moved(rows: pd.DataFram
     crud = rows[(rows["study"] == "crud") & (rows["block"] < 3)]
     environment = json.dumps({"governor": "powersave"})
     slowed = crud.assign(environment=environment, value=crud["value"] * np.where(crud["block"] == 2, 1.5, 1.0))
-    found = drift.drift(evidence.measures(slowed)).iloc[0]
+    found = drift(evidence.measures(slowed)).iloc[0]
     assert found["moved"] == pytest.approx(1.5, rel=0.05)
-    said = drift.in_words(drift.drift(evidence.measures(slowed)))
+    said = drift_in_words(drift(evidence.measures(slowed)))
     assert "powersave" in said
     assert "it drifted, which pairing by block takes out" in said
 
 
 def test_one_block_has_not_moved_and_nothing_has_no_drift(rows: pd.DataFrame) -> None:
-    assert isnan(drift.drift(evidence.measures(rows[rows["block"] == 0]))["moved"].iloc[0])
-    assert "Nothing ran" in drift.in_words(drift.drift(evidence.measures(rows.iloc[:0])))
+    assert isnan(drift(evidence.measures(rows[rows["block"] == 0]))["moved"].iloc[0])
+    assert "Nothing ran" in drift_in_words(drift(evidence.measures(rows.iloc[:0])))
 
 
 def test_the_harness_costs_what_an_engine_takes_that_stores_nothing(rows: pd.DataFrame) -> None:
-    found = null_baseline.shares(evidence.measures(rows)).set_index(["engine", "operation"])
+    found = crud.null_baseline(evidence.measures(rows)).set_index(["engine", "operation"])
     means = evidence.measures(rows).query("study == 'crud' and metric == 'wall_time' and topology == 'single'")
     geometric = np.log(means["value"]).groupby([means["engine"], means["operation"]]).mean()
     expected = np.exp(geometric["noop", "insert"] - geometric["mongodb", "insert"])
     assert found["share"]["mongodb", "insert"] == pytest.approx(expected)
-    said = null_baseline.in_words(null_baseline.shares(evidence.measures(rows)))
+    said = crud.null_baseline_in_words(crud.null_baseline(evidence.measures(rows)))
     assert said.startswith("An engine that stores nothing took ")
-    assert "not known" in null_baseline.in_words(null_baseline.shares(evidence.measures(rows.iloc[:0])))
+    assert "not known" in crud.null_baseline_in_words(crud.null_baseline(evidence.measures(rows.iloc[:0])))
 
 
 def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFrame) -> None:
@@ -215,9 +213,9 @@ def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFram
     noise = np.random.default_rng(3)
     many = pd.concat([one.assign(repetition=repetition) for repetition in range(30)], ignore_index=True)
     many["value"] = 1e6 * np.exp(0.02 * noise.standard_normal(len(many))) * np.where(many["repetition"] == 0, 4.0, 1.0)
-    found = cold_starts.split(many)
+    found = bookstore.cold_starts(many)
     assert len(found) == one.groupby(["cell_id", "operation"]).ngroups
     assert set(found["shape"]) == {"cold start"}
     assert set(found["start"]) == {1.0}
     assert found["cold_over_steady"].to_numpy() == pytest.approx(4.0, rel=0.1)
-    assert cold_starts.split(rows).empty  # two repetitions settle nowhere
+    assert bookstore.cold_starts(rows).empty  # two repetitions settle nowhere

@@ -17,6 +17,7 @@ import pytest
 
 from benchbook import cli, grid, results
 from benchbook.measure import timed
+from benchbook.results import folder
 from benchbook.studies import cell
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
@@ -164,7 +165,7 @@ def test_a_file_without_its_checksum_is_not_whole_whatever_it_holds(cells: list[
     pq.write_table(pq.read_table(one.path), one.path)
     rewritten(other.path)
     assert not {one.key, other.key} & {*results.states(one.study), *results.states(other.study)}
-    assert "it says no checksum" in results.folder.damaged()[one.path]
+    assert "it says no checksum" in folder.damaged()[one.path]
 
 
 def test_a_link_to_a_whole_file_is_read(cells: list[grid.Cell], tmp_path: Path):

@@ -1,12 +1,15 @@
-"""The pages of docs/: they build without a warning, their links lead somewhere, and their commands run."""
+"""The site: it builds without a warning, its links lead somewhere, its commands run, its numbers are the explorer's."""
 
+import base64
+import gzip
+import json
 import re
 import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 from urllib.parse import unquote, urlsplit
 
 import duckdb
@@ -18,10 +21,15 @@ from lxml import html
 
 from benchbook import cli, evidence, processes
 from benchbook.evidence import Evidence
-from benchbook.grid import points
+from benchbook.explorer import contrasts, markup
+from benchbook.explorer.contrasts import Asked
+from benchbook.explorer.sources import Source
+from benchbook.grid import expansion
 from benchbook.results import schema
 from benchbook.studies import SLUGS, load
+from browsers import Watched, needs_browser, started
 from tools import pages
+from tools import site as beside
 
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").rglob("*.md"))]
@@ -42,23 +50,48 @@ def commands(page: Path) -> list[str]:
     return [line for line in lines if re.match(r"(\.venv/bin/)?benchbook\b", line.strip())]
 
 
+COMPARED = {
+    "bookstore": "by keys",
+    "crud": "engine against engine",
+    "drivers": "by batch",
+    "replication": "XML against JSON",
+    "tcp": "by xml codec",
+}
+"""The comparison of each study whose answers tests look at: all of them take half a minute."""
+
+
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Build the site, as `make docs` does."""
-    folder = tmp_path_factory.mktemp("site")
+def source() -> Source:
+    return Source.of_reference()
+
+
+@pytest.fixture(scope="module")
+def site(source: Source, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the site, as `make site` does, with the explorer's answers to one comparison a study."""
+    folder = tmp_path_factory.mktemp("site") / "in a folder"
     command = [sys.executable, "-m", "sphinx", "-W", "--keep-going", "-q", "-b", "html", "docs", str(folder)]
-    built = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=False)
-    assert built.returncode == 0, built.stdout + built.stderr
+    with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True) as building:
+        beside.report(folder / "report", "../index.html")
+        beside.explorer(folder / "explorer", source, lambda study, comparison: COMPARED[study] == comparison)
+        said, _ = building.communicate()
+    assert building.returncode == 0, said
+    assert (folder / ".nojekyll").exists()
     return folder
 
 
 def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsewhere(site: Path):
-    found = {page: html.parse(page) for page in site.rglob("*.html") if "_static" not in page.parts}
-    assert {page.name for page in found} > {"index.html", "tutorial.html", "commands.html", "method.html"}
+    found = {page: html.parse(page, html.HTMLParser(huge_tree=True)) for page in site.rglob("*.html")
+             if "_static" not in page.parts}  # fmt: skip
+    assert {str(page.relative_to(site)) for page in found} > {
+        *("index.html", "report/index.html", "verdicts.html", "explorer.html", "lessons/1_units_and_clocks.html"),
+        *("tutorial.html", "reference/commands.html", "method.html"),
+    }
     names = {page: {one.get("id") for one in tree.iter() if one.get("id")} for page, tree in found.items()}
     for page, tree in found.items():
         loaded = [one.get("src") or one.get("href") for one in tree.iter("script", "link", "img", "iframe")]
-        assert not [one for one in loaded if one and urlsplit(one).netloc], page.name
+        for address in filter(None, loaded):
+            parts = urlsplit(address)
+            assert parts.scheme == "data" or (page.parent / unquote(parts.path)).exists(), f"{page.name}: {address}"
         for link in (one.get("href") for one in tree.iter("a") if one.get("href")):
             parts = urlsplit(link)
             if not parts.scheme and not (parts.path == "" and parts.fragment == ""):
@@ -66,6 +99,96 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
                 assert target.exists(), f"{page.name}: {link}"
                 fragment = unquote(parts.fragment)
                 assert not fragment or target not in names or fragment in names[target], f"{page.name}: {link}"
+
+
+Questions: TypeAlias = list[tuple[dict[str, Any], Asked]]
+"""What is wanted, and what the live explorer makes of it."""
+
+
+@pytest.fixture(scope="module")
+def questions(source: Source) -> dict[str, Questions]:
+    """Ask the live explorer some of what can be asked of each study, and last something that cannot be had."""
+    asked = {}
+    for study, name in COMPARED.items():
+        measured = source.measured(study)
+        comparison = contrasts.comparisons(measured)[name]
+        pairs = contrasts.everything(measured, comparison).pairs
+        every = [*(dict(chosen) for chosen, _ in pairs[:: len(pairs) // 8]), {"operation": "none", "n": 10}]
+        asked[study] = [(wanted, contrasts.ask(measured, comparison, wanted)) for wanted in every]
+    return asked
+
+
+def test_an_answer_of_the_site_is_the_live_explorer_s(site: Path, questions: dict[str, Questions]):
+    for study, of_study in questions.items():
+        packed = re.search(r'"([^"]+)"\);', (site / "explorer" / f"{study}-0.js").read_text())
+        assert packed
+        answers = json.loads(gzip.decompress(base64.b64decode(packed[1])))
+        names = [control["name"] for control in answers["controls"]]
+        by_choice = {}
+        for contrast in answers["contrasts"]:
+            options = zip(answers["controls"], contrast["at"], strict=True)
+            by_choice[tuple(control["options"][at]["value"] if at >= 0 else None for control, at in options)] = contrast
+        assert len(by_choice) == len(answers["contrasts"])
+        for wanted, asked in of_study[:-1]:
+            answer = contrasts.answer(asked.pair)
+            shown = by_choice[tuple(None if wanted[name] is None else beside.as_value(wanted[name]) for name in names)]
+            assert shown["headline"] == vars(markup.headline(answer))
+            for name in ("ratio", "low", "high"):
+                number = getattr(answer.row, name)
+                assert shown[name] == (pytest.approx(number, rel=1e-3) if np.isfinite(number) else None)
+            assert [block["number"] for block in shown["blocks"]] == [*(answer.points["block"] + 1)]
+            ratios = [np.nan if block["ratio"] is None else block["ratio"] for block in shown["blocks"]]
+            assert ratios == pytest.approx([*answer.points["ratio"]], rel=1e-3, nan_ok=True)
+            assert shown["stand_in"] is answer.row.stand_in
+
+
+@needs_browser
+def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, questions: dict[str, Questions]):
+    with started() as browser:
+        watched = Watched(browser, "file:", "data:", "blob:")
+        page = watched.page
+        page.goto((site / "explorer.html").as_uri())
+        answer, figure = page.locator(".bb-answer"), page.locator(".bb-figure [role=img]")
+
+        # A study and a side are chosen, then a setting by its link in the table; the address leads back and there.
+        page.get_by_label("Study", exact=True).select_option("crud")
+        page.get_by_label("This", exact=True).select_option(label="MongoDB")
+        page.wait_for_function("() => document.querySelector('.bb-answer').innerText.includes('MongoDB took')")
+        assert "study=crud" in page.url and "a=mongodb" in page.url
+        here = answer.inner_text()
+        assert here.splitlines()[2] in figure.get_attribute("aria-label")
+        page.get_by_role("link", name="two nodes, replicated").first.click()
+        page.wait_for_function("was => document.querySelector('.bb-answer').innerText != was", arg=here)
+        there = answer.inner_text()
+        page.go_back()
+        page.wait_for_function("was => document.querySelector('.bb-answer').innerText === was", arg=here)
+        page.go_forward()
+        page.reload()
+        page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=there)
+        page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
+        page.get_by_text("1 of ").wait_for()
+
+        # What each control offers and stands at, whatever is wanted, as in the live explorer.
+        for study, of_study in questions.items():
+            for wanted, asked in of_study:
+                operation, *measure = asked.quantity
+                chosen = {"operation": operation, "measure": tuple(measure), "a": asked.a, "b": asked.b} | asked.factors
+                expected = [[name, beside.as_value(chosen[name]), [*map(beside.as_value, options)]]
+                            for name, options in asked.options.items()]  # fmt: skip
+                named = {name: beside.as_value(value) for name, value in wanted.items() if value is not None}
+                assert page.evaluate(SHOWN, [f"{study}-0.js", named]) == expected, (study, wanted)
+
+        assert watched.complaints == []
+        for width, scheme in ((1280, "light"), (390, "dark")):
+            page.set_viewport_size({"width": width, "height": 800})
+            page.emulate_media(color_scheme=scheme)
+            assert watched.faults() == []
+            assert page.evaluate("() => document.documentElement.scrollWidth") <= width
+
+
+SHOWN = """async ([file, wanted]) => explorer.ask(await explorer.answers(file), wanted).shown
+    .map(({name, chosen, choices}) => [name, chosen, choices.map(choice => choice.value)])"""
+"""What the page shows of its controls for a choice."""
 
 
 def test_the_reference_names_every_command_parameter_and_column(site: Path):
@@ -110,7 +233,7 @@ def test_every_command_that_a_page_shows_is_taken_with_its_parameters(page: Path
             assert not refused.code, f"{page.name}: {line}"
             continue
         if asked.command in ("plan", "run") and "dataset_file" not in line:  # that one's file is made by what is run
-            assert points.choose(asked.study, asked.profile, asked.where, asked.set), line
+            assert expansion.choose(asked.study, asked.profile, asked.where, asked.set), line
     for name in re.findall(r"(?<!`)`benchbook ([a-z]+)[^`\n]*`(?!`)", page.read_text()):
         assert name in cli.COMMANDS, f"{page.name}: benchbook {name}"
 

@@ -14,6 +14,7 @@ from contextlib import closing, suppress
 from dataclasses import replace
 from datetime import UTC, date
 from functools import partial
+from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -29,15 +30,17 @@ from rethinkdb import r
 
 from benchbook import databases, servers
 from benchbook.databases import Durability, Engine
-from benchbook.databases.connected import Connected, Lease, Marker
+from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
+from benchbook.databases.namespace import Lease, Marker
 from benchbook.databases.postgresql.adapter import record_end
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.datasets import Dataset, blog, phones
+from benchbook.datasets import Dataset, blog, own_records, phones
 from benchbook.deployment import Deployment, Node, Topology
 from benchbook.schemas import Field, Schema, UnfitError
 from benchbook.servers.address import login
+from benchbook.studies.cell_store import same_change
 from cases import (
     CASES,
     COMMENTS,
@@ -70,6 +73,7 @@ from cases import (
     holds,
     singles,
 )
+from own_files import FILES
 from owners import MINE, OWNERS, Owner, owner
 from standing import needed
 from stopping import processes, stopped
@@ -149,6 +153,29 @@ def test_own_records_that_are_not_refused_before_anything_starts_are_kept(engine
         engine.update(record["_id"], {names[0]: "newer"})
         engine.delete(record["_id"])
     assert_contents(engine, [])
+
+
+@EACH
+def test_documents_of_a_person_s_file_are_kept_by_every_store(engine: Engine, tmp_path: Path) -> None:
+    for write in FILES.values():
+        data = own_records.read(write(tmp_path, count=12))
+        stand_in = any(node.stand_in for node in engine.deployment.nodes)
+        engine.hold(data.schema, data.records, engine.gaps, stand_in=stand_in)
+        records = [dict(record) for record in data.records]
+        change = same_change(data.schema)
+        engine.create(data.schema)
+        for record in records[:6]:
+            engine.insert(record)
+        engine.insert_many(records[6:])
+        with holds(engine, "contents", AssertionError):
+            assert_contents(engine, records)
+            assert by_key(engine.find("_id", records[0]["_id"])) == by_key(records[:1])
+            engine.update(records[0]["_id"], change)
+            assert_contents(engine, [records[0] | change, *records[1:]])
+            engine.update_all(change)
+            assert_contents(engine, [record | change for record in records])
+            engine.delete(records[0]["_id"])
+            assert engine.delete_all() == len(records) - 1
 
 
 @singles(TABLES)

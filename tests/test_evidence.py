@@ -9,7 +9,7 @@ import pytest
 from scipy import stats as scipy_stats
 
 from benchbook.evidence import arms, block_means, comparisons, controls, measures
-from benchbook.evidence.sides import Measured
+from benchbook.evidence.measured import Measured
 from benchbook.papers.tcp import students
 from benchbook.results import OBSERVATIONS, UNITS, typed
 

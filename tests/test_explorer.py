@@ -8,21 +8,25 @@ import signal
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from scipy.special import stdtrit
 
 from benchbook.evidence import Evidence, judged
 from benchbook.evidence.claim_files import claims
+from benchbook.evidence.effects import Effect
 from benchbook.evidence.sides import shared
-from benchbook.explorer import contrasts, drawing, markup, own_claims, running
+from benchbook.explorer import contrasts, documents, drawing, markup, own_claims, running
 from benchbook.explorer.page import Page
 from benchbook.explorer.sources import HERE, REFERENCE, Source
 from benchbook.inputs import InputError
 from browsers import Watched, needs_browser, started
+from own_files import export
 from waiting import comes_true
 
 ROOT = Path(__file__).parents[1]
@@ -46,8 +50,8 @@ def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
     (row,) = [row for row in table.to_dict("records")
               if row["settings"] == one.pair.common and row["metric"] == one.quantity[2]]  # fmt: skip
     for name in ("ratio", "low", "high", "p", "published_ratio"):
-        assert found.row[name] == pytest.approx(row[name])
-    assert found.row["low"] < float(np.exp(np.log(found.points["ratio"]).mean())) < found.row["high"]
+        assert getattr(found.row, name) == pytest.approx(row[name])
+    assert found.row.low < float(np.exp(np.log(found.points["ratio"]).mean())) < found.row.high
 
 
 @pytest.mark.parametrize("measure", [("client", "wall_time"), ("client", "cpu_time")])
@@ -151,8 +155,8 @@ def test_a_registered_claim_is_read_back(source: Source, tmp_path: Path):
     entry = own_claims.register(own, contrasts.answer(one.pair), source, tmp_path / "own.json")
     (kept,) = own_claims.registered(tmp_path / "own.json")
     assert kept == entry
-    assert own_claims.read(kept) == own
-    assert kept["seen"] == len(contrasts.answer(one.pair).points)
+    assert kept.claim == own
+    assert kept.seen == len(contrasts.answer(one.pair).points)
 
 
 @pytest.mark.parametrize("margin", [1.0, 0.9, -1.0, float("nan"), 11.0])
@@ -167,7 +171,7 @@ def test_a_claim_names_the_levels_at_which_it_holds(source: Source):
     said = own_claims.levels(own)
     assert said.startswith("n 100; ")
     assert {"case 2", "keys paper", "implementation Python"} <= set(said.split("; "))
-    entry = {"claim": own.model_dump(mode="json"), "source": "", "registered": "2026-11-24T10:00:00Z", "seen": 3}
+    entry = own_claims.Entry(claim=own, source="", registered="2026-11-24T10:00:00Z", seen=3)
     assert said in markup.own({}, [entry])
 
 
@@ -178,9 +182,9 @@ def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(sou
     elsewhere = asked(source, "tcp", "XML against JSON", n=100000)
     found = contrasts.answer(one.pair)
     first = own_claims.register(own_claims.claim(one, "more", 1.5, "we would switch", 1), found, source, file)
-    own_claims.remove(first["claim"]["id"], file)
+    own_claims.remove(first.claim.id, file)
     (kept,) = own_claims.registered(file)
-    assert kept["registered"] == first["registered"] <= kept["removed"]
+    assert kept.registered == first.registered <= kept.removed
     assert own_claims.standing([kept]) == []
     again = own_claims.register(own_claims.claim(other, "less", 1.1, "we would switch", 2), found, source, file)
     third = own_claims.register(own_claims.claim(elsewhere, "more", 1.1, "we would switch", 3), found, source, file)
@@ -343,8 +347,7 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
     page.page.wait_for_function(
         "() => document.querySelector('.bb-ratio').innerText.includes('no interval, of 1 block')"
     )
-    file = tmp_path / "people.csv"
-    file.write_text("name,age\n" + "".join(f"person {n},{20 + n % 50}\n" for n in range(50)))
+    file = export(tmp_path)
     page.page.get_by_label("or its path").fill(str(tmp_path / "missing.csv"))
     for question in ("Which store?", "Driver or object mapper?", "What does a replica cost?"):
         page.page.get_by_label(question).uncheck()
@@ -352,15 +355,39 @@ def test_a_cell_and_one_s_own_records_are_measured_from_the_page(page: Any, tmp_
     page.page.get_by_role("alert").get_by_text("missing.csv").wait_for()
     page.page.get_by_label("or its path").fill(str(file))
     page.page.get_by_label("or its path").press("Tab")
+    known = page.page.locator(".bb-understood")
+    known.get_by_text("UTF-8 with a byte order mark, Windows line ends, delimiter semicolon, decimal comma").wait_for()
+    assert "Leer is empty in every row, and left out." in known.inner_text()
+    assert re.search(r"Betrag\s+float\s+–\s+–\s+Menge\s+integer\s+\d+ %", known.inner_text())
+    page.page.get_by_label("Decimal mark").select_option("point .")
+    known.get_by_text("decimal point").wait_for()
+    assert re.search(r"Betrag\s+text", known.inner_text())
+    page.page.get_by_label("Decimal mark").select_option("as it looks")
+    known.get_by_text("decimal comma").wait_for()
+    assert page.page.get_by_label("records", exact=True).input_value() == "40"
     page.page.get_by_role("button", name="Measure and answer").click()
     told = page.page.locator(".bb-told")
     told.wait_for()
     # On a busy machine so few blocks cannot tell the two apart, and the answer says so.
     slower = r"XML \(\w+\) took [\d.]+ \([^()]+\) times as long to read as JSON \(\w+\)"
-    alike = (
-        r"(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in so few blocks: [\d.]+ \([^()]+\)"
-    )
+    alike = r"(JSON|XML) \(\w+\) and (JSON|XML) \(\w+\) cannot be told apart to read in 3 blocks: [\d.]+ \([^()]+\)"
     assert re.search(f"{slower}|{alike}", told.inner_text())
+    assert re.search(r"Measured through (orjson|lxml) [\d.]+, (orjson|lxml) [\d.]+\.", told.inner_text())
+
+
+def test_how_many_blocks_would_tell_two_sides_apart_is_what_they_then_need():
+    apart = Effect(ratio=1.2, low=1.1, high=1.3, blocks=3, error=0.02)
+    assert documents.blocks_that_decide(apart) == 0
+    unclear = replace(apart, low=0.9, high=1.6, error=0.1)
+    blocks = documents.blocks_that_decide(unclear)
+    spread = 0.1 * 3**0.5
+
+    def reach(count: int) -> float:
+        return float(stdtrit(count - 1, 0.975)) * spread / count**0.5
+
+    assert reach(blocks) < np.log(1.2) <= reach(blocks - 1)
+    assert documents.blocks_that_decide(replace(unclear, ratio=1.001)) == 0
+    assert documents.blocks_that_decide(replace(unclear, error=np.nan)) == 0
 
 
 @needs_browser

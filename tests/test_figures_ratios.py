@@ -1,12 +1,10 @@
 """Tables of ratios, a stack beside the other: of the same cells as the comparisons, complete, and honest of gaps."""
 
-import importlib
-
 import pandas as pd
 import pytest
 
 import constructed
-from benchbook import studies
+from benchbook import papers, studies
 from benchbook.digits import estimate
 from benchbook.digits import number as written
 from benchbook.evidence import Evidence, number
@@ -24,7 +22,7 @@ OF_ALL = {"seed", "repetitions", "lane", "arm", "dataset_file", "n"}
 
 @pytest.mark.parametrize("study", studies.SLUGS)
 def test_what_a_figure_does_not_show_stands_at_one_level_in_it(study: str):
-    settled = {*importlib.import_module(f"benchbook.papers.{study}.figures").PAPERS_WAY}
+    settled = {*papers.load(study).PAPERS_WAY}
     assert {*studies.load(study).Parameters.model_fields} - settled == SHOWN[study] | OF_ALL
 
 

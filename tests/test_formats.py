@@ -11,10 +11,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchbook import formats
-from benchbook.datasets import blog, books, persons, phones, players
+from benchbook.datasets import blog, books, own_records, persons, phones, players
 from benchbook.formats.tree import field_name, fragment, tag
 from benchbook.schemas import Author, Book1, Book2, Bookstore, Field, Schema
 from benchbook.studies.bookstore import markup_size
+from own_files import FILES
 
 SEED = 20150501
 JSON = [name for name, kind in formats.NAMES.items() if kind == "json"]
@@ -178,7 +179,7 @@ def test_what_xml_cannot_hold_is_refused_by_field(name, character):
     with pytest.raises(formats.FormatError):
         codec.encode_bookstore(Bookstore([book]))
     with pytest.raises(formats.FormatError, match="'title'"):
-        fragment("title", character)
+        fragment(Field("title", "string"), character)
 
 
 @every_xml
@@ -340,7 +341,7 @@ def test_a_typed_field_that_does_not_parse_is_named(name):
 def test_texts_of_the_replication_models_hold_the_record(record):
     assert formats.codec("json").decoder(SCHEMA)(formats.codec("orjson").encode_record(record)) == record
     assert formats.codec("etree").decoder(SCHEMA)(formats.codec("lxml").encode_record(record)) == record
-    fields = {name: fragment(name, value) for name, value in record.items()}
+    fields = {field.name: fragment(field, record[field.name]) for field in SCHEMA.fields}
     joined = f"<record>{''.join(fields.values())}</record>".encode()
     assert formats.codec("etree").decoder(SCHEMA)(joined) == record
     assert all(ElementTree.fromstring(text) is not None for text in fields.values())
@@ -366,6 +367,27 @@ def test_dates_are_iso_8601_in_records():
     json, xml = (formats.codec(name).encode_record(record) for name in ("orjson", "lxml"))
     assert json == b'{"day":"2024-02-29","at":"2013-06-24T12:47:01.308000+00:00"}'
     assert b"<day>2024-02-29</day>" in xml
+
+
+@every_codec
+@pytest.mark.parametrize("file", FILES)
+def test_documents_of_a_person_s_file_come_back_equal(name, file, tmp_path):
+    data = own_records.read(FILES[file](tmp_path))
+    formats.RoundTrip(name).hold(data.schema, data.records)
+    codec = formats.codec(name)
+    encode, decode = formats.encoder(codec, data.schema), codec.decoder(data.schema)
+    main = formats.codec("orjson" if codec.format == "json" else "lxml")
+    for record in data.records:
+        document = encode(record)
+        assert decode(document) == record == main.decoder(data.schema)(document)
+        elements = ElementTree.fromstring(document) if codec.format == "xml" else ()
+        assert {field_name(element.tag) for element in elements} <= {*record}
+        if "lines" in record and codec.format == "xml":
+            skus = [element.text for element in elements.findall("lines/item/sku")]
+            assert skus == [line["sku"] for line in record["lines"]]
+    for broken in (b"[]", b"<record/>", b"<record><_id><a/></_id></record>", document[:-2]):
+        with pytest.raises(formats.FormatError):
+            decode(broken)
 
 
 @every_codec

@@ -22,14 +22,15 @@ from benchbook.hosts import dispatch, scheduler, worker
 from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Order, Plan, Relay, differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
-from benchbook.measure.environment import host
-from benchbook.runner.progress import Progress
-from benchbook.runner.summary import Summary
+from benchbook.measure.machine import host
+from benchbook.runner.progress import Progress, Summary
 from knocks import entries, knocking
 from labs import PYTHON, Lab
 from waiting import comes_true, gone
 
-SMOKE = ("bookstore", "--profile", "smoke", "--where", "lane=python", "--set", "blocks=4")
+WHERE = ["lane=python", "process=together"]
+CHOSEN = [word for text in WHERE for word in ("--where", text)]
+SMOKE = ("bookstore", "--profile", "smoke", *CHOSEN, "--set", "blocks=4")
 SERVED = ("crud", "--profile", "smoke", "--where", "engine=mongodb,noop", "--where", "lane=python", "--set", "blocks=2")
 ONE = (*SMOKE[:-1], "n=1")
 
@@ -120,7 +121,7 @@ def test_a_killed_run_leaves_workers_that_measure_for_the_next_and_a_killed_work
     assert comes_true(lambda: all(gone(pid) for pid in family))
     assert run.wait(200) == cli.DONE, lab.said("run")
     assert "was lost" in lab.said("run") and "failed" not in lab.said("run")
-    assert {cell.state for cell in grid.plan([SMOKE[0]], "smoke", ["lane=python"], ["blocks=4"])} == {"done"}
+    assert {cell.state for cell in grid.plan([SMOKE[0]], "smoke", WHERE, ["blocks=4"])} == {"done"}
 
 
 def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -263,7 +264,7 @@ def test_a_block_is_measured_on_one_host_and_a_lost_one_on_another(results_folde
 
 def test_what_a_worker_had_measured_for_a_lost_run_is_counted_when_it_is_delivered(results_folder: Path) -> None:
     assert cli.main(["run", *ONE]) == cli.DONE
-    cells = tuple(replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", ["lane=python"], ["n=1"]))
+    cells = tuple(replace(cell, state="todo") for cell in grid.plan(["bookstore"], "smoke", WHERE, ["n=1"]))
     news: list[Any] = []
     summary = Summary()
     order = Order("benchbook-again", cells, 60.0, None, 60.0)
@@ -277,13 +278,13 @@ def test_what_a_worker_had_measured_for_a_lost_run_is_counted_when_it_is_deliver
 def test_what_another_host_measured_with_this_code_counts_beside_ones_own(
     results_folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    where, changes = ["lane=python"], ["n=1"]
+    changes = ["n=1"]
     assert cli.main(["run", *ONE]) == cli.DONE
-    here = [cell.key for cell in grid.plan(["bookstore"], "smoke", where, changes)]
+    here = [cell.key for cell in grid.plan(["bookstore"], "smoke", WHERE, changes)]
     planned = planning.host()
     for module in ("benchbook.grid.identities", "benchbook.grid.planning"):
         monkeypatch.setattr(f"{module}.host", lambda: "elsewhere")
-    there = grid.plan(["bookstore"], "smoke", where, changes)
+    there = grid.plan(["bookstore"], "smoke", WHERE, changes)
     assert not {cell.key for cell in there} & {*here} and all(cell.state == "todo" for cell in there)
     assert sorted(grid.keys(there)) == sorted([*(cell.key for cell in there), *here])
     assert {one.host for one in grid.elsewhere(there)} == {planned}

@@ -1,4 +1,4 @@
-"""The papers' own stacks: one contract, held by both sides; and what a person is told when a harness fails."""
+"""The papers' own stacks: one contract, which all they print is held to; what a person is told when a harness fails."""
 
 import json
 import os
@@ -13,7 +13,7 @@ from benchbook import formats, grid, lanes
 from benchbook.datasets import blog, books, persons, players
 from benchbook.deployment import Topology
 from benchbook.studies import bookstore, crud, drivers, tcp
-from benchbook.wire import processors
+from benchbook.wire.client import Processors
 from standing import Announce, lane_needed, outputs
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -242,20 +242,20 @@ def test_a_java_server_decodes_what_a_java_client_sent(codec: str, transport: st
 
 @pytest.mark.usefixtures("java")
 def test_a_java_server_of_a_sequence_takes_the_papers_smaller_trials_first_and_reports_them() -> None:
-    parameters = java_tcp("jackson", n=40001, trials="sequence", repetitions=2)
+    parameters = java_tcp("jackson", n=20001, trials="sequence", repetitions=2)
     rows = tcp.run(parameters)
     for _, some in rows.groupby("repetition"):
         assert set(zip(some["operation"], some["role"], some["metric"], strict=True)) == tcp.expected(parameters)
         starts = some.groupby("operation")["started_at"].min()
         assert starts["warm_up"] < starts["receive"]
     assert set(rows["repetition"]) == {0, 1}
-    assert dict(rows.groupby("operation")["count"].first()) == {"receive": 40001, "warm_up": 60000}
+    assert dict(rows.groupby("operation")["count"].first()) == {"receive": 20001, "warm_up": 20000}
 
 
 @pytest.mark.usefixtures("java")
 def test_a_java_server_with_a_processor_of_its_own_has_shares_of_that_one(monkeypatch: pytest.MonkeyPatch) -> None:
     before = os.sched_getaffinity(0)
-    monkeypatch.setattr(processors, "own", lambda: processors.Own(min(before), max(before)))
+    monkeypatch.setattr(tcp, "own_processors", lambda: Processors(min(before), max(before)))
     server = tcp.run(java_tcp("jackson", n=20)).set_index(["role", "metric"])["value"]["server"]
     assert server["cpu_capacity"] == server["wall_time"]
     assert os.sched_getaffinity(0) == before
@@ -263,10 +263,10 @@ def test_a_java_server_with_a_processor_of_its_own_has_shares_of_that_one(monkey
 
 @pytest.mark.usefixtures("java")
 def test_a_java_server_holds_no_more_memory_than_its_heap_is_given() -> None:
-    """JAXB's garbage of 20,000 objects is more than 16 MB, so that a default heap grows beyond it."""
+    """JAXB's garbage of 5,000 objects is more than 16 MB, so that a default heap grows beyond it."""
 
     def held(heap: str) -> float:
-        parameters = java_tcp("jaxb", n=20000, heap=heap, process="apart", format="xml", repetitions=1)
+        parameters = java_tcp("jaxb", n=5000, heap=heap, process="apart", format="xml", repetitions=1)
         return float(tcp.run(parameters).set_index(["role", "metric"])["value"]["server", "memory_rss"])
 
     assert held("16m") < held("default") - 2**24

@@ -20,13 +20,12 @@ import pymssql
 import pytest
 import sqlglot
 
-from benchbook import servers
+from benchbook import registry, servers
 from benchbook.databases.arangodb import server as arangodb
 from benchbook.databases.couchbase import server as couchbase
 from benchbook.databases.sqlserver import server as sqlserver
 from benchbook.deployment import Role
 from benchbook.servers import fleet as fleets
-from benchbook.servers import images
 from benchbook.servers.containers import Engine, Present
 from benchbook.servers.fleet import At, Fleet, Server
 from benchbook.servers.programs import Found
@@ -81,7 +80,7 @@ class Documented(Fleet):
 @contextmanager
 def at(fleet: Documented) -> Iterator[At]:
     """Yield what calls a function with the fleet and its product's image."""
-    known = images.IMAGES[fleet.product]
+    known = registry.images()[fleet.product]
     present = Present(known, "sha256:0", "1", ENGINE) if known.port else None
     found = Found(fleet.product, "1", "container", {"arangod": Path("arangod")}, image=present)
     try:
@@ -367,7 +366,7 @@ def test_an_arangodb_that_follows_no_other_says_which_does() -> None:
         call = stack.enter_context(at(ArangoFleet(stack, follows=False)))
         with pytest.raises(servers.ServerError, match=r"arangodb 3\.12\.10 follows no other server, as 3\.12\.9 was"):
             arangodb.launch(call, "replicated")
-    assert images.IMAGES["arangodb"].reference.endswith(":3.12.9")
+    assert registry.images()["arangodb"].reference.endswith(":3.12.9")
 
 
 STEPS = {
@@ -464,7 +463,7 @@ def test_sql_server_is_set_up_in_its_order(topology: Any, monkeypatch: pytest.Mo
 
     monkeypatch.setattr(fleets, "_ASK_S", 0.01)
     monkeypatch.setattr(sqlserver.pymssql, "connect", connect)
-    monkeypatch.setenv(*images.ACCEPTED)
+    monkeypatch.setenv(*registry.ACCEPTED)
     with at(Documented("sqlserver", serves)) as call:
         urls = sqlserver.launch(call, topology)
     for url, (host, instance) in zip(urls.values(), group.items(), strict=True):
@@ -483,11 +482,11 @@ def test_sql_server_is_set_up_in_its_order(topology: Any, monkeypatch: pytest.Mo
 
 
 def test_nobody_but_its_user_accepts_a_makers_terms(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv(images.ACCEPTED[0], raising=False)
+    monkeypatch.delenv(registry.ACCEPTED[0], raising=False)
     said: list[str] = []
 
     def serves(role: Role, command: Sequence[Any], environment: Mapping[str, str]) -> tuple[str, int]:
-        said.append(environment[images.ACCEPTED[0]])
+        said.append(environment[registry.ACCEPTED[0]])
         raise InterruptedError
 
     with at(Documented("sqlserver", serves)) as call, pytest.raises(InterruptedError):
@@ -502,7 +501,7 @@ def test_what_is_asked_of_sql_server_is_t_sql(statement: str) -> None:
 
 @pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
 def test_an_image_is_pinned(product: str) -> None:
-    known = images.IMAGES[product]
+    known = registry.images()[product]
     assert re.search(r":[\w.-]*\d+(\.\d+|-CU\d+)", known.reference) and "latest" not in known.reference
     assert bool(known.port) == known.terms == (product != "arangodb")
     assert not known.port or urlsplit(f"//{known.reference}").path

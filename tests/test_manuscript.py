@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 
 from benchbook import cli
-from benchbook.cli import sources
+from benchbook.cli import selection
 from benchbook.evidence import Evidence
 from benchbook.evidence.runs import Run
 from benchbook.papers import exhibits, numbers
@@ -255,7 +255,7 @@ def test_a_number_is_rounded_by_its_interval(interval, text):
 
 
 def test_the_command_prints_a_number_as_text_latex_and_with_its_provenance(committed, keyed, capsys, monkeypatch):
-    monkeypatch.setattr(sources, "run", lambda asked: Run("reference", committed))  # read once, not five times
+    monkeypatch.setattr(selection, "run", lambda asked: Run("reference", committed))  # read once, not five times
     mark, unjudged = "tcp_fig3_json.python.3.system-cpu", "crud.couchdb-does-not-nest"
     assert cli.main(["number", mark, "--reference"]) == cli.DONE
     assert capsys.readouterr() == (f"{keyed[mark].text}\n", f"{mark}: {keyed[mark].says}\n"), (

@@ -16,10 +16,10 @@ import pytest
 
 from benchbook import paths
 from benchbook.registry import product
-from tools import artefacts, maven
+from tools import artefacts
 from tools.artefacts import ArtefactError
 
-LOCK = artefacts.locked(maven.lock_file())
+LOCK = artefacts.locked(artefacts.lock_file())
 OF_MAVEN_3_8 = {"org.codehaus.plexus:plexus-utils:jar:1.1"}
 SHADED = "org.json:json:jar:20260814"
 PLUGIN = "org.apache.maven.plugins:maven-resources-plugin:jar:3.3.1"
@@ -51,8 +51,8 @@ def mirrored(tmp_path: Path, address: str) -> Path:
 
 def test_the_lock_names_exactly_what_the_build_resolves(repository: Path, tmp_path: Path) -> None:
     settings = mirrored(tmp_path, repository.as_uri()) / ".m2" / "settings.xml"
-    maven.package(tmp_path / "empty", "--settings", str(settings))
-    found = maven.resolved(tmp_path / "empty")
+    artefacts.package(tmp_path / "empty", "--settings", str(settings))
+    found = artefacts.resolved(tmp_path / "empty")
     assert LOCK | found == LOCK
     assert LOCK.keys() - found.keys() <= OF_MAVEN_3_8
 
@@ -60,7 +60,7 @@ def test_the_lock_names_exactly_what_the_build_resolves(repository: Path, tmp_pa
 def test_it_names_each_dependency_and_plugin_of_the_pom() -> None:
     pom = (paths.harness("java") / "pom.xml").read_text()
     named = re.findall(r"<artifactId>([\w.-]+)</artifactId>\s*<version>([\w.${}-]+)</version>", pom)[1:]
-    assert len(named) == 14
+    assert len(named) == 13
     for artifact, version in named:
         if version.startswith("$"):
             version = re.search(rf"<{version[2:-1]}>(.*)</", pom)[1]
@@ -134,10 +134,10 @@ def test_a_tampered_plugin_is_fetched_and_refused_and_never_run(
     lock = {one: LOCK[one] for one in (PLUGIN, SHADED)}
     (jar := tmp_path / "benchbook.jar").write_bytes(b"an older one")
     with pytest.raises(ArtefactError, match=rf"^{PLUGIN} is not what is locked: .* not {LOCK[PLUGIN]}$"):
-        maven.build(repository := tmp_path / "checked", lock, jar)
+        artefacts.build(repository := tmp_path / "checked", lock, jar)
     assert not ran.exists()
     assert not jar.exists()
-    assert maven.resolved(repository) == {SHADED: LOCK[SHADED]}
+    assert artefacts.resolved(repository) == {SHADED: LOCK[SHADED]}
     assert set(Mirror.asked) == {artefacts.path_of(one).as_posix() for one in lock}
 
 
@@ -171,7 +171,7 @@ def calls(tmp_path: Path) -> list[str]:
 
 def test_maven_is_online_once(one: Path, tmp_path: Path) -> None:
     for _ in range(2):
-        maven.build(one, ONE, jar := tmp_path / "target" / "benchbook.jar")
+        artefacts.build(one, ONE, jar := tmp_path / "target" / "benchbook.jar")
         assert jar.read_bytes() == b"made"
         jar.unlink()
     assert calls(tmp_path) == ["fetch", "offline", "offline"]
@@ -181,23 +181,23 @@ def test_what_is_not_what_is_locked_is_fetched_anew_and_never_used(one: Path, tm
     for folder in (one, artefacts.LOCAL):
         (file := folder / artefacts.path_of("org:one:jar:1")).parent.mkdir(parents=True)
         file.write_bytes(b"tampered")
-    maven.build(one, ONE, tmp_path / "target" / "benchbook.jar")
+    artefacts.build(one, ONE, tmp_path / "target" / "benchbook.jar")
     assert calls(tmp_path) == ["fetch", "offline"]
-    assert maven.resolved(one) == ONE
+    assert artefacts.resolved(one) == ONE
     assert file.read_bytes() == b"tampered", "Maven's own repository is none of ours"
 
 
 def test_what_maven_has_already_is_taken_from_there(one: Path, tmp_path: Path) -> None:
     (file := artefacts.LOCAL / artefacts.path_of("org:one:jar:1")).parent.mkdir(parents=True)
     file.write_bytes(b"fetched")
-    maven.build(one, ONE, tmp_path / "target" / "benchbook.jar")
+    artefacts.build(one, ONE, tmp_path / "target" / "benchbook.jar")
     assert calls(tmp_path) == ["offline"]
 
 
 def test_what_the_lock_does_not_name_is_not_used(repository: Path, tmp_path: Path) -> None:
     fewer = {coordinates: sha256 for coordinates, sha256 in LOCK.items() if coordinates != SHADED}
     with pytest.raises(ArtefactError, match=f"^with what is locked alone .*make lock.*: Maven failed: .*{SHADED}"):
-        maven.build(repository, fewer, jar := tmp_path / "benchbook.jar")
+        artefacts.build(repository, fewer, jar := tmp_path / "benchbook.jar")
     assert not jar.exists()
 
 
@@ -205,4 +205,4 @@ def test_what_the_lock_does_not_name_is_not_used(repository: Path, tmp_path: Pat
 def test_without_maven_one_line_says_so(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     with pytest.raises(ArtefactError, match=r"^no mvn on PATH: get a JDK and Maven from apt-get or conda$"):
-        maven.build(tmp_path, LOCK, tmp_path / "benchbook.jar")
+        artefacts.build(tmp_path, LOCK, tmp_path / "benchbook.jar")

@@ -13,7 +13,7 @@ import pytest
 
 from benchbook import measure
 from benchbook.measure import Meter, MeterError, NotIdle
-from benchbook.measure.environment import environment, host
+from benchbook.measure.machine import environment, host
 from benchbook.measure.meters import tree_cpu
 
 MS = 1_000_000
@@ -132,7 +132,7 @@ def test_a_burst_of_3_ms_is_seen_also_of_a_thread_that_has_ended(work: str):
         _, at_rest = measure.timed(lambda: None, meters)
     (total,) = (one for one in readings if one.metric == "cpu_total")
     assert total.resolution <= 1000 and 15 * MS <= total.value < 30 * MS
-    assert total.value == pytest.approx(cpu(readings, "primary"), abs=0.1 * MS)
+    assert total.value == pytest.approx(cpu(readings, "primary"), abs=0.5 * MS), "they are read one after another"
     assert 0 <= next(one.value for one in at_rest if one.metric == "cpu_total") < 0.5 * MS
 
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from benchbook import cli, evidence
-from benchbook.runner.power import powers
+from benchbook.cli.power import powers
 from benchbook.runner.standing import readings
 from benchbook.stats.variances import MOST, Components, best_repetitions, components
 from test_until import SMALL, Machine, plan, run

@@ -117,6 +117,20 @@ def test_scripts_are_clean(script: str):
     assert checked.returncode == 0, checked.stdout
 
 
+def test_the_workflow_is_valid_its_actions_are_pinned_and_it_may_do_no_more_than_publish():
+    path = ROOT / ".github" / "workflows" / "site.yml"
+    check = [BIN / "check-jsonschema", "--builtin-schema", "vendor.github-workflows", path]
+    checked = subprocess.run(check, capture_output=True, text=True, check=False)
+    assert checked.returncode == 0, checked.stdout
+    workflow = yaml.safe_load(path.read_text())
+    jobs = workflow["jobs"]
+    used = [step["uses"] for job in jobs.values() for step in job["steps"] if "uses" in step]
+    assert used and all(re.fullmatch(r"actions/[\w-]+@[0-9a-f]{40}", action) for action in used)
+    granted = {name: job["permissions"] for name, job in jobs.items()}
+    assert granted == {"build": {"contents": "read"}, "publish": {"pages": "write", "id-token": "write"}}
+    assert workflow["permissions"] == {} and "secrets" not in path.read_text()
+
+
 def test_the_citation_is_valid_and_names_the_five_papers_as_the_data_do():
     cited = yaml.safe_load((ROOT / "CITATION.cff").read_text())
     assert (cited["version"], cited["license"]) == (PROJECT["version"], PROJECT["license"])

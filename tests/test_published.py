@@ -6,8 +6,7 @@ import pandas as pd
 import pytest
 
 from benchbook.evidence import published
-from benchbook.papers import recomputed
-from benchbook.papers.references import reference
+from benchbook.papers import recomputed, reference
 from benchbook.studies import SLUGS
 
 

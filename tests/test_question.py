@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchbook.databases.replica_polling import ReplicaPoll
+from benchbook.databases.connected import ReplicaPoll
 from waiting import PATIENCE_S
 
 

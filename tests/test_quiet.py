@@ -14,12 +14,11 @@ import pytest
 
 from benchbook import cli, grid, results
 from benchbook.grid import Cell
-from benchbook.measure.load import QUIET, Load, load, snapshot
+from benchbook.measure.machine import QUIET, Load, load, snapshot
 from benchbook.runner import batch, quiet
 from benchbook.runner.notebook import Ended
-from benchbook.runner.progress import Progress
+from benchbook.runner.progress import Progress, Summary
 from benchbook.runner.quiet import NotQuietError
-from benchbook.runner.summary import Summary
 from waiting import PATIENCE_S
 
 pytestmark = pytest.mark.usefixtures("results_folder")
@@ -179,10 +178,10 @@ def test_a_machine_that_is_never_quiet_is_refused_with_who_is_busy_and_what_to_d
 
 def test_a_run_that_waits_long_says_once_for_what_and_that_noisy_goes_on():
     with busy():
-        ran = benchbook("run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=8, long_s=1)
+        ran = benchbook("run", "bookstore", "--profile", "quick", "--where", CHOSEN[0], patience_s=3, long_s=1)
     (line,) = [line for line in ran.stdout.splitlines() if "--noisy" in line]
     assert re.search(r"^waiting until others use less than 0.1 processors: .*python.* \d\.\d\d.*; for \d+ s now", line)
-    assert "and for 8 s at most: stop them, or run again with --noisy, which measures beside them" in line
+    assert "and for 3 s at most: stop them, or run again with --noisy, which measures beside them" in line
 
 
 def test_on_a_terminal_too_a_long_wait_is_said_on_a_line_of_its_own(

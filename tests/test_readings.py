@@ -117,4 +117,6 @@ def test_decide_has_no_cell_that_no_claim_reads_but_controls() -> None:
     assert {cell.product for cell in others.values()} == {"none"}, "the loop without a database"
     beside = [cell.parameters.model_dump() for cell in others.values() if cell.study == "tcp"]
     assert all(cell["trials"] == "alone" or cell["heap"] == "default" for cell in beside), "cold, and today's heap"
-    assert {cell.study for cell in others.values()} <= {"crud", "tcp"}
+    sent = [cell.parameters.model_dump() for cell in others.values() if cell.study == "bookstore"]
+    assert all(cell["room"] != "none" for cell in sent), "the scenario of the paper's introduction"
+    assert {cell.study for cell in others.values()} <= {"bookstore", "crud", "tcp"}

@@ -20,7 +20,7 @@ from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.report import builder, merge, show, words
-from benchbook.results import store
+from benchbook.results import folder as results_folder
 from browsers import Watched, dark_on_white, needs_browser, started
 from test_reference import absolute_paths
 from tools import reference as kept
@@ -63,7 +63,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         patch.setenv("BENCHBOOK_RESULTS", str(folder / "results"))
         patch.setenv("BENCHBOOK_FIGURES", str(folder / "figures"))
         patch.setenv("BENCHBOOK_HOME", str(paths.root()))
-        patch.setattr(store, "without_paths", str)  # as files are that were written before
+        patch.setattr(results_folder, "without_paths", str)  # as files are that were written before
         measured("bookstore")
         measured("bookstore", "n=7", "blocks=2")
         failed("crud")

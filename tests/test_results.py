@@ -12,7 +12,7 @@ import pyarrow as pa
 import pytest
 
 from benchbook import cli, results
-from benchbook.cli import taken_in
+from benchbook.cli import results as results_command
 from benchbook.measure import timed
 from benchbook.results import files
 from benchbook.studies import cell
@@ -239,6 +239,6 @@ def test_what_is_too_large_is_not_taken_in(
     why: str,
 ):
     results.write(columns(), values("json", "xml"))
-    monkeypatch.setattr(taken_in, limit, 1)
+    monkeypatch.setattr(results_command, limit, 1)
     assert cli.main(["results", "import", str(results_folder)]) == cli.USAGE
     assert why in capsys.readouterr().err

@@ -25,9 +25,9 @@ import pytest
 from benchbook import cli, grid, processes, results, servers
 from benchbook.results import folder as results_lock
 from benchbook.runner import batch, visit
-from benchbook.runner.kernels import ForkServer
+from benchbook.runner.fork_server import ForkServer
+from benchbook.runner.progress import factors_of, rerun_command, time_left
 from benchbook.runner.run_folder import UnwritableError, writing
-from benchbook.runner.summary import again, telling, time_left
 from benchbook.studies import bookstore, drivers
 from waiting import PATIENCE_S, comes_true
 
@@ -694,7 +694,7 @@ def test_the_command_that_repeats_a_cell_selects_exactly_it(home: Path):
     options = ("quick", ["n=1000"], ["repetitions=1"])
     plan = grid.plan(["crud", "drivers"], *options)
     for cell in plan[:8]:
-        words = shlex.split(again(cell, telling(plan), *options))
+        words = shlex.split(rerun_command(cell, factors_of(plan), *options))
         where = [text for option, text in itertools.pairwise(words) if option == "--where"]
         changes = [text for option, text in itertools.pairwise(words) if option == "--set"]
         found = grid.plan([words[2]], "quick", where, changes)

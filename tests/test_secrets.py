@@ -169,7 +169,7 @@ def printed(process: "subprocess.Popen[bytes]") -> bytes:
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="only Linux shows processes as files")
-def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(temporary: Path, tmp_path: Path):
+def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tmp_path: Path, temporary: Path):
     shutil.copytree(ROOT / "notebooks", tmp_path / "home" / "notebooks")
     own = {"explorer": {}, "lab": {"BENCHBOOK_HOME": str(tmp_path / "home")}}
     products = [product for product in ENGINES if here(product, "replicated")]
@@ -202,10 +202,11 @@ def test_no_secret_is_on_a_command_line_or_can_be_read_by_another_account(tempor
 @contextmanager
 def running(engines: Iterable[str], folder: Path) -> Iterator["subprocess.Popen[str]"]:
     """Run a small cell on a pair of each."""
-    chosen = "arm=a,lane=python,topology=replicated,calls=single,constraints=on,durability=default"
+    chosen = ("arm=a", "lane=python", "topology=replicated", "calls=single", "constraints=on", "durability=default",
+              "delete=each", "room=none", "fault=none", f"engine={','.join(engines)}")  # fmt: skip
     small = ("n=10", "repetitions=1", "blocks=1")
-    command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "paper", "--noisy", "--where", chosen,
-               "--where", f"engine={','.join(engines)}"]  # fmt: skip
+    command = [sys.executable, "-m", "benchbook.cli", "run", "crud", "--profile", "paper", "--noisy"]
+    command += [part for condition in chosen for part in ("--where", condition)]
     command += [part for change in small for part in ("--set", change)]
     environment = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results")}
     with subprocess.Popen(

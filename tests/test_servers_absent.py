@@ -14,7 +14,7 @@ from rethinkdb.errors import ReqlError
 from benchbook import cli, databases, registry, servers
 from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
-from benchbook.servers import containers, images, programs
+from benchbook.servers import containers, programs
 from benchbook.servers.containers import LEFT_OUT, VARIABLE
 from standing import needed, stood_in
 
@@ -128,13 +128,13 @@ def test_without_a_container_engine_one_line_says_how_to_get_the_server(
 @pytest.mark.parametrize("product", ["couchbase", "sqlserver"])
 def test_whose_makers_terms_are_not_accepted_yet_says_so(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
     engine = containers.Engine("unix:///none", "Podman 5", rootless=False, shares_kernel=True)
-    here = containers.Present(images.IMAGES[product], "sha256:0", "8.0", engine)
+    here = containers.Present(registry.images()[product], "sha256:0", "8.0", engine)
     monkeypatch.setattr(containers, "find", lambda _: here)
-    monkeypatch.delenv(images.ACCEPTED[0], raising=False)
+    monkeypatch.delenv(registry.ACCEPTED[0], raising=False)
     missing = servers.find(product, "replicated")
     assert isinstance(missing, servers.Missing)
     assert f"runs on its maker's terms ({here.known.licence}): export ACCEPT_EULA=Y, if you accept" in missing.why
-    monkeypatch.setenv(*images.ACCEPTED)
+    monkeypatch.setenv(*registry.ACCEPTED)
     monkeypatch.setattr(programs.psutil, "virtual_memory", lambda: SimpleNamespace(available=1.5e9))
     missing = servers.find(product, "replicated")
     assert isinstance(missing, servers.Missing)

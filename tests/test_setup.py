@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[1]
-FILES = ("Makefile", "setup.sh", "pyproject.toml", "README.md", "lib", "papermill_params", "harness")
+FILES = ("Makefile", "setup.sh", "pyproject.toml", "README.md", "lib", "papermill_params", "harness", "tools")
 BUILDS = ("editables", "hatchling", "packaging", "pathspec", "pluggy", "trove-classifiers", "uv")
 OF_MAKE = ("MAKEFLAGS", "MFLAGS", "MAKELEVEL", "BENCHBOOK_TESTS", "CONDA_DEFAULT_ENV", "BENCHBOOK_HOME")
 

@@ -33,7 +33,7 @@ def ratio(claimed: str, **parts: Any) -> Claim:
 def verdicts(means: pd.DataFrame, stated: Claim) -> pd.DataFrame:
     """Return the verdict on each machine, without that on machines like them: it takes as long as all the others."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(contrasts, "_lanes", lambda every: ())
+        patch.setattr(contrasts, "_over_hosts", lambda claim, measured, lane: ())
         return evidence.verdicts(evidence.judged(means, [stated]), [stated])
 
 

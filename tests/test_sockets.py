@@ -32,7 +32,8 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
         ours = own_ports()
         read = ReceivedBytes(lambda ends: ends.peer_port == primary and ends.port not in ours, "replica's connection")
         (counter,) = engine.counters("replica")
-        said, received = counter.read(), read()
+        # Around what is said, so that what arrives between the two readings is in what was received.
+        received, said = read(), counter.read()
         engine.insert_many(data.records)
         assert engine.wait_for(engine.position(), 60)
         said, received = counter.read() - said, read() - received

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
+import psutil
 import pytest
 from pydantic import ValidationError
 
@@ -13,6 +14,9 @@ from benchbook.datasets.books import KEYS
 from benchbook.formats import FormatError
 from benchbook.schemas import AnyBookstore
 from benchbook.studies import bookstore
+from benchbook.wire.protocol import WireError
+from own_files import FILES
+from test_rooms import needs_root
 
 
 def run(**parameters: Any) -> pd.DataFrame:
@@ -117,6 +121,8 @@ def test_apart_there_is_one_format(kind):
         {"json_codec": "lxml"},
         {"case": 3},
         {"n": 0},
+        {"room": "lan"},
+        {"lane": "java", "room": "lan-100m"},
         {"books": 3},
     ],
 )
@@ -176,9 +182,69 @@ def test_own_records_take_the_books_place(tmp_path, codecs, sink):
     frame = run(dataset_file=str(file), n=20, sink=sink, json_codec=codecs[0], xml_codec=codecs[1])
     assert set(frame["dataset"]) == {"own-mine"}
     assert set(frame["count"]) == {20}
+    for name, write in FILES.items():
+        frame = run(dataset_file=str(write(tmp_path)), n=50, sink=sink, json_codec=codecs[0], xml_codec=codecs[1])
+        assert set(frame["dataset"]) == {f"own-{name}"}
 
 
-def test_nothing_is_left_behind(tmp_path, monkeypatch):
+@needs_root
+@pytest.mark.parametrize("parameters", [{}, {"sink": "memory", "case": 2}, {"keys": "nested"}, {"n": 10_000}])
+def test_in_a_room_what_was_marshalled_is_sent_and_unmarshalled_by_a_server(parameters):
+    asked = bookstore.Parameters(**{"n": 10, "repetitions": 3, "room": "lan-100m", **parameters})
+    frame = bookstore.run(asked)
+    for _, rows in frame.groupby(["repetition", "format"]):
+        found = list(rows[["operation", "role", "metric"]].itertuples(index=False, name=None))
+        assert len(found) == len(set(found))
+        assert set(found) == bookstore.expected(asked)
+    wide = frame.pivot(index=["repetition", "format"], columns=["operation", "role", "metric"], values="value")
+    for metric in bookstore.METRICS:
+        parts = [("marshal", "client"), ("send", "client"), ("unmarshal", "server")]
+        assert (wide["round_trip", "client", metric] == sum(wide[*part, metric] for part in parts)).all()
+    size, card = wide["marshal", "client", "size"], wide["send", "client", "card_bytes_sent"]
+    # A frame of 1,514 bytes has 1,448 of the document; beside it stand acknowledgements.
+    assert (size < card).all() and (card < size * 1514 / 1448 + 1000).all()
+    on_loopback = run(**{**parameters, "repetitions": 1}).query("metric == 'size'").set_index("format")["value"]
+    assert on_loopback.to_dict() == size[0].to_dict()
+
+
+@needs_root
+@pytest.mark.parametrize("sink", ["file", "memory"])
+def test_what_a_server_reads_is_compared_with_what_it_was_to_be(sink, monkeypatch):
+    codec = formats.codec("lxml")
+    encode = codec.encode_bookstore
+    monkeypatch.setattr(codec, "encode_bookstore", lambda store: encode(store)[:-20])
+    with pytest.raises(WireError, match="FormatError"):
+        run(sink=sink, room="lan-100m")
+
+    def lie(store: AnyBookstore) -> bytes:
+        store.books[-1].title, kept = "another", store.books[-1].title
+        try:
+            return encode(store)
+        finally:
+            store.books[-1].title = kept
+
+    monkeypatch.setattr(codec, "encode_bookstore", lie)
+    with pytest.raises(bookstore.RoundTripError, match="lxml"):
+        run(sink=sink, room="lan-100m")
+
+
+@needs_root
+def test_own_records_are_sent_too(tmp_path):
+    file = tmp_path / "mine.jsonl"
+    file.write_text("".join(json.dumps({"text": text, "number": i}) + "\n" for i, text in enumerate(AWKWARD)))
+    frame = run(dataset_file=str(file), n=20, room="lan-1g")
+    assert set(frame["dataset"]) == {"own-mine"} and {"send"} < set(frame["operation"])
+
+
+def test_what_the_java_lane_lacks_is_said_with_what_helps():
+    with pytest.raises(ValidationError, match=r"room: lan-100m is for lane: python \(--set lane=python\)"):
+        bookstore.Parameters(lane="java", room="lan-100m")
+
+
+@pytest.mark.parametrize("room", ["none", pytest.param("lan-100m", marks=needs_root)])
+def test_nothing_is_left_behind(room, tmp_path, monkeypatch):
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
-    run()
+    before = {process.pid for process in psutil.Process().children()}
+    run(room=room)
+    assert {process.pid for process in psutil.Process().children()} <= before
     assert list(Path(tmp_path).iterdir()) == []

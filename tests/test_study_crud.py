@@ -1,6 +1,5 @@
 """Study `crud` on real servers, alone and replicated."""
 
-import json
 from contextlib import closing
 from functools import partial
 from pathlib import Path
@@ -18,6 +17,7 @@ from benchbook.servers import product_of
 from benchbook.studies import crud
 from benchbook.studies.cell_store import WrongContentsError
 from cases import MET, PAIRED, STOOD_IN_FOR
+from own_files import orders
 from standing import Announce, lane_needed, needed, outputs, tamper
 from stopping import go_on, stop
 from waiting import PATIENCE_S
@@ -285,10 +285,8 @@ def test_a_stand_in_is_marked_and_what_it_cannot_do_is_a_row_that_says_so(
 
 @pytest.mark.parametrize("engine", STORES)
 def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path, announce: Announce):
-    own = tmp_path / "towns.jsonl"
-    own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
-    frame = ran(announce, engine=engine, dataset_file=str(own), n=5, repetitions=1)
-    assert set(frame["dataset"]) == {"own-towns"}
+    frame = ran(announce, engine=engine, dataset_file=str(orders(tmp_path, 3)), n=5, repetitions=1)
+    assert set(frame["dataset"]) == {"own-orders"}
 
 
 @pytest.mark.parametrize(

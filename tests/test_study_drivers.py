@@ -19,6 +19,7 @@ from benchbook.schemas import UnfitError
 from benchbook.studies import drivers
 from benchbook.studies.cell_store import WrongContentsError
 from cases import NAMES
+from own_files import FILES
 from standing import Announce, lane_needed, outputs, tamper
 
 SMALL: dict[str, Any] = {"n": 40, "repetitions": 2}
@@ -138,8 +139,10 @@ def test_what_v8_clears_away_of_the_operation_before_is_not_in_the_processor_tim
 SCHEMAS = pytest.mark.parametrize("schema", ["types", "required", "validated"])
 
 
-@SCHEMAS
-@pytest.mark.parametrize("process", ["together", "operation"])
+@pytest.mark.parametrize(
+    ("process", "schema"),
+    [("together", "types"), ("together", "required"), ("together", "validated"), ("operation", "validated")],
+)
 @pytest.mark.parametrize(("lane", "pair"), [("python", "pymongo+mongoengine"), ("node", "mongoclient+mongoose")])
 def test_a_mapper_does_the_same_whatever_its_schema_declares(
     lane: Any, pair: Any, process: Any, schema: Any, announce: Announce
@@ -223,15 +226,19 @@ def test_an_engine_that_lies_fails_the_cell(lie: Any, error: str, announce: Anno
         drivers.run(drivers.Parameters(process="apart", driver="pymongo", **SMALL))
 
 
-@pytest.mark.parametrize("driver", drivers.ENGINES)
+@pytest.mark.parametrize("driver", [*drivers.ENGINES, *drivers.NODE])
 def test_own_records_take_the_place_of_the_generated_ones(driver: Any, tmp_path: Path, announce: Announce):
     announce("mongodb", "single")
-    own = tmp_path / "towns.jsonl"
-    own.write_text("\n".join(json.dumps({"_id": f"t{i}", "people": i, "name": f"Town {i}"}) for i in range(3)))
-    parameters = drivers.Parameters(process="apart", driver=driver, dataset_file=str(own), n=5, repetitions=1)
-    frame = drivers.run(parameters)
-    assert outputs(frame, 0) == drivers.expected(parameters)
-    assert set(frame["dataset"]) == {"own-towns"} == {drivers.dataset(parameters)}
+    for name, write in FILES.items():
+        lane: Any = "node" if driver in drivers.NODE else "python"
+        own = {"dataset_file": str(write(tmp_path, 12)), "n": 15, "repetitions": 1}
+        parameters = drivers.Parameters(lane=lane, process="apart", driver=driver, **own)
+        for check in drivers.checks(parameters):
+            data = own_records.read(own["dataset_file"])
+            check.hold(data.schema, data.records)
+        frame = drivers.run(parameters)
+        assert outputs(frame, 0) == drivers.expected(parameters)
+        assert set(frame["dataset"]) == {f"own-{name}"} == {drivers.dataset(parameters)}
 
 
 @pytest.mark.parametrize("driver", ["mongoclient", "mongoose"])

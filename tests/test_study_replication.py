@@ -10,10 +10,11 @@ from pydantic import ValidationError
 
 from benchbook import servers
 from benchbook.databases import Engine
-from benchbook.datasets import phones
+from benchbook.datasets import own_records, phones
 from benchbook.deployment import VARIABLE, Deployment
 from benchbook.studies import replication
 from benchbook.studies.cell_store import WrongContentsError
+from own_files import FILES
 from standing import Announce, needed, outputs, tamper
 from stopping import stop
 
@@ -147,6 +148,20 @@ def stopping(deployment: Deployment) -> Any:
         engine.insert = inserting  # type: ignore[method-assign]
 
     return tampered
+
+
+@pytest.mark.parametrize("name", FILES)
+def test_every_model_replicates_documents_of_a_person_s_file(name: str, tmp_path: Path, announce: Announce):
+    announce("mongodb", "replicated")
+    own: dict[str, Any] = {"dataset_file": str(FILES[name](tmp_path, 12)), "n": 15, "repetitions": 1}
+    parameters = replication.Parameters(model="document+json_text+xml_text+xml_fields", **own)
+    data = own_records.read(own["dataset_file"])
+    for check in replication.checks(parameters):
+        check.hold(data.schema, data.records)
+    assert set(replication.run(parameters)["dataset"]) == {f"own-{name}"}
+    (record, *_) = replication.modelled(data, "xml_fields").records
+    lines = {"orders": "<lines>", "export": "<Betrag>", "answer": "<owner><login>ada</login>"}
+    assert any(str(text).startswith(lines[name]) for text in record.values())
 
 
 @pytest.mark.parametrize("model", MODELS)

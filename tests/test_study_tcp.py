@@ -1,6 +1,5 @@
 """Study `tcp`, against its server in a process of its own."""
 
-import json
 import os
 from typing import Any
 
@@ -12,8 +11,9 @@ from benchbook import evidence, formats
 from benchbook.results.files import typed
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.studies import tcp
-from benchbook.wire import processors
+from benchbook.wire import client
 from benchbook.wire.protocol import WireError
+from own_files import FILES
 from waiting import comes_true
 
 CODECS = {"json": "orjson", "xml": "lxml"}
@@ -97,16 +97,16 @@ def test_the_servers_own_shares_are_of_the_processors_that_it_may_use():
 
 def test_where_a_core_is_left_client_and_server_have_one_each_of_their_own(monkeypatch):
     threads = {0: "0,4", 1: "1,5", 2: "2,6", 4: "0,4", 5: "1,5", 6: "2,6"}
-    monkeypatch.setattr(processors, "_threads", threads.get)
+    monkeypatch.setattr(client, "_threads_of_core", threads.get)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: set(threads))
-    assert processors.own() == (1, 2)
+    assert client.own_processors() == (1, 2)
     monkeypatch.setattr(os, "sched_getaffinity", lambda pid: {0, 1, 4, 5})
-    assert processors.own() is None
+    assert client.own_processors() is None
 
 
 def test_a_server_with_a_processor_of_its_own_has_shares_of_that_one(monkeypatch):
     before = os.sched_getaffinity(0)
-    monkeypatch.setattr(processors, "own", lambda: processors.Own(min(before), max(before)))
+    monkeypatch.setattr(tcp, "own_processors", lambda: client.Processors(min(before), max(before)))
     rows = run(n=500).query("role == 'server'").pivot(index="codec", columns="metric", values="value")
     assert (rows["cpu_capacity"] == rows["wall_time"]).all()
     several = run(n=500, connections=2).query("role == 'server'").pivot(index="codec", columns="metric", values="value")
@@ -197,7 +197,6 @@ def test_what_makes_no_sense_is_refused(wrong):
 
 
 def test_own_records_take_the_peoples_place(tmp_path):
-    file = tmp_path / "mine.jsonl"
-    file.write_text("".join(json.dumps({"text": f"line {i}", "number": i}) + "\n" for i in range(5)))
-    frame = run(n=12, dataset_file=str(file))
-    assert (set(frame["dataset"]), set(frame["count"])) == ({"own-mine"}, {12})
+    for name, write in FILES.items():
+        frame = run(n=12, dataset_file=str(write(tmp_path, 5)))
+        assert (set(frame["dataset"]), set(frame["count"])) == ({f"own-{name}"}, {12})

@@ -19,9 +19,8 @@ from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch
-from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import GIVEN_UP, Rounds
+from benchbook.runner.rounds import GIVEN_UP, Costs, Rounds
 from benchbook.runner.standing import Kind, Reading, Standing, readings, standings
 from benchbook.stats.sequential import LOOKS
 from benchbook.studies.cell import Rows
@@ -29,7 +28,7 @@ from benchbook.studies.cell import Rows
 NOW = datetime(2026, 11, 22, tzinfo=UTC)
 FOREVER = float("inf")
 WHERE = ["lane=python"]
-SMALL = [*WHERE, "n=10,1000", "keys=paper"]
+SMALL = [*WHERE, "n=10,1000", "keys=paper", "room=none"]
 
 NAMED = ("marshal.xml-slower", "round-trip.xml-slower", "size.xml-larger")
 
@@ -110,7 +109,7 @@ def read(repetitions: int) -> list[Reading]:
 
 
 def plan(repetitions: int = 1) -> list[Cell]:
-    return grid.plan(["bookstore"], "quick", SMALL, ["blocks=42", f"repetitions={repetitions}"])
+    return grid.plan(["bookstore"], "decide", SMALL, ["blocks=42", f"repetitions={repetitions}"])
 
 
 def judged(means: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:

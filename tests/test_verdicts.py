@@ -371,6 +371,14 @@ def test_an_effect_that_a_bias_of_identical_arms_could_explain_stays_open() -> N
     (hidden,) = evidence.judged(means, [ratio()], vouched.assign(detectable=1.3)).to_dict("records")
     assert (hidden["verdict"], hidden["open"]) == ("inconclusive", True)
     assert hidden["why"].startswith("smaller than a bias of 1.3")
+    # What is beyond a number other than 1 is held against that; and that two are alike rests on no effect.
+    (far,) = evidence.judged(means, [ratio(than=0.5)], vouched.assign(detectable=1.3)).to_dict("records")
+    (near,) = evidence.judged(means, [ratio(than=1.05)], vouched.assign(detectable=1.3)).to_dict("records")
+    assert (far["verdict"], near["verdict"]) == ("reproduced", "inconclusive")
+    (alike,) = evidence.judged(means, [ratio(claimed="equal", margin=1.4)], vouched.assign(detectable=1.3)).to_dict(
+        "records"
+    )
+    assert alike["verdict"] == "reproduced"
 
 
 @pytest.mark.parametrize(("repetitions", "expected"), [(9, "not testable here"), (10, "reproduced")])

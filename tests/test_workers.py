@@ -19,7 +19,7 @@ def test_answers_come_in_the_items_order() -> None:
 def test_what_work_raises_is_raised_with_where_it_was() -> None:
     with pytest.raises(ValueError, match="math domain error") as raised:
         workers.each(math.sqrt, [4, -1, 9], 2)
-    assert "in _answer" in raised.value.__notes__[0]
+    assert "work(item)" in raised.value.__notes__[0]
 
 
 def test_a_process_that_ends_is_told_with_what_it_worked_on() -> None:

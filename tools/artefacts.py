@@ -2,6 +2,11 @@
 
 What Maven's local repository holds is taken where it is the same; the rest is fetched by Maven itself, from wherever
 its settings say, with an extension of ours and no plugin (``harness/maven/Fetch.java``). Nothing runs unchecked.
+
+``python -m tools.artefacts`` makes the Java lane's jar, of nothing but what ``harness/java/artefacts.lock`` names,
+plugins included: Maven 3.8 pins versions, not hashes. So what is locked is fetched and checked first, and the jar is
+built offline, in a scratch copy of the harness, with a local repository that holds the checked artefacts alone. With
+``lock`` it writes that file anew; with a folder it puts what the folder's own lock file names into it.
 """
 
 import hashlib
@@ -15,6 +20,7 @@ from pathlib import Path
 from typing import Final
 
 from benchbook import atomic, paths
+from benchbook.lanes import jar
 
 LOCAL: Final = Path.home() / ".m2" / "repository"
 """Where Maven keeps what it fetched: read here, and never written."""
@@ -44,10 +50,7 @@ def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None
     Both folders are laid out as Maven's local repository, which is the source unless another is given: what is there as
     it is locked is taken, the rest fetched. What came before a failure stays.
 
-    Raises
-    ------
-    ArtefactError
-        When one cannot be fetched, or is not the one that is locked.
+    Raises `ArtefactError` when one cannot be fetched, or is not the one that is locked.
     """
     if missing := _without(repository, lock):
         _take(source or LOCAL, missing, repository)
@@ -66,10 +69,7 @@ def gather(lock: Mapping[str, str], repository: Path, source: Path | None = None
 def maven(project: Path, *options: str) -> None:
     """Run Maven on the project in a scratch folder.
 
-    Raises
-    ------
-    ArtefactError
-        When Maven is missing or fails, in its own words.
+    Raises `ArtefactError` when Maven is missing or fails, in its own words.
     """
     (project / ".mvn").mkdir(exist_ok=True)  # else Maven obeys one above it, where others may write
     answer = _run("mvn", "-q", "-B", "-Dstyle.color=never", *options, cwd=project)
@@ -88,6 +88,53 @@ def path_of(coordinates: str) -> Path:
     """Return where an artefact lies in a repository."""
     group, artifact, extension, version = coordinates.split(":")
     return Path(*group.split("."), artifact, version, f"{artifact}-{version}.{extension}")
+
+
+def lock_file() -> Path:
+    """Return the file that names each artefact and its SHA-256."""
+    return paths.harness("java") / "artefacts.lock"
+
+
+def build(repository: Path, lock: Mapping[str, str], into: Path) -> None:
+    """Make the jar offline, of what is locked; what the repository lacks of that is fetched and checked before.
+
+    Raises `ArtefactError`, and leaves no jar, when an artefact cannot be fetched or is not the one that is locked, or
+    Maven fails, as it does when it needs another.
+    """
+    into.unlink(missing_ok=True)
+    gather(lock, repository)
+    with tempfile.TemporaryDirectory() as checked:
+        gather(lock, Path(checked), repository)
+        try:
+            made = package(Path(checked), "-o")
+        except ArtefactError as error:
+            raise ArtefactError(f"with what is locked alone (the pom was changed? make lock): {error}") from None
+    atomic.write(into, made)
+
+
+def package(repository: Path, *options: str) -> bytes:
+    """Return the jar that Maven makes in a scratch copy of the harness with this repository; raises `ArtefactError`."""
+    with tempfile.TemporaryDirectory() as scratch:
+        project = Path(scratch) / "java"
+        shutil.copytree(paths.harness("java"), project, ignore=shutil.ignore_patterns("target"))
+        shutil.copy(paths.harness("") / "contract.schema.json", scratch)
+        maven(project, f"-Dmaven.repo.local={repository}", *options, "package")
+        return (project / "target" / "benchbook.jar").read_bytes()
+
+
+def resolved(repository: Path) -> dict[str, str]:
+    """Return the SHA-256 of each jar and POM in a local repository by its coordinates."""
+    digests = {}
+    for file in repository.rglob("*"):
+        if file.suffix not in {".jar", ".pom"}:
+            continue
+        path = file.relative_to(repository)
+        *group, artifact, version, _ = path.parts
+        coordinates = f"{'.'.join(group)}:{artifact}:{path.suffix[1:]}:{version}"
+        if path_of(coordinates) != path:
+            raise ArtefactError(f"{path} has a classifier, which the lock file cannot name yet")
+        digests[coordinates] = digest(file)
+    return digests
 
 
 def _without(repository: Path, lock: Mapping[str, str]) -> dict[str, str]:
@@ -153,6 +200,18 @@ def _cut(message: str) -> str:
     return " ".join(message.split())[:_MESSAGE_LIMIT]
 
 
+def _lock() -> None:
+    """Lock what a build fetches that finds nothing here: the one build that is online and runs what nobody checked.
+
+    Maven 3.8 asks for one jar more than 3.9 does.
+    """
+    with tempfile.TemporaryDirectory() as empty:
+        package(Path(empty), "--strict-checksums")
+        lock = resolved(Path(empty))
+    lines = (f"{sha256}  {coordinates}\n" for coordinates, sha256 in sorted(lock.items()))
+    lock_file().write_text("".join(lines), encoding="utf-8")
+
+
 def _copy_out(folder: Path) -> None:
     """Put what a folder's lock file names into it."""
     lock = locked(folder / "artefacts.lock")
@@ -165,6 +224,12 @@ def _copy_out(folder: Path) -> None:
 
 if __name__ == "__main__":
     try:
-        _copy_out(Path(sys.argv[1]))
+        match sys.argv[1:]:
+            case []:
+                build(paths.artefacts(), locked(lock_file()), jar())
+            case ["lock"]:
+                _lock()
+            case [folder]:
+                _copy_out(Path(folder))
     except ArtefactError as error:
         sys.exit(str(error))

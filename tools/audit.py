@@ -64,9 +64,13 @@ def node(folder: Path) -> Answer:
     printed = _printed_by([npm, "audit", "--json", "--prefix", str(folder)])
     if not isinstance(known := printed.get("vulnerabilities"), dict):
         return Answer(name, unasked=str(printed.get("message") or printed.get("error")))
-    vulnerabilities = [
-        f"{package} {each['range']}: {each['severity']}, {_mended(each)}" for package, each in known.items()
-    ]
+    vulnerabilities = []
+    for package, each in known.items():
+        fix = each["fixAvailable"]
+        mended = "a fix" if fix else "no fix"
+        if isinstance(fix, dict):
+            mended = f"mended in {fix['name']} {fix['version']}"
+        vulnerabilities.append(f"{package} {each['range']}: {each['severity']}, {mended}")
     return Answer(f"{name}, {printed['metadata']['dependencies']['total']} packages", vulnerabilities)
 
 
@@ -74,7 +78,7 @@ def java() -> str:
     """Return what the Java lane's jar is made of: Maven has nobody to ask about it."""
     if not jar().is_file():
         return "harness/java: not built, so it ships nothing"
-    lock = artefacts.locked(paths.harness("java") / "artefacts.lock")
+    lock = artefacts.locked(artefacts.lock_file())
     try:
         artefacts.gather(lock, paths.artefacts())
     except artefacts.ArtefactError as error:
@@ -95,13 +99,6 @@ def _shipped(lock: Mapping[str, str]) -> list[str]:
 def _classes(file: Path) -> set[str]:
     with zipfile.ZipFile(file) as content:
         return {name for name in content.namelist() if name.endswith(".class") and not name.endswith("-info.class")}
-
-
-def _mended(known: dict[str, Any]) -> str:
-    fix = known["fixAvailable"]
-    if isinstance(fix, dict):
-        return f"mended in {fix['name']} {fix['version']}"
-    return "a fix" if fix else "no fix"
 
 
 def _printed_by(command: list[str]) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from benchbook import compliance, databases, plugins, servers
 from benchbook.databases import Engine, EngineError, GapError, RefusedError
 from benchbook.deployment import Topology
 from benchbook.registry import product
+from tools.pages import table
 
 BEGIN: Final = "<!-- capabilities: python -m tools.capabilities docs/engines.md -->"
 END: Final = "<!-- /capabilities -->"
@@ -70,15 +71,17 @@ Note = Callable[[str], str]
 def matrix(engines: Iterable[str] = databases.NAMES) -> str:
     """Return the matrix as Markdown: a row an engine, a column a capability, and the reasons of all gaps."""
     notes: dict[str, int] = {}
+
+    def note(why: str) -> str:
+        return str(notes.setdefault(why, len(notes) + 1)).translate(_DIGITS)
+
     shown = [name for name in engines if name != "noop"]
     asked = [name for name in CAPABILITIES if name != "contents"]
-    rows = [
-        [f"`{name}`", _held(name), *_row(databases.load(name), asked, lambda why: _mark(notes, why))] for name in shown
-    ]
+    rows = [[f"`{name}`", _held(name), *_row(databases.load(name), asked, note)] for name in shown]
     first, *rest = (CAPABILITIES[name].title for name in asked)
     head = ["engine", "held on", first, _BOTH_WAYS, *rest]
     means = "; ".join(f"**{CAPABILITIES[name].title}**: {CAPABILITIES[name].means}" for name in asked)
-    lines = [*_table([head, ["---", "---", *[":-:"] * (len(head) - 2)], *rows]), "", *wrap(_LEGEND, _WIDTH), ""]
+    lines = [*table(head, rows, ["---", "---", *[":-:"] * (len(head) - 2)]), "", *wrap(_LEGEND, _WIDTH), ""]
     reasons = [f"{number}. {why}" for why, number in notes.items()]
     return "\n".join([*lines, *wrap(f"{means}.", _WIDTH), "", _DETAILS, "", *reasons, "", "</details>"])
 
@@ -86,10 +89,7 @@ def matrix(engines: Iterable[str] = databases.NAMES) -> str:
 def rewritten(text: str) -> str:
     """Return a page with today's matrix of the suite's own engines between its two marks.
 
-    Raises
-    ------
-    ValueError
-        When a mark is missing.
+    Raises `ValueError` when a mark is missing.
     """
     before, begin, rest = text.partition(BEGIN)
     _, end, after = rest.partition(END)
@@ -145,14 +145,6 @@ def _met(engine: type[Engine], topology: Topology) -> str:
         return _SERVER
     stand_in = product(engine.product).stand_in
     return _STAND_IN if stand_in and (stand_in.pairs or topology == "single") else _UNTESTED
-
-
-def _mark(notes: dict[str, int], why: str) -> str:
-    return str(notes.setdefault(why, len(notes) + 1)).translate(_DIGITS)
-
-
-def _table(rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in rows]
 
 
 if __name__ == "__main__":

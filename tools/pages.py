@@ -11,8 +11,9 @@ from typing import Any, Final, Literal, get_args, get_origin
 
 from pydantic.fields import FieldInfo
 
-from benchbook import cli, grid, plugins, studies
+from benchbook import cli, grid, paths, plugins, studies
 from benchbook.results import schema
+from tools import crate, reference
 
 _MARK: Final = re.compile(r"^<!-- reference: (\w+) -->$", re.MULTILINE)
 _SEED_LIMIT: Final = 2**62
@@ -42,7 +43,7 @@ def _command(name: str, parser: argparse.ArgumentParser) -> list[str]:
     not_arguments = (argparse._HelpAction, argparse._SubParsersAction)
     arguments = [action for action in parser._actions if not isinstance(action, not_arguments)]
     rows = [[_written(argument), _sentence(argument.help or "")] for argument in arguments]
-    return [*lines, *(_table(["argument", "what it says"], rows) if rows else []), ""]
+    return [*lines, *(table(["argument", "what it says"], rows) if rows else []), ""]
 
 
 def _written(action: argparse.Action) -> str:
@@ -72,7 +73,7 @@ def _study(slug: str) -> list[str]:
     ]
     profiles = ", ".join(f"`{name}`" for name in grid.load(slug).profiles)
     head = [f"## {slug}", "", about, "", f"Profiles: {profiles}.", ""]
-    return [*head, *_table(["parameter", "type", "default", "levels in the grid"], rows), ""]
+    return [*head, *table(["parameter", "type", "default", "levels in the grid"], rows), ""]
 
 
 def _type(field: FieldInfo) -> str:
@@ -95,7 +96,7 @@ def _levels(slug: str) -> dict[str, str]:
     """Return for each parameter that a grid varies its levels there."""
     levels: dict[str, dict[str, None]] = {}
     for product in grid.load(slug).products:
-        for name, located in product.items():
+        for name, located in product.values.items():
             value = located.plain()
             levels.setdefault(name, {}).update(dict.fromkeys(map(str, value if isinstance(value, list) else [value])))
     return {name: ", ".join(f"`{level}`" for level in of_name) for name, of_name in levels.items()}
@@ -103,25 +104,19 @@ def _levels(slug: str) -> dict[str, str]:
 
 def observations() -> str:
     """Return the columns of observations and the metrics with their units, as the results' schema has them."""
-    notes = _comments()
+    notes = {one.name: _sentence(one.meaning) for one in crate.dictionary()}
     values, cells = (
-        [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in table]
-        for table in (schema.VALUES, schema.CELLS)
+        [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in columns]
+        for columns in (schema.VALUES, schema.CELLS)
     )
     metrics = [[f"`{name}`", unit, notes.get(name, "")] for name, unit in schema.UNITS.items()]
     head = ["column", "type", "what it is"]
     parts: dict[str, list[str]] = {
-        "Of a value": _table(head, values),
-        "Of its cell": _table(head, cells),
-        "Metrics": _table(["metric", "unit", "what it is"], metrics),
+        "Of a value": table(head, values),
+        "Of its cell": table(head, cells),
+        "Metrics": table(["metric", "unit", "what it is"], metrics),
     }
-    return "\n".join(line for title, table in parts.items() for line in (f"## {title}", "", *table, ""))
-
-
-def _comments() -> dict[str, str]:
-    """Return what the schema's own lines say behind a column or metric."""
-    comments = re.findall(r'^ +\(?"(\w+)".*?#\s(.*)$', inspect.getsource(schema), re.MULTILINE)
-    return {name: _sentence(text) for name, text in comments}
+    return "\n".join(line for title, rows in parts.items() for line in (f"## {title}", "", *rows, ""))
 
 
 def announced() -> str:
@@ -129,8 +124,15 @@ def announced() -> str:
     return "\n".join(f"- `benchbook.{group}`" for group in get_args(plugins.Group))
 
 
-def _table(head: list[str], rows: list[list[str]]) -> list[str]:
-    return [f"| {' | '.join(cells)} |" for cells in (head, ["---"] * len(head), *rows)]
+def verdicts() -> str:
+    """Return the verdicts of the reference run, which are a page of Markdown already, without its title."""
+    page = (paths.reference() / reference.PAGE).read_text(encoding="utf-8")
+    return page.partition("\n")[2].replace("](../../docs/", "](")
+
+
+def table(head: list[str], rows: list[list[str]], rule: list[str] | None = None) -> list[str]:
+    """Return a table's lines in Markdown; its `rule` says how columns are aligned, None: at the left."""
+    return [f"| {' | '.join(cells)} |" for cells in (head, rule or ["---"] * len(head), *rows)]
 
 
 PAGES: Final[Mapping[str, Callable[[], str]]] = {
@@ -138,5 +140,6 @@ PAGES: Final[Mapping[str, Callable[[], str]]] = {
     "parameters": parameters,
     "observations": observations,
     "plugins": announced,
+    "verdicts": verdicts,
 }
 """What a page can ask for, by its name in the mark."""

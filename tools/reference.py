@@ -2,8 +2,8 @@
 
 ``python -m tools.reference PROFILE`` builds the report and replaces ``figures/reference`` by it, by every figure (SVG),
 its data (CSV) and its provenance (JSON); all repetitions and the block means that everything is drawn
-from, as Parquet; and the verdicts as a page of Markdown, with the controls, and what did not run and why. To be called
-after each campaign: results keep the blocks of all campaigns together.
+from, as Parquet; the verdicts as a page of Markdown, with the controls, and what did not run and why; and what all of
+it is, as an RO-Crate. To be called after each campaign: results keep the blocks of all campaigns together.
 
 ``python -m tools.reference reference`` draws and judges what is kept there anew, with today's code.
 """
@@ -24,15 +24,16 @@ from benchbook import grid, paths, report, results
 from benchbook.digits import estimate
 from benchbook.evidence import notes, stored_means
 from benchbook.evidence.reference import ABOUT, MEANS, REPETITIONS
+from benchbook.evidence.verdicts import Outcome
 from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.plots.provenance import provenance
 from benchbook.report import merge, words
 from benchbook.report.builder import STAMP
-from benchbook.report.merge import Merged
 from benchbook.report.show import templates
 from benchbook.results import files
-from benchbook.results.store import without_paths
+from benchbook.results.folder import without_paths
+from tools import crate
 
 PAGE: Final = "verdicts.md"
 CONTRASTS: Final = "contrasts.csv"
@@ -53,9 +54,10 @@ def keep(profile: str) -> None:
     origin = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
     texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
     texts[CONTRASTS] = merged.evidence.contrasts.drop(columns="lacking").to_csv(index=False)
-    texts[PAGE] = page(
-        merged.profile, merged.evidence.outcomes, merged.waits, _trusted(merged), merge.unfinished(merged)
-    )
+    controls, disturbed = merged.evidence.controls, merge.disturbed(merged)
+    trusted = [words.trust(controls, disturbed), words.disturbances(disturbed)]
+    trusted += [f"{row.study}: {row.words}" for row in each(controls)]
+    texts[PAGE] = page(merged.profile, merged.evidence.outcomes, merged.waits, trusted, merge.unfinished(merged))
     if profile != paths.REFERENCE:
         keys = grid.keys(merged.cells)
         folder.mkdir(parents=True, exist_ok=True)
@@ -67,6 +69,8 @@ def keep(profile: str) -> None:
             former.unlink()
     for name, text in texts.items():
         (folder / name).write_text(without_paths(text), encoding="utf-8")
+    described = crate.described(folder, sorted({*merged.means["campaign"]}))
+    (folder / crate.METADATA).write_text(described, encoding="utf-8")
 
 
 def write(folder: Path, identities: Iterable[str], means: pd.DataFrame) -> None:
@@ -106,7 +110,7 @@ def _write(path: Path, table: pa.Table) -> None:
         writer.write_table(table, row_group_size=_GROUP)
 
 
-def campaigns(means: pd.DataFrame) -> list[dict[str, Any]]:
+def campaigns(means: pd.DataFrame) -> list[dict[str, object]]:
     """Return each campaign's start, host, blocks and number of cells."""
     groups = means.groupby(["campaign", "host"], sort=True)
     return [
@@ -121,7 +125,7 @@ def page(
 ) -> str:
     """Return a profile's results as Markdown: a table a study, what vouches for the machine, and what did not run."""
     studies = [
-        (study, words.study_verdicts(group), [(_row(row), _why(row, waits)) for row in each(group)])
+        (study, words.study_verdicts(group), [(_row(outcome), _why(outcome, waits)) for outcome in Outcome.of(group)])
         for study, group in outcomes.groupby("study", sort=False)
     ]
     absent = [list(unfinished), *unfinished.to_numpy().tolist()] if len(unfinished) else []
@@ -130,25 +134,18 @@ def page(
     return _TEMPLATES.get_template("verdicts.md.j2").render(parts) + "\n"
 
 
-def _trusted(merged: Merged) -> list[str]:
-    """Return what the machine did beside the work, and what came of each study's identical arms."""
-    controls, disturbed = merged.evidence.controls, merge.disturbed(merged)
-    sentences = [words.trust(controls, disturbed), words.disturbances(disturbed)]
-    return [*sentences, *(f"{row.study}: {row.words}" for row in each(controls))]
-
-
-def _row(row: Any) -> list[str]:
+def _row(outcome: Outcome) -> list[str]:
     """Return the line of one claim: what a reader takes in at a glance."""
-    here = "" if isnan(row.ratio) else estimate(row.ratio, row.low, row.high)
-    published = "" if isnan(row.published) else estimate(row.published)
-    return [row.says, row.wording, here, published, row.stage, STACKS.get(row.lane, "")]
+    here = "" if isnan(outcome.ratio) else estimate(outcome.ratio, outcome.low, outcome.high)
+    published = "" if isnan(outcome.published) else estimate(outcome.published)
+    return [outcome.says, outcome.wording, here, published, outcome.stage, STACKS.get(outcome.lane, "")]
 
 
-def _why(row: Any, waits: Mapping[str, str]) -> str:
+def _why(outcome: Outcome, waits: Mapping[str, str]) -> str:
     """Return what each contrast found, what others found, and what the claim waits for."""
-    others = [f"{STACKS[other['lane']]}: {words.result(other)}" for other in row.others]
-    waiting = [waits[row.id]] if row.id in waits else []
-    return f"`{row.id}`: " + "; ".join([*notes(row._asdict()), row.why, *others, *waiting])
+    others = [f"{STACKS[str(other['lane'])]}: {words.result(other)}" for other in outcome.others]
+    waiting = [waits[outcome.id]] if outcome.id in waits else []
+    return f"`{outcome.id}`: " + "; ".join([*notes(vars(outcome)), outcome.why, *others, *waiting])
 
 
 if __name__ == "__main__":

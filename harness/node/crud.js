@@ -31,7 +31,7 @@ async function fresh (clients, { collection, parents, group }, index) {
 
 // Each record's new text by its key, in the order in which the store gives the keys; one for all in bulk.
 async function changed (store, records, text, calls) {
-  const before = new Map(records.map(record => [record._id, record[text]]))
+  const before = new Map(records.map(record => [record._id, record[text] ?? '']))
   if (calls === 'bulk') return new Map([...before.keys()].map(id => [id, { [text]: `new ${text}` }]))
   const ids = await store.find({}, { projection: { _id: 1 } }).toArray()
   return new Map(ids.map(({ _id }) => [_id, { [text]: `*${[...before.get(_id)].reverse().join('')}` }]))

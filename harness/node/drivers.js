@@ -64,7 +64,8 @@ async function alone (store, { records, change, pids, asked }, { driver }) {
 
 module.exports = async function drivers ({ parameters, data, url, pids = [] }, repetition) {
   const { fields, records } = read(data)
-  const field = fields.find(([name, type]) => type === 'string' && name !== '_id')[0]
+  const texts = fields.filter(([name, type]) => type === 'string' && name !== '_id')
+  const [field] = texts.find(([,, optional]) => !optional) || texts[0]
   const { calls, batch, durability, document_schema: schema, arm, repetitions } = parameters
   const given = { records, change: { [field]: `new ${field}` }, calls, batch, pids, asked: { url, data, durability, fields, schema, batch } }
   const measured = parameters.process === 'operation' ? alone : turn

@@ -43,18 +43,34 @@ async function native (client, name) {
 // What a field is declared as: its type; that it must be there; and a validator, which asks the same once more.
 const there = { validator: value => value != null, message: 'is missing' }
 const DECLARED = {
-  types: type => ({ type: TYPES[type] }),
-  required: type => ({ type: TYPES[type], required: true }),
-  validated: type => ({ type: TYPES[type], required: true, validate: there })
+  types: type => ({ type }),
+  required: type => ({ type, required: true }),
+  validated: type => ({ type, required: true, validate: there })
 }
 mongoose.Schema.Types.String.checkRequired(value => value != null) // an empty text is there
+
+// A field's type: documents inside have schemas of their own, arrays elements of one type.
+function typed ([, type,, inside]) {
+  if (type === 'document') return new mongoose.Schema(declared(inside, DECLARED.required), { _id: false, strict: 'throw', minimize: false })
+  if (type === 'array') return [typed(inside[0])]
+  return type === 'json' ? mongoose.Schema.Types.Mixed : TYPES[type]
+}
+
+// What may be absent is not required, and an array that is absent is none.
+function declared (fields, how) {
+  return Object.fromEntries(fields.map(field => {
+    const [name, type, optional] = field
+    const described = (optional ? DECLARED.types : how)(typed(field))
+    return [name, type === 'array' ? { ...described, default: undefined } : described]
+  }))
+}
 
 // A model whose fields are declared so.
 async function mapped (client, name, fields, schema) {
   const below = await native(client, name)
   const connection = mongoose.createConnection().setClient(client).useDb(DATABASE)
-  const declared = Object.fromEntries(fields.map(([field, type]) => [field, DECLARED[schema](type)]))
-  const Model = connection.model('Record', new mongoose.Schema(declared, { collection: name, versionKey: false, strict: 'throw', autoIndex: false, autoCreate: false }))
+  const options = { collection: name, versionKey: false, strict: 'throw', autoIndex: false, autoCreate: false, minimize: false }
+  const Model = connection.model('Record', new mongoose.Schema(declared(fields, DECLARED[schema]), options))
   return {
     ...below,
     version: `mongoose ${mongoose.version}, ${below.version}`,

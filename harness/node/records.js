@@ -20,7 +20,7 @@ exports.read = function read (file) {
 
 function restored (records, fields) {
   const dates = fields.filter(([, type]) => DATES.has(type)).map(([name]) => name)
-  for (const record of records) for (const name of dates) record[name] = new Date(record[name])
+  for (const record of records) for (const name of dates) if (name in record) record[name] = new Date(record[name])
   return records
 }
 

@@ -8,7 +8,7 @@ finished cell new.
 import csv
 from functools import cache
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from benchbook import paths, registry, servers
 from benchbook.deployment import Topology
@@ -41,7 +41,12 @@ def read(path: Path) -> tuple[Passed, ...]:
     """Return the rows of a record."""
     with path.open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
-    return tuple(Passed(*(_value(name, row[name]) for name in COLUMNS)) for row in rows)
+    passed: list[Passed] = []
+    for row in rows:
+        topology, engines = cast("Topology", row["topology"]), tuple(row["engines"].split())
+        tests = [int(row[name]) for name in COLUMNS if name.endswith("_tests")]
+        passed.append(Passed(row["product"], row["version"], topology, engines, row["servers"], row["date"], *tests))
+    return tuple(passed)
 
 
 def write(path: Path, rows: list[Passed]) -> None:
@@ -78,9 +83,3 @@ def stand_in(product: str) -> str:
     """Return the version of what stands in for a product; empty where nothing does."""
     substitute = registry.product(product).stand_in
     return substitute.version.removesuffix(" (stand-in)") if substitute else ""
-
-
-def _value(name: str, text: str) -> Any:
-    if name == "engines":
-        return tuple(text.split())
-    return int(text) if name.endswith("_tests") else text

@@ -39,6 +39,18 @@ class Node:
 
 
 @dataclass(frozen=True)
+class Place:
+    """A machine of a room, within this one."""
+
+    namespace: str  # the file of its network namespace
+    processors: tuple[int, ...] = ()  # those that it has, by their numbers; none: all
+    switch: str = ""  # the file of the network namespace that the switch is in
+    port: str = ""  # the switch's end of its cable
+    memory: int = 0  # bytes that it may have; 0: all
+    members: str = ""  # the file that takes processes into its control group, which holds them to it
+
+
+@dataclass(frozen=True)
 class Deployment:
     """The nodes a cell uses: one product in one topology; ``none`` has no nodes."""
 
@@ -46,6 +58,12 @@ class Deployment:
     topology: Topology
     nodes: tuple[Node, ...] = ()
     settings: dict[str, Any] = field(default_factory=dict)
+    places: dict[Role, Place] = field(default_factory=dict)  # where each role is, the client too, in a room
+
+    @property
+    def room(self) -> str:
+        """The room in which they stand, as `benchbook.rooms` reads it; ``none``: on this machine's loopback."""
+        return str(self.settings.get("room", "none"))
 
     @property
     def given(self) -> bool:
@@ -68,7 +86,10 @@ class Deployment:
         """Return the deployment that `to_json` wrote."""
         fields = json.loads(text)
         nodes = tuple(Node(**node) for node in fields.pop("nodes"))
-        return cls(nodes=nodes, **fields)
+        places = {
+            role: Place(**{**at, "processors": tuple(at["processors"])}) for role, at in fields.pop("places").items()
+        }
+        return cls(nodes=nodes, places=places, **fields)
 
 
 def numbers(text: object) -> list[int]:

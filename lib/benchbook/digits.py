@@ -47,6 +47,11 @@ def number(value: float, digits: int = _DIGITS, sign: str = "") -> str:
     return f"{value:{sign},.{min(max(decimals, 0), 6)}f}"
 
 
+def plural(count: int, what: str) -> str:
+    """Return how many there are: ``1 block``, ``3 blocks``."""
+    return f"{count} {what}" if count == 1 else f"{count} {what}s"
+
+
 def detectable(ratio: float) -> str:
     """Return the smallest ratio that would have been seen; far out its digits say nothing, as with two blocks."""
     return f"> {FAR:,}" if ratio > FAR else number(ratio)
@@ -74,7 +79,9 @@ def interval(value: float, low: float, high: float, unit: str = "", sign: str = 
             above = f"> {FAR:,}"
     if below and above:
         return f"{below} to {above}"
-    return f"{below} or more" if below else f"{above} or less" if above else ""
+    if below:
+        return f"{below} or more"
+    return f"{above} or less" if above else ""
 
 
 def between(low: float, high: float, written: Callable[[float], str] = number) -> str:
@@ -135,7 +142,9 @@ def duration(seconds: float) -> str:
 
 def p_value(p: float) -> str:
     """Return a p-value with two digits; how far one lies below a ten-thousandth says nothing."""
-    return NOT_PRINTED if math.isnan(p) else f"< {_SMALLEST_P:.4f}" if p < _SMALLEST_P else f"{p:.2g}"
+    if math.isnan(p):
+        return NOT_PRINTED
+    return f"< {_SMALLEST_P:.4f}" if p < _SMALLEST_P else f"{p:.2g}"
 
 
 def short(value: float, _position: object = None) -> str:

@@ -26,21 +26,20 @@ class FolderError(OSError):
 
 
 class Folder:
-    """A locked temporary folder at `path`; a context manager that removes it; `FolderError` when none can be made.
+    """A locked temporary folder at `path`, closed to all but its owner; a context manager that removes it.
 
-    Parameters
-    ----------
-    owner
-        Whose it is: closed to all others.
-    parent
-        Where it is made, if not in the folder of temporary files (`temporary`).
+    It is made in `parent`, or among temporary files (`temporary`). Raises `FolderError` when it cannot be made.
     """
 
     def __init__(self, owner: Owner, parent: Path | None = None) -> None:
         parent = parent or temporary()
         sweep(parent)
+        self._lock: int | None = None
         try:
-            self.path, self._lock = _create(owner, parent)
+            # Another's sweep may come between.
+            while self._lock is None or not self.path.exists():
+                self.path = Path(tempfile.mkdtemp(prefix=f"benchbook-{owner}-", dir=parent))
+                self._lock = _locked(self.path)
         except OSError as error:
             raise FolderError(f"no temporary folder can be made here ({error})") from error
 
@@ -84,13 +83,6 @@ def sweep(parent: Path) -> None:
             if (lock := _locked(folder)) is not None:
                 shutil.rmtree(folder, ignore_errors=True)
                 os.close(lock)
-
-
-def _create(owner: Owner, parent: Path) -> tuple[Path, int | None]:
-    while True:
-        folder = Path(tempfile.mkdtemp(prefix=f"benchbook-{owner}-", dir=parent))
-        if (lock := _locked(folder)) is not None and folder.exists():  # else another's sweep came between
-            return folder, lock
 
 
 def _locked(folder: Path) -> int | None:

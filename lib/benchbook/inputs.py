@@ -32,12 +32,7 @@ def opened(path: Path) -> BinaryIO:
 
     Its kind is looked at before it is opened, and again through the handle, for the name may mean another file by then.
 
-    Raises
-    ------
-    KindError
-        When it is no regular file.
-    OSError
-        When it cannot be opened.
+    Raises `KindError` when it is no regular file, and `OSError` when it cannot be opened.
     """
     _accept_kind(path.stat().st_mode)
     file = os.fdopen(os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb")
@@ -52,17 +47,18 @@ def opened(path: Path) -> BinaryIO:
 def contents(path: Path, limit: int, where: str | None = None) -> bytes:
     """Return a regular file's bytes; `where` is what an error calls it, None: its path.
 
-    Raises
-    ------
-    InputError
-        When it is not there, cannot be read, is no regular file, or holds more bytes than the limit.
+    Raises `InputError` when it is not there, cannot be read, is no regular file, or holds more bytes than the limit.
     """
     name = where or str(path)
     try:
         with opened(path) as file:
             if (size := os.fstat(file.fileno()).st_size) > limit:
                 raise InputError(name, _too_large(f"{size:,}", limit))
-            data = _read(file, limit + 1)
+            # Some files do not tell their size, others grow: one byte more than the limit is enough to know.
+            parts, left = [], limit + 1
+            while left and (part := file.read(min(left, 2**20))):
+                parts.append(part)
+                left -= len(part)
     except FileNotFoundError as error:
         raise InputError(name, "there is no such file") from error
     except KindError as error:
@@ -71,18 +67,15 @@ def contents(path: Path, limit: int, where: str | None = None) -> bytes:
         raise
     except (OSError, ValueError) as error:
         raise InputError(name, f"cannot be read: {getattr(error, 'strerror', None) or error}") from error
-    if len(data) > limit:  # some files do not tell their size, others grow
+    if not left:
         raise InputError(name, _too_large(f"more than {limit:,}", limit))
-    return data
+    return b"".join(parts)
 
 
 def text(data: bytes, name: str) -> str:
     """Return the text of a UTF-8 file, without a byte order mark; `name` is what the error calls the file.
 
-    Raises
-    ------
-    InputError
-        When it is not UTF-8; names the line.
+    Raises `InputError` when it is not UTF-8; names the line.
     """
     if data.startswith((b"\xff\xfe", b"\xfe\xff")):
         raise InputError(f"{name}:1", "is UTF-16, not UTF-8: save it as UTF-8")
@@ -102,11 +95,3 @@ def _accept_kind(mode: int) -> None:
 
 def _too_large(size: str, limit: int) -> str:
     return f"holds {size} bytes: at most {limit:,} are read"
-
-
-def _read(file: BinaryIO, most: int) -> bytes:
-    parts, left = [], most
-    while left and (part := file.read(min(left, 2**20))):
-        parts.append(part)
-        left -= len(part)
-    return b"".join(parts)

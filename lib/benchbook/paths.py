@@ -1,23 +1,36 @@
-"""The one place that knows where things lie."""
+"""The one place that knows where things lie.
+
+A working folder holds notebooks, grids, the papers' numbers and the reference run: a checkout, or what `benchbook init`
+laid out. This code's own files (other stacks, the record of compliance) lie beside it: in its checkout, or its wheel.
+"""
 
 import os
 from functools import cache
 from pathlib import Path
 from typing import Final
 
+import benchbook
+
 REFERENCE: Final = "reference"
 """The committed run's name, where a profile's could stand."""
 
+LAID_OUT: Final = ".benchbook"
+"""The file that says of a working folder which version laid it out; a checkout has none."""
+
 _HERE = Path(__file__).resolve()
+_IN_WHEEL = _HERE.with_name("folder")
+
+
+def own() -> Path:
+    """Return the folder of what belongs to this very code: its checkout, or what its wheel holds of one."""
+    return _IN_WHEEL if _IN_WHEEL.is_dir() else _HERE.parents[2]
 
 
 def root() -> Path:
-    """Return the checkout's folder: ``BENCHBOOK_HOME``, else the nearest parent with a ``papermill_params`` folder.
+    """Return the working folder: ``BENCHBOOK_HOME``, else the nearest parent with a ``papermill_params`` folder.
 
-    Raises
-    ------
-    FileNotFoundError
-        When neither the working directory nor the installed package lies in a checkout, or each in another.
+    Raises `FileNotFoundError` when neither the working directory nor the installed package lies in one, when each lies
+    in another checkout, or when another version laid the folder out.
     """
     if home := os.environ.get("BENCHBOOK_HOME"):
         return Path(home)
@@ -26,20 +39,29 @@ def root() -> Path:
 
 @cache
 def _checkout(working: Path) -> Path:
-    """Return the nearest checkout at or above the working directory, else above this package."""
-    here, own = _above(working), _above(_HERE)
-    if here and own and not here.samefile(own):  # grids and notebooks of a copy would run the code of another
+    """Return the nearest working folder at or above the working directory, else above this package."""
+    here, code = _above(working), _above(_HERE)
+    if here and (here / LAID_OUT).is_file():
+        if (version := (here / LAID_OUT).read_text().strip()) != benchbook.__version__:
+            raise FileNotFoundError(
+                f"{here} was laid out by benchbook {version}, and this is {benchbook.__version__}: lay another out"
+                " with benchbook init, and move data/results there"
+            )
+        return here
+    if here and code and not here.samefile(code):  # grids and notebooks of a copy would run the code of another
         raise FileNotFoundError(
-            f"{here} is a checkout, and this benchbook is the code of {own}: run make setup here, then this checkout's"
+            f"{here} is a checkout, and this benchbook is the code of {code}: run make setup here, then this checkout's"
             " own .venv/bin/benchbook, or set BENCHBOOK_HOME to the folder that is meant"
         )
-    if folder := here or own:
+    if folder := here or code:
         return folder
-    raise FileNotFoundError("no benchbook checkout here: run inside one, or set BENCHBOOK_HOME to its folder")
+    raise FileNotFoundError(
+        "no benchbook folder here: lay one out with benchbook init FOLDER, and run inside it, or set BENCHBOOK_HOME"
+    )
 
 
 def _above(start: Path) -> Path | None:
-    """Return the nearest checkout at or above a path."""
+    """Return the nearest working folder at or above a path."""
     return next((folder for folder in (start, *start.parents) if (folder / "papermill_params").is_dir()), None)
 
 
@@ -54,18 +76,18 @@ def grids() -> Path:
 
 
 def harness(lane: str) -> Path:
-    """Return the folder of what runs on another stack, ``java`` or ``node``: in the checkout of this very code."""
-    return _HERE.parents[2] / "harness" / lane
+    """Return the folder of what runs on another stack, ``java`` or ``node``, of this very code; a wheel has none."""
+    return own() / "harness" / lane
 
 
 def fonts() -> Path:
-    """Return the folder of matplotlib's list of fonts, in the checkout of this very code; not in git."""
-    return _HERE.parents[2] / ".cache" / "matplotlib"
+    """Return the folder of matplotlib's list of fonts, beside this very code; not in git."""
+    return own() / ".cache" / "matplotlib"
 
 
 def sources() -> Path:
     """Return the file of what was read of this very code's sources, by their contents; not in git."""
-    return _HERE.parents[2] / ".cache" / "code" / "sources.kept"
+    return own() / ".cache" / "code" / "sources.kept"
 
 
 def published() -> Path:
@@ -90,7 +112,7 @@ def findings() -> Path:
 
 def compliance() -> Path:
     """Return the record of the servers on which this very code passed the compliance tests."""
-    return _HERE.parents[2] / "data" / "compliance.csv"
+    return own() / "data" / "compliance.csv"
 
 
 def results() -> Path:

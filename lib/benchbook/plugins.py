@@ -14,7 +14,7 @@ import re
 from functools import cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, get_args
 
 from benchbook.inputs import InputError
 
@@ -58,10 +58,7 @@ def announced(group: Group) -> dict[str, Announced]:
 def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
     """Return what is announced in a group beside the suite's own names.
 
-    Raises
-    ------
-    InputError
-        When a name is taken, or none that a grid or a command can hold.
+    Raises `InputError` when a name is taken, or none that a grid or a command can hold.
     """
     by_name = announced(group)
     for name, entry in by_name.items():
@@ -77,10 +74,7 @@ def added(group: Group, own: tuple[str, ...]) -> dict[str, Announced]:
 def folder(package: str) -> Path:
     """Return the folder of a plug-in's package, which is not imported.
 
-    Raises
-    ------
-    InputError
-        When there is no such package, or it is a single module.
+    Raises `InputError` when there is no such package, or it is a single module.
     """
     spec = importlib.util.find_spec(package)
     if spec is None or not spec.submodule_search_locations:
@@ -90,5 +84,4 @@ def folder(package: str) -> Path:
 
 def packages() -> list[str]:
     """Return the names of all packages that announce something."""
-    groups: tuple[Group, ...] = ("codecs.json", "codecs.xml", "engines", "studies")
-    return sorted({entry.package for group in groups for entry in announced(group).values()})
+    return sorted({entry.package for group in get_args(Group) for entry in announced(group).values()})

@@ -12,6 +12,7 @@ is then what a folder is here.
 import importlib
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cache
 from typing import Final, NamedTuple
 
 from benchbook import plugins
@@ -114,6 +115,22 @@ class StandIn:
 
 
 @dataclass(frozen=True)
+class Image:
+    """A product's own image, by its makers or in Docker's official library, pinned; a run never fetches one."""
+
+    reference: str  # where a container engine fetches it from, and its tag
+    licence: str
+    folder: str = ""  # where its programs lie in it, if not on its PATH
+    port: int = 0  # at which alone its server listens, on a bridge of its own; 0: where it is told, on loopback
+    memory_gb: float = 0  # without which free a server of it does not start
+    terms: bool = False  # whether its maker's are its user's to accept: then `ACCEPTED` must be exported
+
+
+ACCEPTED: Final = ("ACCEPT_EULA", "Y")
+"""The environment variable by which a user, and nobody else, accepts the terms of a maker, and its value."""
+
+
+@dataclass(frozen=True)
 class Product:
     """What is known of a product before a server of it runs."""
 
@@ -122,11 +139,13 @@ class Product:
     processes: tuple[str, ...]  # what its servers are called among processes
     servers: str = ""  # the class in its folder's ``server.py`` that asks and starts them, if not the module itself
     package: Package | None = None  # how a server is had here: itself, or where that is absent
-    stand_in: StandIn | None = None  # what stands in for it; with neither, by its address alone
+    image: Image | None = None  # whose programs are started in containers, as this machine's own are
+    stand_in: StandIn | None = None  # what stands in for it; with none of the three, by its address alone
     oldest: str = ""  # the version from which on a server knows all that we ask of it: log positions, functions
     lacks: Mapping[str, str] = field(default_factory=dict)  # of `Engine.lacks`, what must be known without its driver
     bidirectional: bool = False  # whether each of two nodes can replicate from the other
     several_hosts: bool = False  # whether its driver finds the right one among several hosts in one address
+    host_option: str = ""  # the option by which an address may name its host, too
 
 
 def adapter(engine: str) -> tuple[str, str]:
@@ -139,6 +158,11 @@ def product(name: str) -> Product:
     """Return what is known of a product; `KeyError` when there is none of that name."""
     known: Product = importlib.import_module(_folder(name)).PRODUCTS[name]
     return known
+
+
+def images() -> dict[str, Image]:
+    """Return the images that products have, by product."""
+    return {name: image for name in PRODUCTS if (image := product(name).image)}
 
 
 def server_module(product: str) -> str:
@@ -166,6 +190,7 @@ def title(engine: str) -> str:
     return printed if alone or not name.mode else f"{printed} ({_MODES.get(name.mode, name.mode)})"
 
 
+@cache
 def _folder(product: str) -> str:
     """Return the folder of a product's adapters, as a package; `KeyError` when there is none."""
     engines = [engine for engine in ENGINES if parsed(engine).product == product]

@@ -1,17 +1,21 @@
-"""What data looks like: flat records and their schemas, and the bookstore's classes."""
+"""What data looks like: records and their schemas, and the bookstore's classes."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Generic, Literal, TypeAlias, TypeVar
+from typing import Any, Final, Generic, Literal, TypeAlias, TypeVar
 
 Record: TypeAlias = Mapping[str, Any]
-"""A flat record: each field's value by its name."""
+"""A record: each field's value by its name. A study's own is flat; one of a person's file may hold documents."""
 
 Document: TypeAlias = dict[str, Any]
 """A record, or another object of JSON, as it is read: its reader may change it."""
 
-FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean"]
+FieldType = Literal["string", "integer", "float", "date", "datetime", "boolean", "document", "array", "json"]
+"""The scalars; an object of JSON, an array of it, and what differs in kind from record to record, as JSON has it."""
+
+NESTED: Final[frozenset[FieldType]] = frozenset({"document", "array", "json"})
+"""The types whose values are not scalars, or not always."""
 
 
 class UnfitError(ValueError):
@@ -27,10 +31,33 @@ class UnfitError(ValueError):
 
 @dataclass(frozen=True)
 class Field:
-    """One attribute of a record; a ``datetime`` is UTC with whole milliseconds."""
+    """One attribute of a record; a ``datetime`` is UTC with whole milliseconds.
+
+    What is inside a document or an array is text, numbers, booleans, and such again.
+    """
 
     name: str
     type: FieldType
+    optional: bool = False  # a record may lack it; none holds null
+    fields: "tuple[Field, ...]" = ()  # a document's own; an array's is one, which each of its elements is
+
+    @property
+    def shape(self) -> list[object]:
+        """The field as JSON has it: name, type, whether it is optional, and the shapes of the fields inside."""
+        return [self.name, self.type, self.optional, [field.shape for field in self.fields]]
+
+    @classmethod
+    def of_shape(cls, shape: Sequence[Any]) -> "Field":
+        """Return the field of a `shape`."""
+        name, kind, optional, fields = shape
+        return cls(name, kind, optional, tuple(map(cls.of_shape, fields)))
+
+    def inside(self) -> "Iterator[Field]":
+        """Yield the fields inside, at any depth, but for an array's element, which has no name of its own."""
+        for field in self.fields:
+            if self.type != "array":
+                yield field
+            yield from field.inside()
 
 
 @dataclass(frozen=True)
@@ -41,6 +68,11 @@ class Schema:
     fields: tuple[Field, ...]  # the key among them
     key: str = "_id"  # the attribute, a string, that identifies a record
     parent: "Parent | None" = None  # the set that one attribute refers to
+
+    @property
+    def is_flat(self) -> bool:
+        """Whether each record has every field, and all are scalars, as in every study's own set."""
+        return not any(field.optional or field.type in NESTED for field in self.fields)
 
 
 @dataclass(frozen=True)

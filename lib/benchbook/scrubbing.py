@@ -12,7 +12,7 @@ import os
 import re
 from collections.abc import Iterable, Iterator
 from functools import cache
-from typing import Any, Final
+from typing import Final
 from urllib.parse import parse_qsl, quote, quote_plus, unquote
 
 from benchbook.deployment import announced
@@ -90,8 +90,8 @@ def _standing(form: str) -> Iterator[str]:
         yield rf"(?<!\w){pattern}(?!\w)" if form.isalpha() else pattern
 
 
-def _json(text: str, **options: Any) -> str:
-    return json.dumps(text, **options)[1:-1]
+def _json(text: str, *, ensure_ascii: bool = True) -> str:
+    return json.dumps(text, ensure_ascii=ensure_ascii)[1:-1]
 
 
 _WAYS: Final = (

@@ -1,5 +1,7 @@
 """Strict YAML: YAML 1.2's plain scalars, no tags, no aliases, no duplicate keys; every value knows its line.
 
+And what a model refuses of such values, or of those that a notebook gives it, in a line.
+
 libyaml scans, but what it scans is resolved here, for no library refuses all that a grid must not hold. ruamel.yaml,
 which knows lines too, refuses duplicate keys, and reads ``010`` as 10 and ``1e999`` as infinity, obeys tags and
 aliases, and ends endless nesting by the interpreter's own limit.
@@ -9,9 +11,11 @@ import difflib
 import json
 import math
 import re
+import sys
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
+from types import TracebackType
 from typing import Any, Final, NamedTuple, TypeVar
 
 import yaml
@@ -55,11 +59,15 @@ class Located:
 
     def mapping(self, what: str) -> "dict[str, Located]":
         """Return the value as a mapping of names to located values."""
-        return dict(self._of(dict, f"{what} is a mapping of names to values"))
+        if not isinstance(self.value, dict):
+            raise self._unlike(f"{what} is a mapping of names to values")
+        return dict(self.value)
 
     def sequence(self, what: str) -> "list[Located]":
         """Return the value as a list of located values."""
-        return list(self._of(list, f"{what} is a list"))
+        if not isinstance(self.value, list):
+            raise self._unlike(f"{what} is a list")
+        return list(self.value)
 
     def values(self) -> "list[Located]":
         """Return a list's items, or the scalar as the only one."""
@@ -73,10 +81,8 @@ class Located:
             return {name: item.plain() for name, item in self.value.items()}
         return self.value
 
-    def _of(self, kind: type, message: str) -> Any:
-        if not isinstance(self.value, kind):
-            raise InputError(self.where, f"{message}, not {self.plain()!r}")
-        return self.value
+    def _unlike(self, expected: str) -> InputError:
+        return InputError(self.where, f"{expected}, not {self.plain()!r}")
 
 
 class Mistake(NamedTuple):
@@ -87,7 +93,7 @@ class Mistake(NamedTuple):
     message: str
 
 
-def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
+def mistake(error: ValidationError, given: Located, form: object) -> Mistake:
     """Return the first mistake in what was given for a model or other form, a wrong name before what it leaves missing.
 
     What of it stands nowhere, such as a default, is taken to stand where the whole does.
@@ -115,13 +121,7 @@ def mistake(error: ValidationError, given: Located, form: Any) -> Mistake:
 
 
 def valid(form: type[T], item: Located, name: str) -> T:
-    """Return a value in the form of a model.
-
-    Raises
-    ------
-    InputError
-        When it has another.
-    """
+    """Return a value in the form of a model; raises `InputError` when it has another."""
     try:
         return form.model_validate_json(json.dumps(item.plain()))
     except ValidationError as error:
@@ -129,7 +129,38 @@ def valid(form: type[T], item: Located, name: str) -> T:
         raise InputError(where, ": ".join(filter(None, (name, path, message)))) from error
 
 
-def _fields(form: Any, path: Iterable[str]) -> dict[str, FieldInfo]:
+def print_refusals_in_a_line() -> None:
+    """Have the notebook that runs this, if one does, print what models refuse as the command line does.
+
+    In a traceback the line would be lost behind all that lies between.
+    """
+    ipython = sys.modules.get("IPython")
+    if ipython and (shell := ipython.get_ipython()):
+        shell.set_custom_exc((ValidationError, InputError), _print_refusal)
+
+
+def _print_refusal(
+    shell: Any, kind: type[Exception], error: Exception, trace: TracebackType, tb_offset: int | None = None
+) -> list[str]:
+    """Show an error as IPython shows the ones that it knows; the cell's output keeps its name and text."""
+    while trace.tb_next:
+        trace = trace.tb_next
+    # What was being made when it was refused is the last frame's `self`.
+    lines = [refusal(error, type(trace.tb_frame.f_locals.get("self")))]
+    shell._showtraceback(kind, error, lines)
+    return lines
+
+
+def refusal(error: Exception, model: type) -> str:
+    """Return what `model` refused, in a line, with the nearest right name where a name is wrong."""
+    if not isinstance(error, ValidationError):
+        return f"Refused: {error}"
+    given = {str(detail["loc"][0]): Located(detail["input"], "") for detail in error.errors() if detail["loc"]}
+    _, name, message = mistake(error, Located(given, ""), model)
+    return " ".join(f"Refused: {name} {message}".split())
+
+
+def _fields(form: object, path: Iterable[str]) -> dict[str, FieldInfo]:
     """Return the fields of the model that the path leads to from that form; none when it leads to no model."""
     for name in path:
         field = _fields(form, ()).get(name)
@@ -168,10 +199,7 @@ _Loader.yaml_implicit_resolvers = {}
 def load(path: Path) -> Located:
     """Read a YAML file.
 
-    Raises
-    ------
-    InputError
-        When it cannot be read, is not YAML in UTF-8, or uses more of it than such a file needs.
+    Raises `InputError` when it cannot be read, is not YAML in UTF-8, or uses more of it than such a file needs.
     """
     name = f"{path.parent.name}/{path.name}"
     written = text(contents(path, LIMIT, name), name)
@@ -194,10 +222,7 @@ def load(path: Path) -> Located:
 def scalar(written: str, where: str) -> Located:
     """Return the value of a plain scalar.
 
-    Raises
-    ------
-    InputError
-        When it is a number in a form that YAML 1.1 and 1.2 read differently, or one beyond every bound.
+    Raises `InputError` when it is a number in a form that YAML 1.1 and 1.2 read differently, or one beyond every bound.
     """
     if written in _WORDS:
         return Located(_WORDS[written], where)
@@ -212,6 +237,20 @@ def scalar(written: str, where: str) -> Located:
             raise InputError(where, f"{written} is beyond the largest number there is")
         return Located(float(written), where)
     return Located(written, where)
+
+
+def flow(written: str, where: str) -> Located:
+    """Return the value of names with plain scalars between braces, as ``{rate: 100mbit, cores: 1}``.
+
+    Raises `InputError` when it is something else.
+    """
+    items: dict[str, Located] = {}
+    for item in written.removeprefix("{").removesuffix("}").split(","):
+        name, colon, value = (part.strip() for part in item.partition(":"))
+        if not colon or not written.endswith("}") or name in items:
+            raise InputError(where, f"write {{NAME: VALUE, NAME: VALUE}}, each name once, not {written!r}")
+        items[name] = scalar(value, where)
+    return Located(items, where)
 
 
 def _located(node: yaml.Node, name: str) -> Located:

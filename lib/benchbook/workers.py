@@ -12,36 +12,28 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager, suppress
 from functools import partial
 from multiprocessing.connection import Connection, wait
-from typing import Any, TypeVar, cast
+from typing import Any, TypeAlias, TypeVar, cast
 
 from benchbook import processes
 
 T = TypeVar("T")
 R = TypeVar("R")
 
+Channel: TypeAlias = "Connection[Any, Any]"
+"""The way to a process: what goes over it is pickled."""
+
 
 def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
-    """Return what `work` makes of each item, in their order, made by so many processes.
+    """Return what `work` makes of each item, in their order, made by `count` processes.
 
-    Parameters
-    ----------
-    work, items
-        Are pickled, and so is what is returned: `work` once a process, what it knows with it.
-    count
-        How many processes.
-
-    Raises
-    ------
-    RuntimeError
-        When a process ends; outside the main thread.
-    Exception
-        What `work` raises.
+    All of them are pickled, and so is what is returned: `work` once a process, with what it knows. Raises what `work`
+    raises, and `RuntimeError` when a process ends, or outside the main thread.
     """
     results: dict[int, R] = {}
     left = iter(range(len(items)))
-    busy: dict[Connection[Any, Any], int] = {}
+    busy: dict[Channel, int] = {}
 
-    def give(channel: "Connection[Any, Any]") -> None:
+    def give(channel: Channel) -> None:
         if (number := next(left, None)) is not None:
             busy[channel] = number
             channel.send(items[number])
@@ -50,7 +42,7 @@ def each(work: Callable[[T], R], items: Sequence[T], count: int) -> list[R]:
         for channel in channels:
             give(channel)
         while busy:
-            for channel in cast("list[Connection[Any, Any]]", wait([*busy])):
+            for channel in cast("list[Channel]", wait([*busy])):
                 number = busy.pop(channel)
                 results[number] = _received(channel, items[number])
                 give(channel)
@@ -64,7 +56,7 @@ def waiting(work: Callable[[T], R], count: int) -> Iterator[list[Callable[[T], R
     They raise what `each` raises, and so does a call.
     """
 
-    def asked(channel: "Connection[Any, Any]", item: T) -> R:
+    def asked(channel: Channel, item: T) -> R:
         channel.send(item)
         answer: R = _received(channel, item)
         return answer
@@ -74,7 +66,7 @@ def waiting(work: Callable[[T], R], count: int) -> Iterator[list[Callable[[T], R
 
 
 @contextmanager
-def _workers(work: Callable[[T], R], count: int) -> Iterator["list[Connection[Any, Any]]"]:
+def _workers(work: Callable[[T], R], count: int) -> Iterator[list[Channel]]:
     """Yield the ways to so many new processes that know what they are to do."""
     with ExitStack() as up:
         channels = [up.enter_context(_worker()) for _ in range(count)]
@@ -85,7 +77,7 @@ def _workers(work: Callable[[T], R], count: int) -> Iterator["list[Connection[An
         yield channels
 
 
-def _received(channel: "Connection[Any, Any]", item: object) -> Any:
+def _received(channel: Channel, item: object) -> Any:
     """Return what a process answers."""
     try:
         done, answer = channel.recv()
@@ -97,7 +89,7 @@ def _received(channel: "Connection[Any, Any]", item: object) -> Any:
 
 
 @contextmanager
-def _worker() -> Iterator["Connection[Any, Any]"]:
+def _worker() -> Iterator[Channel]:
     """Yield the way to a new process: it takes what it is to do, then items, and answers each."""
     ours, theirs = socket.socketpair()
     with theirs:
@@ -115,15 +107,13 @@ def main() -> None:
         work = channel.recv()  # by which all that it needs is imported
         channel.send((True, None))
         while True:
-            channel.send(_answer(work, channel.recv()))
-
-
-def _answer(work: Callable[[T], R], item: T) -> tuple[bool, R | Exception]:
-    try:
-        return True, work(item)
-    except Exception as error:
-        error.add_note(traceback.format_exc())
-        return False, error
+            item = channel.recv()
+            try:
+                answer = True, work(item)
+            except Exception as error:
+                error.add_note(traceback.format_exc())
+                answer = False, error
+            channel.send(answer)
 
 
 if __name__ == "__main__":

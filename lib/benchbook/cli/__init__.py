@@ -1,4 +1,9 @@
-"""The `benchbook` command: what it can be asked; each answer is imported only when it is."""
+"""The `benchbook` command: what it can be asked; each answer is imported only when it is.
+
+In come the words of a command line; out go what is printed or written, and an exit status. Begin with `main`, then with
+a command's own module, such as `plan`: `add_options` says what it takes, and `main` answers. `selection` has what
+several are asked about, `output` what several print, `execution` and `until` how a run goes on.
+"""
 
 import argparse
 import importlib
@@ -6,8 +11,8 @@ import os
 import re
 import site
 import sys
-from collections.abc import Sequence
-from typing import Any, Final
+from collections.abc import Callable, Sequence
+from typing import Final
 
 from typing_extensions import override
 
@@ -16,6 +21,7 @@ from benchbook.folders import FolderError
 from benchbook.inputs import InputError
 
 COMMANDS: Final = {
+    "init": "lay out a working folder: notebooks, grids, the papers' numbers, the reference run",
     "doctor": "what can run here: engines, implementations, versions, and why not",
     "plan": "the cells, their state, the time left",
     "run": "run what is not done",
@@ -32,6 +38,9 @@ COMMANDS: Final = {
     "servers": "keep servers up, print addresses, stop on Ctrl-C",
     "new": "a codec, an engine or a study of one's own, as a package that runs and has its test",
 }
+
+_TOGETHER: Final = {"figure": "manuscript", "number": "manuscript", "scheduler": "hosts", "worker": "hosts"}
+"""The modules of commands that stand beside another, under their own names; each of the others has one to itself."""
 
 DONE: Final = 0
 FAILED: Final = 1
@@ -65,7 +74,10 @@ def main(argv: Sequence[str] | None = None) -> int:
     arguments = sys.argv[1:] if argv is None else argv
     try:
         asked = _parser(arguments).parse_args(arguments)
-        ended = int(importlib.import_module(f"benchbook.cli.{asked.command}").main(asked))
+        # Whose process this is may have it start anew.
+        asked.arguments = sys.argv[1:] if argv is None else None
+        _, command = _command(asked.command)
+        ended = command(asked)
         if sys.stdout is not None:
             sys.stdout.flush()  # here, where a full disk can still be told
         return ended
@@ -129,11 +141,11 @@ class _Parser(argparse.ArgumentParser):
     """Says of a word that is none of its choices, a command above all, which one is nearest."""
 
     @override
-    def _check_value(self, action: argparse.Action, value: Any) -> None:
+    def _check_value(self, action: argparse.Action, value: object) -> None:
         if action.choices is not None and value not in action.choices:
             from benchbook import strict  # now: every command would wait for it
 
-            raise argparse.ArgumentError(action, f"there is no {value!r}: {strict.nearest(value, action.choices)}")
+            raise argparse.ArgumentError(action, f"there is no {value!r}: {strict.nearest(str(value), action.choices)}")
 
 
 def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
@@ -144,5 +156,14 @@ def _parser(arguments: Sequence[str] | None = None) -> argparse.ArgumentParser:
     for name, text in COMMANDS.items():
         command = commands.add_parser(name, help=text, description=text)
         if arguments is None or name in arguments:
-            importlib.import_module(f"benchbook.cli.{name}").add_options(command)
+            add_options, _ = _command(name)
+            add_options(command)
     return parser
+
+
+def _command(name: str) -> tuple[Callable[[argparse.ArgumentParser], None], Callable[[argparse.Namespace], int]]:
+    """Return what adds a command's options, and what answers it."""
+    module = importlib.import_module(f"benchbook.cli.{_TOGETHER.get(name, name)}")
+    if name in _TOGETHER:
+        return getattr(module, f"add_{name}_options"), getattr(module, name)
+    return module.add_options, module.main

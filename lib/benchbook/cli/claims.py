@@ -4,15 +4,15 @@ import argparse
 import shutil
 import textwrap
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from math import isnan
+from typing import TYPE_CHECKING, Final
 
-from benchbook import cli, strict, studies
-from benchbook.cli import output, sources
+from benchbook import cli, studies
+from benchbook.cli import output, selection
+from benchbook.digits import estimate, number
 
 if TYPE_CHECKING:
-    import pandas as pd
-
-    from benchbook.evidence import Counts
+    from benchbook.evidence.verdicts import Outcome
 
 NARROW: Final = 60
 """Columns of the narrowest text."""
@@ -30,130 +30,108 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "of each also its sentence, what every contrast found, and what it waits for"
     parser.add_argument("--full", action="store_true", help=text)
     output.add_json(parser)
-    sources.add_options(parser)
+    selection.add_run_options(parser)
 
 
 def main(asked: argparse.Namespace) -> int:
     """Print the claims that were asked for with their results."""
+    from benchbook import grid  # here, for they are slow to import
+    from benchbook.evidence.runs import Run
+    from benchbook.evidence.verdicts import Counts, Outcome
+    from benchbook.report import ahead
+
     in_full = asked.json or asked.full or (asked.claim and not {*asked.claim} & {*studies.SLUGS})
-    rows = _chosen(asked, _committed() if asked.reference else _measured(asked.profile, waits=bool(in_full)))
-    print(output.as_json(rows) if asked.json else _text(rows) if in_full else _listed(rows))
+    waits: Mapping[str, str] = {}
+    if asked.reference:
+        evidence = selection.committed().evidence
+    else:
+        cells = grid.plan(studies.SLUGS, asked.profile)
+        output.report_damage()
+        evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence
+        if in_full:
+            waits = ahead.waits(asked.profile, cells, evidence)
+    outcomes = _chosen(asked, Outcome.of(evidence.outcomes))
+
+    def counts(of: Sequence[Outcome]) -> Counts:
+        return Counts.of(Outcome.frame(of))
+
+    if asked.json:
+        print(output.as_json([_row(outcome, waits) for outcome in outcomes]))
+    elif in_full:
+        wide = max(shutil.get_terminal_size().columns, NARROW)
+        entries = [_entry(outcome, waits, wide) for outcome in outcomes]
+        print("\n\n".join(entries if len(entries) == 1 else [*entries, str(counts(outcomes))]))
+    else:
+        for study in dict.fromkeys(outcome.study for outcome in outcomes):
+            of_study = [outcome for outcome in outcomes if outcome.study == study]
+            print(f"{study}: {counts(of_study).listed_with_sittings}\n{_listed(of_study)}\n")
+        print(f"benchbook claims ID, or --full: what is claimed, and why the verdict is so\n{counts(outcomes)}")
     return cli.DONE
 
 
 def _verdicts(text: str) -> list[str]:
     from benchbook.evidence.judge import VERDICTS  # here, for it is slow to import
 
-    named = [part.strip().replace("-", " ") for part in text.split(",")]
-    for name in named:
-        if name not in VERDICTS:
-            raise argparse.ArgumentTypeError(f"no verdict {name!r}: {strict.nearest(name, VERDICTS)}")
-    return named
+    return output.several("verdict", VERDICTS)(text.replace("-", " "))
 
 
-def _chosen(asked: argparse.Namespace, rows: Sequence[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Return the rows that were asked for, in the papers' order.
+def _chosen(asked: argparse.Namespace, outcomes: "Sequence[Outcome]") -> "list[Outcome]":
+    """Return the outcomes that were asked for, in the papers' order.
 
-    Raises
-    ------
-    benchbook.cli.UsageError
-        When there is no such study or claim.
+    Raises `benchbook.cli.UsageError` when there is no such study or claim.
     """
-    known = {*studies.SLUGS, *(row["id"] for row in rows)}
+    known = {*studies.SLUGS, *(outcome.id for outcome in outcomes)}
     for name in asked.claim:
         if name not in known:
-            raise cli.UsageError(
-                f"no study and no claim {name!r}: {output.nearest(name, known, 'benchbook claims lists them')}"
-            )
-    named = [row for row in rows if not asked.claim or {row["id"], row["study"]} & {*asked.claim}]
-    return [row for row in named if not asked.verdict or row["verdict"] in asked.verdict]
+            advice = output.nearest(name, known, "benchbook claims lists them")
+            raise cli.UsageError(f"no study and no claim {name!r}: {advice}")
+    chosen = []
+    for outcome in outcomes:
+        is_named = not asked.claim or {outcome.id, outcome.study} & {*asked.claim}
+        if is_named and (not asked.verdict or outcome.verdict in asked.verdict):
+            chosen.append(outcome)
+    return chosen
 
 
-def _measured(profile: str, *, waits: bool) -> list[dict[str, Any]]:
-    """Return a row a claim, from a profile's results; with what it waits for only where that is to be said."""
-    from benchbook import grid  # here, for they are slow to import
-    from benchbook.evidence.runs import Run
-    from benchbook.report import ahead
-
-    cells = grid.plan(studies.SLUGS, profile)
-    output.report_damage()
-    evidence = Run.of_results(profile, grid.keys(cells)).evidence
-    return _rows(evidence.outcomes, ahead.waits(profile, cells, evidence) if waits else {})
+def _row(outcome: "Outcome", waits: Mapping[str, str]) -> dict[str, object]:
+    """Return a claim's result as JSON has it, the verdicts of other lanes and hosts under ``lanes``."""
+    row = {name: output.plain(value) for name, value in vars(outcome).items() if name != "others"}
+    lanes = [{name: other[name] for name in _OF_LANES} for other in outcome.others]
+    return {**row, "waits_for": waits.get(outcome.id), "lanes": lanes}
 
 
-def _committed() -> list[dict[str, Any]]:
-    """Return the same from the reference run, on a machine where nothing need have run."""
-    return _rows(sources.committed().evidence.outcomes, {})
-
-
-def _rows(outcomes: "pd.DataFrame", waits: Mapping[str, str]) -> list[dict[str, Any]]:
-    """Return one row a claim, the verdicts of other lanes and hosts under ``lanes``."""
+def _listed(outcomes: "Sequence[Outcome]") -> str:
+    """Return a line a claim."""
     rows = []
-    for row in outcomes.to_dict("records"):
-        lanes = [{name: other[name] for name in _OF_LANES} for other in row.pop("others")]
-        first = {str(name): output.plain(value) for name, value in row.items()}
-        rows.append({**first, "waits_for": waits.get(row["id"]), "lanes": lanes})
-    return rows
+    for outcome in outcomes:
+        verdict = outcome.verdict + _trust(outcome)
+        numbers = {_HERE: _ratio(outcome), "published": _published(outcome)}
+        rows.append({"verdict": verdict, **numbers, "claim": outcome.id})
+    return output.as_text(rows)
 
 
-def _listed(rows: list[dict[str, Any]]) -> str:
-    """Return a line a claim, study by study, each with how many have which verdict; then how to see more."""
-    parts = []
-    for study in dict.fromkeys(row["study"] for row in rows):
-        of_study = [row for row in rows if row["study"] == study]
-        lines = [
-            {"verdict": _verdict(row), _HERE: _ratio(row), "published": _published(row), "claim": row["id"]}
-            for row in of_study
-        ]
-        parts.append(f"{study}: {_counts(of_study).listed_with_sittings}\n{output.as_text(lines)}")
-    more = "benchbook claims ID, or --full: what is claimed, and why the verdict is so"
-    return "\n\n".join([*parts, f"{more}\n{_counts(rows)}"])
+def _trust(outcome: "Outcome") -> str:
+    return " (untrusted run)" if outcome.untrusted else ""
 
 
-def _text(rows: list[dict[str, Any]]) -> str:
-    """Return each claim with its result and why, nothing cut, then how many have which verdict."""
-    wide = max(shutil.get_terminal_size().columns, NARROW)
-    return "\n\n".join([*(_entry(row, wide) for row in rows), *([str(_counts(rows))] if len(rows) != 1 else [])])
-
-
-def _counts(rows: Sequence[Mapping[str, Any]]) -> "Counts":
-    import pandas as pd  # here, for it is slow to import
-
-    from benchbook.evidence import Counts
-
-    return Counts.of(pd.DataFrame(rows, columns=["verdict", "campaigns"]))
-
-
-def _verdict(row: Mapping[str, Any], says: str = "verdict") -> str:
-    return str(row[says]) + (" (untrusted run)" if row["untrusted"] else "")
-
-
-def _entry(row: dict[str, Any], wide: int) -> str:
+def _entry(outcome: "Outcome", waits: Mapping[str, str], wide: int) -> str:
     """Return a claim's name and verdict with its numbers; indented, its sentence, and why it has that verdict."""
     from benchbook.evidence import notes  # here, for it is slow to import
 
-    interval = "" if row["low"] is None else ", repeated 95 % interval"
-    numbers = [row["stage"], f"here {ratio}{interval}" if (ratio := _ratio(row)) else ""]
-    numbers += [f"published {ratio}" if (ratio := _published(row)) else ""]
-    head = "; ".join(filter(None, [f"{row['id']}: {_verdict(row, 'wording')}", *numbers]))
-    why = "; ".join(filter(None, (row["waits_for"], row["why"])))
+    interval = "" if isnan(outcome.low) else ", repeated 95 % interval"
+    numbers = [outcome.stage, f"here {ratio}{interval}" if (ratio := _ratio(outcome)) else ""]
+    numbers += [f"published {published}" if (published := _published(outcome)) else ""]
+    head = "; ".join(filter(None, [f"{outcome.id}: {outcome.wording}{_trust(outcome)}", *numbers]))
+    why = "; ".join(filter(None, (waits.get(outcome.id), outcome.why)))
     wrap = textwrap.TextWrapper(wide, initial_indent=_INDENT, subsequent_indent=_INDENT, break_long_words=False)
-    return "\n".join(wrap.fill(text) for text in (head, row["says"], *notes(row), why) if text).removeprefix(_INDENT)
+    texts = (head, outcome.says, *notes(vars(outcome)), why)
+    return "\n".join(wrap.fill(text) for text in texts if text).removeprefix(_INDENT)
 
 
-def _ratio(row: dict[str, Any]) -> str:
+def _ratio(outcome: "Outcome") -> str:
     """Return the ratio with its interval; an open end is that of a wait that ran out."""
-    from benchbook.digits import estimate
-
-    if row["ratio"] is None:
-        return ""
-    if row["low"] is None:
-        return estimate(row["ratio"])
-    high = float("inf") if row["high"] is None else row["high"]
-    return estimate(row["ratio"], row["low"], high)
+    return "" if isnan(outcome.ratio) else estimate(outcome.ratio, outcome.low, outcome.high)
 
 
-def _published(row: Mapping[str, Any]) -> str:
-    from benchbook.digits import number
-
-    return "" if row["published"] is None else number(row["published"])
+def _published(outcome: "Outcome") -> str:
+    return "" if isnan(outcome.published) else number(outcome.published)

@@ -2,19 +2,20 @@
 
 import argparse
 import json
-import math
 import sys
-from collections.abc import Mapping
+from math import isnan
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from benchbook import cli, paths
-from benchbook.cli import output, sources
+from benchbook import cli, paths, studies
+from benchbook.cli import output, selection
+from benchbook.digits import estimate, quantity
 
 if TYPE_CHECKING:
     import pandas as pd
 
     from benchbook.evidence import Evidence
+    from benchbook.evidence.changes import Change
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -48,9 +49,12 @@ def main(asked: argparse.Namespace) -> int:
     for name, run in zip(names, (before, after), strict=True):
         print(f"{name}: {_about(run.means)}")
     for kind, table in tables.items():
-        print(f"\n{_counted(kind, table)}")
-        for row in (table if asked.all else changes.changed(table)).to_dict("records"):
-            print(_line(row))
+        changed, unknown = changes.changed(table), int(table["p"].isna().sum())
+        counts = f"{len(table)} {kind}s that both have, {len(changed)} changed beyond noise (Holm, 5 %, a study)"
+        unsaid = f"; of {unknown} nothing can be said: too few blocks, or no spread" if unknown else ""
+        print(f"\n{counts}{unsaid}")
+        for change in changes.Change.of(table if asked.all else changed):
+            print(_line(change))
     return cli.DONE
 
 
@@ -60,7 +64,7 @@ def _run(name: str) -> "Evidence":
     from benchbook.evidence.runs import Run
 
     if name == paths.REFERENCE:
-        return sources.committed().evidence
+        return selection.committed().evidence
     if not Path(name).is_dir():
         raise cli.UsageError(
             f"{name}: there is no such folder; a run is a folder of results, or the word {paths.REFERENCE}"
@@ -73,28 +77,22 @@ def _run(name: str) -> "Evidence":
 
 def _comparable(name: str, means: "pd.DataFrame") -> "pd.DataFrame":
     """Return the means whose study is installed here and whose parameters can be read; name the others on stderr."""
-    from benchbook import studies
-
     kinds = means[["study", "parameters"]].drop_duplicates()
-    unreadable = []
-    for study, parameters in kinds.itertuples(index=False):
-        if study not in studies.NAMES:
-            unreadable.append(f"the study {study} is not installed here")
-        elif not _is_object(parameters):
-            unreadable.append(f"a cell of {study} has parameters that are no JSON object ({str(parameters)[:40]})")
-        else:
-            unreadable.append("")
-    for reason in sorted({*unreadable} - {""}):
+    reasons = [_unreadable(study, str(parameters)) for study, parameters in kinds.itertuples(index=False)]
+    for reason in sorted({*reasons} - {""}):
         print(f"benchbook: {name}: {reason}: left out", file=sys.stderr)
-    return means.merge(kinds[[not reason for reason in unreadable]], on=["study", "parameters"])
+    return means.merge(kinds[[not reason for reason in reasons]], on=["study", "parameters"])
 
 
-def _is_object(parameters: object) -> bool:
-    """Return whether a text is a JSON object."""
+def _unreadable(study: str, parameters: str) -> str:
+    """Return why cells cannot be compared; empty when they can."""
+    if study not in studies.NAMES:
+        return f"the study {study} is not installed here"
     try:
-        return isinstance(json.loads(str(parameters)), dict)
+        is_object = isinstance(json.loads(parameters), dict)
     except ValueError:
-        return False
+        is_object = False
+    return "" if is_object else f"a cell of {study} has parameters that are no JSON object ({parameters[:40]})"
 
 
 def _about(means: "pd.DataFrame") -> str:
@@ -109,20 +107,7 @@ def _about(means: "pd.DataFrame") -> str:
     return ", ".join(filter(None, [*parts, f"{means['cell_id'].nunique()} cells"]))
 
 
-def _counted(kind: str, table: "pd.DataFrame") -> str:
-    from benchbook.evidence import changes
-
-    unknown = int(table["p"].isna().sum())
-    counts = (
-        f"{len(table)} {kind}s that both have, {len(changes.changed(table))} changed beyond noise (Holm, 5 %, a study)"
-    )
-    return counts + (f"; of {unknown} nothing can be said: too few blocks, or no spread" if unknown else "")
-
-
-def _line(row: Mapping[Any, Any]) -> str:
-    from benchbook.digits import estimate, quantity
-
-    unknown = row["change"] is None or math.isnan(row["change"])
-    change = "no ratio" if unknown else f"{estimate(row['change'], row['low'], row['high'])} times"
-    moved = " → ".join(quantity(row[name], row["unit"]) for name in ("before", "after"))
-    return f"  {change:26} {row['study']}: {row['what']}; {moved}; {row['settings']}"
+def _line(change: "Change") -> str:
+    ratio = "no ratio" if isnan(change.change) else f"{estimate(change.change, change.low, change.high)} times"
+    moved = " → ".join(quantity(value, change.unit) for value in (change.before, change.after))
+    return f"  {ratio:26} {change.study}: {change.what}; {moved}; {change.settings}"

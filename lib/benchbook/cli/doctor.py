@@ -7,15 +7,13 @@ import sys
 import time
 from collections.abc import Callable
 from functools import cache
-from typing import Any, Final
+from typing import Final
 
-from benchbook import cli, databases, folders, lanes, servers
+from benchbook import cli, databases, folders, lanes, registry, rooms, servers
 from benchbook.cli import output
 from benchbook.compliance import untested
-from benchbook.measure.environment import environment
-from benchbook.measure.load import QUIET, load, snapshot
+from benchbook.measure.machine import QUIET, environment, load, snapshot
 from benchbook.servers import containers
-from benchbook.servers.images import IMAGES
 
 _WINDOW_S: Final = 1.0
 
@@ -32,18 +30,20 @@ def main(asked: argparse.Namespace) -> int:
     if asked.json:
         print(output.as_json(engines))
     else:
-        words = {"available": {True: "yes", False: "no"}, "stand_in": {True: "yes", False: ""}}
-        shown = [{**row, **{name: texts[row[name]] for name, texts in words.items()}} for row in engines]
+        shown = []
+        for row in engines:
+            words = {"available": "yes" if row["available"] else "no", "stand_in": "yes" if row["stand_in"] else ""}
+            shown.append(row | words)
         print(output.as_text(shown))
         print()
         print(output.as_text(_lanes()))
-        print("".join(f"\n{line}" for line in [_containers(), *_limits()]))
+        print("".join(f"\n{line}" for line in [_containers(), _rooms(), *_limits()]))
     return cli.DONE if any(row["available"] for row in engines) else cli.NOTHING_RUNS
 
 
-def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, Any]:
+def _engine(name: str, ask: Callable[[str], tuple[servers.Found | None, str]]) -> dict[str, object]:
     """Return whether an engine can run: its driver imports, and its servers are found."""
-    row: dict[str, Any] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
+    row: dict[str, object] = {"engine": name, "available": False, "stand_in": False, "version": None, "from": None}
     try:
         databases.load(name)
     except databases.EngineError as error:
@@ -71,18 +71,31 @@ def _containers() -> str:
     """Return which container engine is here, and whose images."""
     try:
         engine = containers.engine()
-        here = [product for product, image in IMAGES.items() if containers.find(image)]
+        images = registry.images()
+        here = [product for product, image in images.items() if containers.find(image)]
     except servers.ServerError as error:
         return f"containers: {error}"
     where = "" if engine.shares_kernel else ", in a virtual machine: servers' processes are not this machine's"
-    lacking = [product for product in IMAGES if product not in here]
+    lacking = [product for product in images if product not in here]
     more = f"; benchbook servers pull {' '.join(lacking)}" if lacking else ""
     return f"containers: {engine.name}{where}; images of {', '.join(here) or 'no product'}{more}"
 
 
-def _lanes() -> list[dict[str, Any]]:
+def _rooms() -> str:
+    """Return which rooms can be made here, and why not the others."""
+    names: dict[str, list[str]] = {"": []}
+    for name in rooms.NAMED:
+        names.setdefault((rooms.lacking(name) or "").removeprefix(f"room {name}: "), []).append(name)
+    made = ", ".join(names.pop(""))
+    how = f" ({'as root' if os.geteuid() == 0 else 'in a user namespace'})" if made else ""
+    return "; ".join([f"rooms: {made or 'none'}{how}", *(f"{', '.join(of)}: {why}" for why, of in names.items())])
+
+
+def _lanes() -> list[dict[str, object]]:
     """Return whether each lane can run."""
-    rows = [{"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}]
+    rows: list[dict[str, object]] = [
+        {"lane": "python", "available": "yes", "version": platform.python_version(), "why": None}
+    ]
     for name in lanes.LANES[1:]:
         lane = lanes.find(name)
         version, why = (lane.version, None) if isinstance(lane, lanes.Found) else (None, lane.why)

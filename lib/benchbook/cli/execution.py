@@ -8,15 +8,15 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from typing import Final
 
-from benchbook import cli, folders, grid, paths, results
+from benchbook import cli, folders, grid, paths
 from benchbook.cli import output
 from benchbook.digits import duration
-from benchbook.hosts.orders import NoLabError
+from benchbook.hosts import NoLabError
 from benchbook.results.folder import BusyError
 from benchbook.runner import quiet
+from benchbook.runner.progress import Factors, Failure, Summary, described, factors_of, rerun_command
 from benchbook.runner.quiet import NotQuietError
 from benchbook.runner.run_folder import UnwritableError, run_lock
-from benchbook.runner.summary import Failure, Summary, Telling, again, described, telling
 
 SPENT: Final = "run.json"
 """Where the results' folder keeps what the newest run spent its time on."""
@@ -73,7 +73,10 @@ def execute(
         with suppress(OSError):
             (paths.results() / SPENT).write_text(summary.spent_as_json() + "\n")
     _print_summary(asked, cells, summary, absent)
-    gone = 0 if asked.hosts else _gone(cells, summary)
+    gone = 0
+    if not asked.hosts:
+        still_done = sum(cell.state == "done" for cell in grid.in_their_states(cells))
+        gone = max(0, summary.done + sum(cell.state == "done" for cell in cells) - still_done)
     if gone:
         print(
             f"{gone} of the cells that were done are no longer in {paths.results()}: something removed them while the"
@@ -105,17 +108,10 @@ def _worked(work: Callable[[Summary], None], summary: Summary) -> _Stop | None:
     return None
 
 
-def _gone(cells: Sequence[grid.Cell], summary: Summary) -> int:
-    """Return how many cells that were done before or in this run have no results any more."""
-    states = {study: results.states(study) for study in {cell.study for cell in cells}}
-    there = sum(states[cell.study].get(cell.key) == "done" for cell in cells)
-    return max(0, summary.done + sum(cell.state == "done" for cell in cells) - there)
-
-
 def _print_summary(
     asked: argparse.Namespace, cells: Sequence[grid.Cell], summary: Summary, absent: Sequence[grid.LeftOut]
 ) -> None:
-    apart = telling(cells)
+    factors = factors_of(cells)
     before = sum(cell.state == "done" for cell in cells)
     counts = {"done": summary.done, "before": before, "failed": len(summary.failed), "skipped": len(summary.skipped)}
     named = ", ".join(f"{count} {name}" for name, count in counts.items() if count or name == "done")
@@ -130,19 +126,19 @@ def _print_summary(
         print(f"measured while other processes were busy: {summary.beside_others}, {stay}")
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
-        print("\n".join(f"  {described(cell, apart)} (block {cell.block + 1})" for cell in summary.ran_out))
+        print("\n".join(f"  {described(cell, factors)} (block {cell.block + 1})" for cell in summary.ran_out))
     output.print_absences((failure.reason for failure in summary.skipped), absent)
     for failure in summary.failed:
-        _print_failure(asked, failure, apart)
+        _print_failure(asked, failure, factors)
 
 
-def _print_failure(asked: argparse.Namespace, failure: Failure, apart: Telling) -> None:
+def _print_failure(asked: argparse.Namespace, failure: Failure, factors: Factors) -> None:
     """Print which cell failed, why, and the one command that measures it again."""
-    print(f"\nfailed: {described(failure.cell, apart)} (block {failure.cell.block + 1})")
+    print(f"\nfailed: {described(failure.cell, factors)} (block {failure.cell.block + 1})")
     print("  " + failure.reason.replace("\n", "\n  "))
     options = [f" --{name} {vars(asked)[name]}" for name in _OF_HOSTS if vars(asked)[name]]
     options += [" --unprotected"] if asked.unprotected else []
-    print(f"  again: {again(failure.cell, apart, asked.profile, asked.where, asked.set)}{''.join(options)}")
+    print(f"  again: {rerun_command(failure.cell, factors, asked.profile, asked.where, asked.set)}{''.join(options)}")
 
 
 @contextmanager

@@ -1,12 +1,10 @@
 """`benchbook explore`: the explorer as a page on this machine, by Voila; it ends with the command."""
 
 import argparse
-import os
 import secrets
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import webbrowser
@@ -14,12 +12,11 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Final
 
-from benchbook import cli, explorer, folders, paths, processes
+from benchbook import cli, explorer, folders, jupyterlab, paths, processes
 
 _PATIENCE_S: Final = 60.0
 _LOOKS_S: Final = 0.05
 _TEMPLATES: Final = Path(explorer.__file__).parent / "jupyter"
-_JUPYTER: Final = ("JUPYTER_CONFIG_DIR", "JUPYTER_DATA_DIR", "JUPYTER_RUNTIME_DIR", "IPYTHONDIR")
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -39,7 +36,9 @@ def main(asked: argparse.Namespace) -> int:
         with log.open("wb") as file:
             server = processes.spawn(
                 _command(port, folder),
-                env=_environment(folder) | {explorer.READY: str(ready), explorer.TOKEN: token},
+                env=jupyterlab.environment(folder)
+                | {"BENCHBOOK_HOME": str(paths.root()), "JUPYTER_PATH": str(_TEMPLATES)}
+                | {explorer.READY: str(ready), explorer.TOKEN: token},
                 stdout=file,
                 stderr=file,
                 death_signal=signal.SIGTERM,
@@ -76,13 +75,6 @@ def _redirect(folder: Path, address: str) -> str:
     file.touch(mode=0o600)
     file.write_text(f'<meta http-equiv="refresh" content="0; url={address}"><a href="{address}">Explorer</a>\n')
     return file.as_uri()
-
-
-def _environment(folder: Path) -> dict[str, str]:
-    """Return this environment with this Python first, and without the user's own settings of Jupyter."""
-    first = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", "")])
-    own = {"PATH": first, "BENCHBOOK_HOME": str(paths.root()), "JUPYTER_PATH": str(_TEMPLATES)}
-    return {**os.environ, **dict.fromkeys(_JUPYTER, str(folder)), **own}
 
 
 def _free(port: int) -> int:

@@ -51,10 +51,14 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Write the package into a new folder; what is there already is left alone."""
+    from benchbook import formats, registry, studies  # after the parser: every command would wait for them
+
     name, kind = asked.name, asked.kind
     if not _NAME.fullmatch(name):
         raise cli.UsageError(f"a name is of small letters, digits and _, beginning with a letter, not {name!r}")
-    if name in _taken(kind):
+    codecs = (*formats.NAMES, "jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
+    taken = {"codec": codecs, "engine": (*registry.PRODUCTS, "noop"), "study": studies.NAMES}
+    if name in taken[kind]:
         raise cli.UsageError(f"{name!r} is the name of another {kind}")
     folder = Path(asked.folder or f"benchbook-{name.replace('_', '-')}")
     if folder.exists():
@@ -88,11 +92,3 @@ def written(kind: str, name: str, form: str = "json") -> dict[str, str]:
     files |= {_SKELETONS / "all" / f"{file}.txt": file for file in ("pyproject.toml", "README.md")}
     texts = {target: Template(source.read_text(encoding="utf-8")) for source, target in files.items()}
     return package_file | {target: text.substitute(words) for target, text in texts.items()}
-
-
-def _taken(kind: str) -> tuple[str, ...]:
-    """Return the names that are there already."""
-    from benchbook import formats, registry, studies  # after the parser: every command would wait for them
-
-    codecs = (*formats.NAMES, "jackson", "moxy", "jaxb", "xmldecoder", "dom", "jaxb_context")
-    return {"codec": codecs, "engine": (*registry.PRODUCTS, "noop"), "study": studies.NAMES}[kind]

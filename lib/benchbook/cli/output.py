@@ -8,15 +8,15 @@ import shutil
 import sys
 import textwrap
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Final
 
 from benchbook.digits import number
 
 if TYPE_CHECKING:
     from benchbook.grid import LeftOut
 
-Rows = Sequence[Mapping[str, Any]]
+Rows = Sequence[Mapping[str, object]]
 
 _ENDLESS: Final = 1_000_000  # columns of what is no terminal: a pipe's reader wants a row a line
 _NARROWEST: Final = 30
@@ -27,17 +27,34 @@ def add_json(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="one array of objects and nothing else")
 
 
+def several(kind: str, known: Collection[str]) -> Callable[[str], list[str]]:
+    """Return what reads an option's value that names one or several of the known, separated by commas."""
+
+    def read(text: str) -> list[str]:
+        names = [name.strip() for name in text.split(",")]
+        for name in names:
+            if name not in known:
+                from benchbook import strict  # now: every command would wait for it
+
+                raise argparse.ArgumentTypeError(f"no {kind} {name!r}: {strict.nearest(name, known)}")
+        return names
+
+    return read
+
+
 def as_json(rows: Rows) -> str:
     """Return the rows as a JSON array of objects, one a line."""
     lines = ",\n ".join(json.dumps(row, ensure_ascii=False, default=str) for row in rows)
     return f"[{lines}]"
 
 
-def plain(value: Any, digits: int | None = None) -> Any:
+def plain(value: object, digits: int | None = None) -> object:
     """Return a value as JSON has it, a float with so many decimals: NaN and infinities are null."""
-    if isinstance(value, float):
-        return (value if digits is None else round(value, digits)) if math.isfinite(value) else None
-    return value
+    if not isinstance(value, float):
+        return value
+    if not math.isfinite(value):
+        return None
+    return value if digits is None else round(value, digits)
 
 
 def as_text(rows: Rows) -> str:
@@ -59,7 +76,7 @@ def as_text(rows: Rows) -> str:
     return "\n".join(lines)
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     """Return a value as the pages have it, too."""
     if isinstance(value, float):
         return number(value)
@@ -78,16 +95,6 @@ def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:
         print(f"skipped {count}: {reason}")
     for left_out in absent:
         print(f"left out: {left_out.product} ({', '.join(left_out.studies)}): {left_out.why}")
-
-
-def print_hidden(slugs: Iterable[str], profile: str) -> None:
-    """Say which levels of the grids of studies that were named their profile does not have."""
-    from benchbook import grid, studies  # here, for not all commands need them
-
-    for slug, levels in grid.hidden([slug for slug in slugs if slug in studies.SLUGS], profile).items():
-        lacking = "; ".join(f"{name} {', '.join(values)}" for name, values in levels.items())
-        advice = "--profile paper has all, --set takes any"
-        print(f"not in the profile {profile}, though in {slug}'s grid: {lacking} ({advice})")
 
 
 def report_damage() -> None:

@@ -2,12 +2,12 @@
 
 import argparse
 from collections import Counter
-from collections.abc import Sequence
-from typing import Any, Final
+from typing import Final
 
 from benchbook import cli, grid, results
 from benchbook.cli import output, selection
-from benchbook.runner.summary import Telling, described, telling, time_left
+from benchbook.datasets import own_records
+from benchbook.runner.progress import Durations, Factors, described, factors_of, time_left
 
 _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 """What only JSON tells."""
@@ -15,7 +15,7 @@ _HIDDEN: Final = {"parameters", "identity", "product", "topology", "why"}
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    selection.add_options(parser, until_decided=True)
+    selection.add_cells_options(parser, until_decided=True)
     output.add_json(parser)
 
 
@@ -25,31 +25,35 @@ def main(asked: argparse.Namespace) -> int:
         from benchbook.cli import until  # after the parser: it is slow to import
 
         return until.plan(asked)
-    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.report_damage()
+    cells = selection.planned(asked)
     known = results.seconds() if any(cell.state != "todo" for cell in cells) else {}
-    apart = telling(cells)
-    rows = [_row(cell, apart, known) for cell in cells]
+    factors = factors_of(cells)
+    rows = [_row(cell, factors, known) for cell in cells]
     if asked.json:
         print(output.as_json(rows))
         return cli.DONE
     shown = [{name: value for name, value in row.items() if name not in _HIDDEN} for row in rows if not row["why"]]
     if shown:
         print(output.as_text([row | {"stand_in": "yes" if row["stand_in"] else None} for row in shown]))
+    for file in dict.fromkeys(cell.parameters.dataset_file for cell in cells if cell.parameters.dataset_file):
+        known_file = own_records.understood(file)
+        print("\n".join([f"{file}: {known_file.words}", *known_file.notes]))
     absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
-    output.print_absences((row["why"] for row in rows if row["why"]), absent)
-    if not asked.where and not asked.set:
-        output.print_hidden(asked.study, asked.profile)
-    print(_summary(cells, known))
+    output.print_absences((str(row["why"]) for row in rows if row["why"]), absent)
+    selection.print_hidden(asked)
+    states = Counter(row["state"] for row in rows)
+    left = [cell.kind for cell in cells if cell.state != "done" and not cell.missing]
+    counts = [f"{count} {state}" for state, count in states.items()]
+    print(", ".join([f"cells: {len(cells)}", *counts, *time_left(left, known)]))
     return cli.DONE
 
 
-def _row(cell: grid.Cell, apart: Telling, known: dict[tuple[str, str], float]) -> dict[str, Any]:
+def _row(cell: grid.Cell, factors: Factors, known: Durations) -> dict[str, object]:
     seconds = known.get(cell.kind)
     return {
         "block": cell.block,
         "position": cell.position,
-        "cell": described(cell, apart),
+        "cell": described(cell, factors),
         "study": cell.study,
         "parameters": cell.parameters.model_dump(mode="json"),
         "identity": cell.identity,
@@ -60,10 +64,3 @@ def _row(cell: grid.Cell, apart: Telling, known: dict[tuple[str, str], float]) -
         "seconds": None if seconds is None else round(seconds, 2),
         "why": (cell.missing or "").partition("\n")[0] or None,
     }
-
-
-def _summary(cells: Sequence[grid.Cell], known: dict[tuple[str, str], float]) -> str:
-    states = Counter("skipped" if cell.missing else cell.state for cell in cells)
-    left = [cell.kind for cell in cells if cell.state != "done" and not cell.missing]
-    counts = [f"{count} {state}" for state, count in states.items()]
-    return ", ".join([f"cells: {len(cells)}", *counts, *time_left(left, known)])

@@ -6,27 +6,24 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 
 from benchbook import cli, paths
-from benchbook.cli import output, sources
+from benchbook.cli import output, selection
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    sources.add_options(parser)
+    selection.add_run_options(parser)
 
 
 def main(asked: argparse.Namespace) -> int:
     """Build the report and print where it is.
 
-    Raises
-    ------
-    benchbook.cli.NothingRanError
-        When no cell of the profile ran.
+    Raises `benchbook.cli.NothingRanError` when no cell of the profile ran.
     """
     from benchbook import grid, studies  # here, for they are slow to import
 
     name = paths.REFERENCE if asked.reference else asked.profile
     if asked.reference:
-        sources.committed()
+        selection.committed()
     else:
         for slug in studies.SLUGS:
             grid.load(slug).profile(name)
@@ -38,7 +35,7 @@ def main(asked: argparse.Namespace) -> int:
             page = report.build(name, say)
     except report.NothingRanError as error:
         committed = f"open the committed run's, {paths.reference() / report.PAGE}"
-        raise sources.nothing_ran(name, committed) from error
+        raise selection.nothing_ran(name, committed) from error
     except report.ReportError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED

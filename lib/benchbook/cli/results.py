@@ -1,6 +1,7 @@
 """`benchbook results`: a query over the merged results, which it cannot change; it sees no other file.
 
 The answer is text, CSV, JSON, Parquet or a DuckDB database, written in pieces: DuckDB itself puts values into words.
+`benchbook results import` takes in cells that were measured before, or on another machine.
 """
 
 import argparse
@@ -12,7 +13,7 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from pathlib import Path
@@ -25,14 +26,21 @@ from duckdb import DuckDBPyConnection
 from duckdb.sqltypes import DuckDBPyType
 
 from benchbook import atomic, cli, grid, results
-from benchbook.cli import output, taken_in
-from benchbook.results.files import sealed
+from benchbook.cli import output
+from benchbook.results.files import DamagedError, read, sealed
+from benchbook.results.folder import BusyError, locked, take_in
 
 MEMORY: Final = "1GB"
 """What a query may take."""
 
 LONGEST: Final = 100_000
 """Characters of the longest query."""
+
+BYTES: Final = 2**29
+"""Of the largest file that is taken in: a hundred reference runs."""
+
+ROWS: Final = 20_000_000
+"""Of the longest: what it holds is unpacked in memory."""
 
 TABLE: Final = "_answer"
 """Where the answer stands on its connection."""
@@ -68,8 +76,9 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
     parser.add_argument("--sql", help='over observations, cells, "values" (default: a summary, or into a file all)')
     parser.add_argument("--profile", metavar="P", help="observations of this profile only (default: all current ones)")
-    forms = ["text", "csv", "json", "parquet", "duckdb"]
-    parser.add_argument("--format", choices=forms, help="the form (default: what the file's name says, else text)")
+    parser.add_argument(
+        "--format", choices=[*_FORMATS], help="the form (default: what the file's name says, else text)"
+    )
     parser.add_argument("--json", dest="format", action="store_const", const="json", help="as --format json")
     parser.add_argument("--output", metavar="FILE", help="write there (default: standard output)")
     verbs = parser.add_subparsers(dest="verb", metavar="{import,export}")
@@ -84,12 +93,13 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows, or take in other results."""
     if asked.verb == "import":
-        return taken_in.main(asked)
+        return _take_in(asked.path)
     if asked.verb == "export":
         asked.output, asked.sql = asked.path, "SELECT * FROM all_observations WHERE state = 'done'"
     form = _form(asked)
     summary = asked.sql is None and form == "text" and asked.output is None
-    identities = _identities(asked.profile)
+    profile = asked.profile
+    identities = grid.finished() if profile is None else {*grid.keys(grid.plan(profile=profile))}
     output.report_damage()
     with results.connect(identities, memory=MEMORY) as connection:
         _answer(connection, _SUMMARY if summary else asked.sql or "SELECT * FROM observations")
@@ -105,6 +115,38 @@ def main(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
+def _take_in(names: Sequence[str]) -> int:
+    """Take in each file, and say how many cells are new."""
+    new = before = 0
+    try:
+        with locked():
+            for file, table in _tables(names):
+                try:
+                    written, known = take_in(table)
+                except ValueError as error:
+                    raise cli.UsageError(f"{file}: no observations that can be read: {error}") from error
+                new, before = new + written, before + known
+    except BusyError as error:
+        raise cli.UsageError(str(error)) from error
+    print(f"cells: {new} taken in, {before} here before")
+    return cli.DONE
+
+
+def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
+    """Yield the files with what they hold; of a results' folder all that are in its studies' folders."""
+    for path in map(Path, names):
+        cells = sorted(path.glob("[!.]*/[!.]*.parquet")) if path.is_dir() else []
+        if path.is_dir() and not cells:
+            raise cli.UsageError(f"{path}: no results are in it: name a results' folder, or a file of observations")
+        for file in cells or [path]:
+            try:
+                if (size := file.stat().st_size) > BYTES:
+                    raise DamagedError(f"it has {size:,} bytes: at most {BYTES:,} are read")
+                yield file, read(file, ROWS)
+            except DamagedError as error:
+                raise cli.UsageError(f"{file}: no observations that can be read: {error}") from error
+
+
 def _form(asked: argparse.Namespace) -> str:
     """Return the form that was asked for, by its name or by the file's."""
     if asked.format is not None:
@@ -118,20 +160,10 @@ def _form(asked: argparse.Namespace) -> str:
     return _SUFFIXES[suffix]
 
 
-def _identities(profile: str | None) -> set[str]:
-    """Return the results that are shown as observations: a profile's, else all whose identity is current."""
-    if profile is not None:
-        return {*grid.keys(grid.plan(profile=profile))}
-    return grid.finished()
-
-
 def _answer(connection: DuckDBPyConnection, sql: str) -> None:
     """Keep the query's rows on the connection, within its memory.
 
-    Raises
-    ------
-    cli.UsageError
-        When it is not one SELECT, is wrong, or takes too much.
+    Raises `cli.UsageError` when it is not one SELECT, is wrong, or takes too much.
     """
     if len(sql) > LONGEST:
         raise cli.UsageError(f"--sql: {len(sql):,} characters: at most {LONGEST:,} are read")
@@ -190,12 +222,7 @@ def _standard_output() -> Iterator[BinaryIO]:
 def _file(path: Path) -> Iterator[BinaryIO]:
     """Yield what takes the file's new contents: the old ones stay until these are written, to the disk, whole.
 
-    Raises
-    ------
-    cli.UsageError
-        When no file can be written there.
-    OSError
-        When the disk takes no more.
+    Raises `cli.UsageError` when no file can be written there, and `OSError` when the disk takes no more.
     """
     written = ExitStack()
     try:
@@ -270,7 +297,7 @@ def _as_json(kind: str) -> Callable[[str], str]:
         return _nested
     if kind.startswith("timestamp"):
         return lambda words: json.dumps(
-            _MOMENT.sub(lambda found: f"{found[1]}T{found[2]}{(found[3] and 'Z') or ''}", words)
+            _MOMENT.sub(lambda moment: f"{moment[1]}T{moment[2]}{'Z' if moment[3] else ''}", words)
         )
     return lambda words: json.dumps(words, ensure_ascii=False)
 
@@ -342,16 +369,18 @@ def _columns(connection: DuckDBPyConnection) -> list[tuple[str, str]]:
 
 def _rows(connection: DuckDBPyConnection, *, json_columns: bool = False) -> Iterator[tuple[str | None, ...]]:
     """Yield each row in words, for JSON in such that DuckDB's numbers are JSON's."""
-    words = ", ".join(_words(_quoted(name), kind if json_columns else "") for name, kind in _columns(connection))
-    cursor = connection.execute(f"SELECT {words} FROM {TABLE}")
+    words = []
+    for name, kind in _columns(connection):
+        column = _quoted(name)
+        word = f"CAST({column} AS VARCHAR)"
+        if json_columns and kind in _FLOATS:
+            word = f"CASE WHEN isfinite({column}) THEN {word} END"
+        elif json_columns and kind in _NESTED:
+            word = f"CAST(to_json({column}) AS VARCHAR)"
+        words.append(word)
+    cursor = connection.execute(f"SELECT {', '.join(words)} FROM {TABLE}")
     while piece := cursor.fetchmany(_PIECE):
         yield from piece
-
-
-def _words(column: str, kind: str) -> str:
-    if kind in _FLOATS:
-        return f"CASE WHEN isfinite({column}) THEN CAST({column} AS VARCHAR) END"
-    return f"CAST({f'to_json({column})' if kind in _NESTED else column} AS VARCHAR)"
 
 
 def _quoted(name: str) -> str:

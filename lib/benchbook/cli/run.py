@@ -6,11 +6,11 @@ import time
 from typing import TYPE_CHECKING, Final
 
 from benchbook import cli, folders, grid, results, servers
-from benchbook.cli import credentials, output, selection
+from benchbook.cli import hosts, output, selection
 from benchbook.digits import duration
 
 if TYPE_CHECKING:
-    from benchbook.runner.summary import Summary
+    from benchbook.runner.progress import Summary
     from benchbook.runner.visit import Up
 
 LONGEST_CELL_S: Final = 30 * 86_400
@@ -19,7 +19,7 @@ LONGEST_CELL_S: Final = 30 * 86_400
 
 def add_options(parser: argparse.ArgumentParser) -> None:
     """Say what the command can be asked."""
-    selection.add_options(parser, until_decided=True)
+    selection.add_cells_options(parser, until_decided=True)
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
     parser.add_argument("--budget", type=budget, metavar="TIME", help=text)
@@ -29,7 +29,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--hosts", metavar="SCHEDULER", help=text)
     text = "with --hosts: measure here, with servers on those workers: primary=HOST,replica=HOST"
     parser.add_argument("--place", metavar="ROLE=HOST,...", help=text)
-    credentials.add_options(parser)
+    hosts.add_credentials_options(parser)
 
 
 def main(asked: argparse.Namespace) -> int:
@@ -42,11 +42,9 @@ def main(asked: argparse.Namespace) -> int:
         raise cli.UsageError("--credentials and --unprotected are of --hosts")
     if not asked.hosts:
         return _here(asked, servers.up)
-    from benchbook.cli import on_hosts  # only now: other machines take an extra that need not be installed
-
     if not asked.place:
-        return on_hosts.run(asked)
-    with on_hosts.places(asked) as up:
+        return hosts.run(asked)
+    with hosts.places(asked) as up:
         return _here(asked, up)
 
 
@@ -74,11 +72,10 @@ def _here(asked: argparse.Namespace, up: "Up") -> int:
         return until.run(asked, up)
     start = time.monotonic()
     folders.temporary()  # refused now rather than cell by cell
-    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.report_damage()
+    cells = selection.planned(asked)
+    selection.at_rooms(asked, cells)
     absent = grid.left_out(asked.study, asked.profile, asked.where, asked.set)
-    if not asked.where and not asked.set:
-        output.print_hidden(asked.study, asked.profile)
+    selection.print_hidden(asked)
     todo = [cell for cell in cells if cell.state != "done"]
     before = len(cells) - len(todo)
     if cells and not todo:

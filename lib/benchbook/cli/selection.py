@@ -1,13 +1,21 @@
-"""What `benchbook plan`, `run` and `power` are asked for alike: studies, a profile, and which of its cells."""
+"""What commands are asked about: some of a plan's cells; or a run that there is, a profile's or the committed one."""
 
 import argparse
 import os
-from typing import Any
+from typing import TYPE_CHECKING
 
-from benchbook.servers.containers import LEFT_OUT, VARIABLE
+from benchbook import cli, paths, processes, rooms, servers, studies
+from benchbook.cli import output
+from benchbook.rooms import namespaces
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from benchbook.evidence.runs import Run
+    from benchbook.grid import Cell
 
 
-def add_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
+def add_cells_options(parser: argparse.ArgumentParser, *, until_decided: bool = False) -> None:
     """Let a command be asked for some cells; and for the rounds alone that open claims need."""
     parser.add_argument("study", nargs="*", metavar="STUDY", help="the studies (default: all)")
     parser.add_argument("--where", action="append", default=[], metavar="K=V,...", help="only cells like that")
@@ -23,6 +31,94 @@ def add_options(parser: argparse.ArgumentParser, *, until_decided: bool = False)
 class _NoContainers(argparse.Action):
     """Says so in the environment, where a plan's cells and their kernels know of it."""
 
-    def __call__(self, *_: Any) -> None:
+    def __call__(self, *_: object) -> None:
         """Leave containers out."""
+        from benchbook.servers.containers import LEFT_OUT, VARIABLE
+
         os.environ[VARIABLE] = LEFT_OUT
+
+
+def planned(asked: argparse.Namespace) -> "list[Cell]":
+    """Return the cells that were asked for, and say what of the results is damaged; raises as `benchbook.grid.plan`."""
+    from benchbook import grid  # here, for it is slow to import and not all commands need it
+
+    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
+    output.report_damage()
+    return cells
+
+
+def at_rooms(asked: argparse.Namespace, cells: "Sequence[Cell]") -> None:
+    """Start this process anew where it may make the rooms of the cells that are to run, if it may not here.
+
+    Raises `benchbook.cli.UsageError` where others among them are of servers that are out of reach there.
+    """
+    todo = [cell for cell in cells if cell.state != "done" and not cell.missing]
+    beside = [cell for cell in todo if cell.room == rooms.NONE]
+    if len(beside) == len(todo) or asked.arguments is None or namespaces.entitled():
+        return
+    for product, topology in dict.fromkeys((cell.product, cell.topology) for cell in beside if cell.product != "none"):
+        found = servers.find(product, topology)
+        if isinstance(found, servers.Found) and found.source in ("address", "container"):
+            raise cli.UsageError(f"{product} is out of reach of rooms that are not root's: run its cells apart")
+    rooms.at_home([*processes.PYTHON, "-m", "benchbook.cli", *asked.arguments])
+
+
+def print_hidden(asked: argparse.Namespace) -> None:
+    """Say which levels of the named studies' grids the profile does not have, where none were asked for."""
+    from benchbook import grid
+
+    if asked.where or asked.set:
+        return
+    for slug, levels in grid.hidden([slug for slug in asked.study if slug in studies.SLUGS], asked.profile).items():
+        lacking = "; ".join(f"{name} {', '.join(values)}" for name, values in levels.items())
+        advice = "--profile paper has all, --set takes any"
+        print(f"not in the profile {asked.profile}, though in {slug}'s grid: {lacking} ({advice})")
+
+
+def add_run_options(parser: argparse.ArgumentParser) -> None:
+    """Let a command be asked for a profile's results or for the committed run."""
+    which = parser.add_mutually_exclusive_group()
+    which.add_argument("--profile", default="quick", metavar="P", help="the selection (default: quick)")
+    which.add_argument("--reference", action="store_true", help="of the committed run, whatever ran here")
+
+
+def run(asked: argparse.Namespace) -> "Run":
+    """Return the run that was asked for.
+
+    Raises `benchbook.cli.UsageError` when there is no committed run, and `benchbook.cli.NothingRanError` when nothing
+    of the profile ran here.
+    """
+    from benchbook import grid, results  # here, for they are slow to import
+    from benchbook.evidence.runs import Run
+
+    if asked.reference:
+        return committed()
+    cells = grid.plan(studies.SLUGS, asked.profile)
+    output.report_damage()
+    if not results.finished(keys := grid.keys(cells)):
+        raise nothing_ran(asked.profile, "ask for --reference")
+    return Run.of_results(asked.profile, keys)
+
+
+def committed() -> "Run":
+    """Return the committed run, on a machine where nothing need have run.
+
+    Raises `benchbook.cli.UsageError` when there is no committed run.
+    """
+    from benchbook.evidence import reference
+    from benchbook.evidence.runs import Run
+
+    if not (paths.reference() / reference.MEANS).is_file():
+        missing = f"there is no {reference.MEANS} in {paths.reference()}"
+        raise cli.UsageError(f"--reference: {missing}: restore it from git")
+    return Run.of_reference()
+
+
+def nothing_ran(profile: str, instead: str) -> cli.NothingRanError:
+    """Return the error that nothing of a profile ran here, with what to do and what there is `instead`."""
+    from benchbook import results
+
+    reason = f"nothing of the profile {profile} ran here"
+    if results.whole():
+        reason += " (the results here are of other cells, other code or another machine)"
+    return cli.NothingRanError(f"{reason}: benchbook run --profile {profile}, or {instead}")

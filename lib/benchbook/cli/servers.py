@@ -8,7 +8,6 @@ import threading
 from benchbook import cli, registry, servers
 from benchbook.digits import size
 from benchbook.servers import containers
-from benchbook.servers.images import IMAGES
 
 
 def add_options(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +17,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     up.add_argument("engine", metavar="ENGINE")
     up.add_argument("--topology", choices=["single", "replicated", "bidirectional"], default="single")
     pull = verbs.add_parser("pull", help="fetch the images of products whose servers run in containers")
-    pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(IMAGES))
+    pull.add_argument("product", nargs="*", metavar="PRODUCT", help=", ".join(registry.images()))
     pull.add_argument("--all", action="store_true", help="those of all products that cannot run here otherwise")
 
 
@@ -29,26 +28,27 @@ def main(asked: argparse.Namespace) -> int:
 
 def _pull(asked: argparse.Namespace) -> int:
     """Say what would be fetched, on whose terms, and fetch it."""
-    absent = [product for product in IMAGES if isinstance(servers.here(product), servers.Missing)]
-    stood_in = [product for product in IMAGES if product not in absent and registry.product(product).stand_in]
+    images = registry.images()
+    absent = [product for product in images if isinstance(servers.here(product), servers.Missing)]
+    stood_in = [product for product in images if product not in absent and registry.product(product).stand_in]
     if not (products := asked.product or (asked.all and [*absent, *stood_in])):
-        raise cli.UsageError(f"say which product ({', '.join(IMAGES)}), or --all")
-    if unknown := [product for product in products if product not in IMAGES]:
-        raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(IMAGES)}")
+        raise cli.UsageError(f"say which product ({', '.join(images)}), or --all")
+    if unknown := [product for product in products if product not in images]:
+        raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(images)}")
     try:
         engine = containers.engine()
         print(f"{engine.name} fetches from their registries, on their makers' terms:")
         for product in products:
-            print(f"  {product}: {IMAGES[product].reference} ({IMAGES[product].licence})", flush=True)
+            print(f"  {product}: {images[product].reference} ({images[product].licence})", flush=True)
         for product in products:
-            _fetch(engine, product)
+            _fetch(engine, product, images[product])
     except servers.ServerError as error:
         print(f"benchbook: {error}", file=sys.stderr)
         return cli.FAILED
     return cli.DONE
 
 
-def _fetch(engine: containers.Engine, product: str) -> None:
+def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> None:
     """Fetch a product's image, and say how much is here: its registry tells each layer's size as it begins."""
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
@@ -56,10 +56,10 @@ def _fetch(engine: containers.Engine, product: str) -> None:
     with Progress(*columns, disable=not sys.stdout.isatty()) as progress:
         bar = progress.add_task(product, total=None)
         whole = 0
-        for here, whole in containers.pull(engine, IMAGES[product].reference):
+        for here, whole in containers.pull(engine, image.reference):
             progress.update(bar, completed=here, total=whole or None)
-    image = containers.find(IMAGES[product])
-    print(f"  {product} is here: {size(whole)} fetched, {image.digest if image else ''}", flush=True)
+    present = containers.find(image)
+    print(f"  {product} is here: {size(whole)} fetched, {present.digest if present else ''}", flush=True)
 
 
 def _up(asked: argparse.Namespace) -> int:
@@ -72,9 +72,9 @@ def _up(asked: argparse.Namespace) -> int:
         raise cli.UsageError(f"{asked.engine} has no server")
     if asked.topology not in (ways := servers.topologies(product)):
         raise cli.UsageError(f"{product} runs {' or '.join(ways)} here, not {asked.topology}")
-    found = servers.find(product, asked.topology)
-    if isinstance(found, servers.Missing):
-        print(f"benchbook: {found.why}", file=sys.stderr)
+    server = servers.find(product, asked.topology)
+    if isinstance(server, servers.Missing):
+        print(f"benchbook: {server.why}", file=sys.stderr)
         return cli.NOTHING_RUNS
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):

@@ -5,22 +5,21 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from benchbook import cli, evidence, folders, grid, results
-from benchbook.cli import output
+from benchbook.cli import output, selection
 from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
-from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import Look, Rounds
+from benchbook.runner.rounds import Costs, Look, Rounds
 from benchbook.runner.run_folder import PAUSE_S
 from benchbook.runner.standing import Reading, Standing, State, readings, standings
 from benchbook.stats.campaigns import FEWEST, sittings
 from benchbook.stats.sequential import LOOKS
 
 if TYPE_CHECKING:
-    from benchbook.runner.summary import Summary
+    from benchbook.runner.progress import Summary
     from benchbook.runner.visit import Up
 
 UNHURRIED = float("inf")
@@ -43,6 +42,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     start = time.monotonic()
     folders.temporary()
     cells, read = asked_for(asked)
+    selection.at_rooms(asked, cells)
     known = results.seconds()
     rounds = Rounds(cells, Costs(known))
     judge = judging(cells, read)
@@ -72,8 +72,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
 
 def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]]:
     """Return the cells that were asked for, and what the claims read of them."""
-    cells = grid.plan(asked.study, asked.profile, asked.where, asked.set)
-    output.report_damage()
+    cells = selection.planned(asked)
     return cells, readings(cells)
 
 
@@ -94,7 +93,7 @@ def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
     return look
 
 
-def _row(standing: Standing, rounds: Rounds) -> dict[str, Any]:
+def _row(standing: Standing, rounds: Rounds) -> dict[str, object]:
     look = rounds.next_look([standing])
     return {
         "id": standing.claim.id,

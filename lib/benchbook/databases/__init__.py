@@ -2,8 +2,8 @@
 
 In comes an engine's name and a `Deployment` (what `benchbook.servers` has running), out comes the connected engine:
 `open`; records go in and come back as they were. An adapter, and its driver with it, is imported only when used. Begin
-with `engine`, then `connected` (what all with servers do alike) and one product's folder; `sql` and `replica_polling`
-are what several of them share.
+with `engine`, then `connected` (what all with servers do alike) and one product's folder. `namespace` is what the suite
+keeps to on a server, `sql` what SQL databases share.
 """
 
 import importlib

@@ -1,238 +1,44 @@
-"""What every engine that has servers does alike: connecting, `create`, counting, closing; and what is its own there.
+"""What every engine that has servers does alike: connecting, `create`, counting, waiting for a replica, closing.
 
-A server that is given by its address is its user's, and so is all on it. The suite keeps to one namespace (a database,
-a schema, a bucket, or the databases whose names begin alike) and marks it, which it does only where nothing is there.
-In a marked namespace it drops what the marker names and nothing else. The marker is also the lease of the process that
-uses the namespace, so that two runs never share one. What a killed run left is marked: the next takes it over.
+A replica that cannot be told to wait is asked how far it is, again and again: by an engine that is `Polled`, or
+`Compared` where no log tells anything.
 """
 
-import json
-import socket
+import threading
 import time
-from abc import ABC, abstractmethod
-from collections.abc import Collection, Mapping, Sequence
+from abc import abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, wait
 from contextlib import ExitStack
-from dataclasses import asdict, dataclass, field, replace
-from datetime import UTC, datetime
-from typing import Any, ClassVar, Final, Protocol, TypeAlias, TypeVar
+from functools import partial
+from typing import ClassVar, Generic, Protocol, TypeVar
 
-import psutil
 from typing_extensions import override
 
-from benchbook.databases.engine import (
-    CATCH_UP_S,
-    Counter,
-    Engine,
-    EngineError,
-    MissingRecordError,
-    OccupiedError,
-    Options,
-)
+from benchbook.databases.engine import CATCH_UP_S, Counter, Engine, EngineError, MissingRecordError, Options, Position
+from benchbook.databases.namespace import Marker, Namespace, S
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Node, Role
 from benchbook.schemas import Schema
 
-MARKER: Final = "benchbook_marker"
-"""What the marker is called."""
-
-Settings: TypeAlias = Mapping[str, Any]
-"""What a server is set to, by its product's names."""
-
-LEASE_S: Final = 2 * 3600.0
-"""How long another machine's lease holds after it was last renewed, which is done before each cell: what a lost machine
-left is free afterwards."""
-
-_SHOWN: Final = 5
-_SAME_START_S: Final = 2.0
-"""By how much the start of one process may seem to differ when it is looked at again, in seconds."""
+T = TypeVar("T")
 
 
-class MarkerError(ValueError):
-    """A marker is there that cannot be read."""
-
-
-@dataclass(frozen=True)
-class Lease:
-    """The process that uses a namespace, with all that it started."""
-
-    host: str
-    process: int
-    started: float  # seconds since 1970, which tell the process from a later one of its number
-    until: float  # seconds since 1970
-
-    @classmethod
-    def of_this_process(cls) -> "Lease":
-        """Return a new lease of this process."""
-        here = psutil.Process()
-        return cls(socket.gethostname(), here.pid, here.create_time(), time.time() + LEASE_S)
-
-    def is_ours(self) -> bool:
-        """Return whether this process holds it, or one that started it."""
-        here = psutil.Process()
-        return self.host == socket.gethostname() and any(map(self._is, (here, *here.parents())))
-
-    def of_another(self) -> bool:
-        """Return whether another run holds it.
-
-        On this machine a process that has ended holds none; of another machine only the time can tell.
-        """
-        if self.host != socket.gethostname():
-            return time.time() < self.until
-        return not self.is_ours() and psutil.pid_exists(self.process) and self._is(psutil.Process(self.process))
-
-    def _is(self, process: psutil.Process) -> bool:
-        try:
-            return process.pid == self.process and abs(process.create_time() - self.started) < _SAME_START_S
-        except psutil.NoSuchProcess:
-            return False
-
-
-@dataclass(frozen=True)
-class Marker:
-    """What the suite made in a namespace."""
-
-    since: str  # when it was marked, in UTC
-    made: bool  # whether the namespace itself was made with it: one that was there, and empty, stays
-    stores: tuple[str, ...] = ()  # all that was made, or is about to be; what refers to another comes after it
-    before: Settings = field(default_factory=dict)  # what the server was set to before the suite changed it
-    lease: Lease | None = None  # who uses it
-
-    def to_json(self) -> str:
-        """Return it as a JSON object, with whose it is."""
-        return json.dumps({"suite": "benchbook", **asdict(self)})
-
-    @classmethod
-    def from_json(cls, text: object) -> "Marker":
-        """Return the marker that `to_json` wrote; raises `MarkerError` of anything else."""
-        try:
-            fields = json.loads(str(text))
-            lease = Lease(**fields["lease"]) if fields.get("lease") else None
-            return cls(fields["since"], fields["made"], tuple(fields["stores"]), fields["before"], lease)
-        except (ValueError, TypeError, KeyError, AttributeError) as error:
-            raise MarkerError(f"it holds {str(text)[:80]!r}") from error
-
-
-class Namespace(ABC):
-    """A namespace on one node, seen through an adapter's session with it; what the driver raises passes through."""
-
-    title: str  # what it is to a reader: ``the database benchbook``
-
-    def __init__(self, session: Any) -> None:
-        self._session = session
-
-    @abstractmethod
-    def marker(self) -> Marker | None:
-        """Return its marker, if it has one; raises `MarkerError` when that cannot be read."""
-
-    @abstractmethod
-    def exists(self) -> bool:
-        """Return whether it is there, marked or not."""
-
-    @abstractmethod
-    def contents(self) -> Collection[str]:
-        """Return the names of all in it, with or without the marker's."""
-
-    @abstractmethod
-    def mark(self, marker: Marker) -> None:
-        """Write the marker, in the place of an older one; make the namespace where ``marker.made`` says so."""
-
-    @abstractmethod
-    def drop(self, stores: Sequence[str]) -> None:
-        """Drop those of the stores that are there, and nothing that is not theirs."""
-
-    @abstractmethod
-    def unmark(self, marker: Marker) -> None:
-        """Remove the marker; where ``marker.made`` says so and nothing else is there, the namespace too."""
-
-    def before(self) -> Settings:
-        """Return what the server is set to that the suite will set otherwise."""
-        return {}
-
-    def restore(self, before: Settings) -> None:
-        """Set the server to what `before` returned."""
-        assert not before
-
-    def store(self, name: str) -> str:
-        """Return the store that something of that name in it belongs to."""
-        return name
-
-    def own_marker(self, where: str) -> Marker | None:
-        """Return its marker, if it has one; raises `OccupiedError` when another run uses it or nobody can read it."""
-        try:
-            marker = self.marker()
-        except MarkerError as error:
-            raise OccupiedError(
-                f"{where}: {self.title} has a marker of this suite's that cannot be read ({error}), so what else is"
-                f" there may be yours; it is left as it is: drop {MARKER} and what you do not need yourself"
-            ) from error
-        if marker and marker.lease and marker.lease.of_another():
-            until = datetime.fromtimestamp(marker.lease.until, UTC).isoformat(" ", "minutes")[:16]
-            raise OccupiedError(
-                f"{where}: {self.title} is used by another run, process {marker.lease.process} on {marker.lease.host}:"
-                f" wait for it or stop it (if that machine is lost, its lease ends at {until} UTC)"
-            )
-        return marker
-
-    def check(self, where: str) -> None:
-        """Raise `OccupiedError` where something is there and no marker."""
-        if self.own_marker(where) is None and (names := sorted({*self.contents()} - {MARKER})):
-            listed = ", ".join(names[:_SHOWN]) + ", …" * (len(names) > _SHOWN)
-            raise OccupiedError(
-                f"{where}: {self.title} holds what this suite did not make ({listed}); it is left as it is: drop it"
-                " yourself, or give the address of another server or database"
-            )
-
-    def take(self, marker: Marker | None, stores: Sequence[str], where: str) -> Marker:
-        """Return the marker, a new one where there is none yet, with these stores in it: they may be dropped, and made.
-
-        `OccupiedError` when something goes by such a name already that the suite did not make.
-        """
-        if marker is None:
-            now = datetime.now(UTC).isoformat(timespec="seconds")
-            marker = Marker(now, made=not self.exists(), before=self.before())
-        if new := tuple(store for store in stores if store not in marker.stores):
-            names = {self.store(name).casefold(): name for name in (MARKER, *self.contents())}
-            if foreign := [names[store.casefold()] for store in new if store.casefold() in names]:
-                raise OccupiedError(
-                    f"{where}: in {self.title}, which is this suite's, {', '.join(foreign)} is not: drop or rename it"
-                )
-            others = [store for store in marker.stores if store not in stores]
-            marker = replace(marker, stores=(*others, *stores))
-        held = marker.lease if marker.lease and marker.lease.is_ours() else None
-        lease = replace(held or Lease.of_this_process(), until=time.time() + LEASE_S)
-        marker = replace(marker, lease=lease)
-        self.mark(marker)
-        if held is None:
-            # Of two that took it at the same moment one reads the other's here.
-            self.own_marker(where)
-        return marker
-
-    def release(self, where: str) -> None:
-        """Remove all that the suite made, the marker at last; a namespace without one is left alone.
-
-        `OccupiedError` when another run uses it.
-        """
-        if (marker := self.own_marker(where)) is not None:
-            self.drop(tuple(reversed(marker.stores)))
-            self.restore(marker.before)
-            self.unmark(marker)
-
-
-class Session(Protocol):
-    """What a driver calls a client, a connection or a bucket."""
+class Closable(Protocol):
+    """What an engine closes at its end: its sessions, and what else it has open."""
 
     def close(self) -> object:
         """Close it."""
 
 
-S = TypeVar("S", bound=Session)
+C = TypeVar("C", bound=Closable)
 
 
-class Connected(Engine):
+class Connected(Engine, Generic[S]):
     """Connects when it is made; an adapter adds its sessions, its namespace and its verbs."""
 
-    namespace: ClassVar[type[Namespace]]
-    _sessions: dict[Role, Any]
+    namespace: type[Namespace[S]]
+    _sessions: dict[Role, S]
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         super().__init__(deployment, options)
@@ -282,10 +88,10 @@ class Connected(Engine):
             self._sessions = {node.role: self._session(node) for node in self.deployment.nodes}
 
     @abstractmethod
-    def _session(self, node: Node) -> Any:
+    def _session(self, node: Node) -> S:
         """Return a new session with a node, which answers; `_kept` sees to it that it is closed."""
 
-    def _namespaces(self) -> Mapping[Role, Namespace]:
+    def _namespaces(self) -> Mapping[Role, Namespace[S]]:
         """Return each node's namespace."""
         return {role: self.namespace(session) for role, session in self._sessions.items()}
 
@@ -319,12 +125,12 @@ class Connected(Engine):
         """Return the counter of the bytes that the replica has received, if there is one."""
         return []
 
-    def _kept(self, session: S) -> S:
-        """Return a session, which `close` will close."""
-        self._closing.callback(session.close)
-        return session
+    def _kept(self, opened: C) -> C:
+        """Return what was opened, which `close` will close."""
+        self._closing.callback(opened.close)
+        return opened
 
-    def _own(self) -> Sequence[Namespace]:
+    def _own(self) -> Sequence[Namespace[S]]:
         """Return the namespaces that hold markers, the primary's first: alone, where the replica has it from there."""
         return [self._namespaces()["primary"]]
 
@@ -354,3 +160,111 @@ class Connected(Engine):
     def _expect_one(self, count: int, key: str) -> None:
         if count != 1:
             raise MissingRecordError(f"{self.where}: there is no record {key!r}")
+
+
+class ReplicaPoll(Generic[T]):
+    """A question about a node's progress, asked again and again, each time on a thread of its own.
+
+    An answer that came too late is taken by the next wait: a replica only moves on, so it is still true. Nothing waits
+    for a thread whose node never answers. `resolution_ns` says by how much the end of the last `until` may have come
+    late: the time since the last question began whose answer did not satisfy.
+    """
+
+    def __init__(self, ask: Callable[[], T]) -> None:
+        self._ask = ask
+        self._pending: Future[T] | None = None
+        self._begun_ns = 0
+        self.resolution_ns = 0.0
+
+    def until(
+        self, satisfied: Callable[[T], bool], deadline_s: float, poll_s: float, since_ns: int | None = None
+    ) -> bool:
+        """Ask until an answer satisfies, `poll_s` after each that does not; False when the time ran out.
+
+        Where the first answer satisfies, it may have been true since `since_ns` (of `time.perf_counter_ns`), which is
+        now unless said. Raises what the question raises.
+        """
+        deadline = time.monotonic() + deadline_s
+        unsatisfied_ns = since_ns or time.perf_counter_ns()
+        while (pending := self._answered(deadline)) is not None:
+            reached = satisfied(pending.result())
+            self.resolution_ns = float(time.perf_counter_ns() - unsatisfied_ns)
+            if reached or time.monotonic() + poll_s > deadline:
+                return reached
+            unsatisfied_ns = self._begun_ns
+            time.sleep(poll_s)
+        return False
+
+    def _answered(self, deadline: float) -> Future[T] | None:
+        """Return the question with its answer or error; None when there was none by `deadline` (s, monotonic)."""
+        if self._pending is None:
+            self._begun_ns = time.perf_counter_ns()
+            self._pending = self._asked()
+        pending = self._pending
+        if not wait([pending], max(0.0, deadline - time.monotonic())).done:
+            return None
+        self._pending = None
+        return pending
+
+    def _asked(self) -> Future[T]:
+        future: Future[T] = Future()
+
+        def ask() -> None:
+            try:
+                future.set_result(self._ask())
+            except BaseException as error:
+                future.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        return future
+
+
+Versions = Mapping[str, object]
+"""Each record's version by its key: equal on two nodes only when the records are."""
+
+
+class Polled(Connected[S]):
+    """The wait ends when the replica's log is where the primary's was; its resolution is measured at every wait."""
+
+    poll_s: ClassVar[float] = 0.001  # between an answer and the next question
+
+    def __init__(self, deployment: Deployment, options: Options) -> None:
+        self._replica = ReplicaPoll(partial(self._stands, "replica"))
+        super().__init__(deployment, options)
+
+    def position(self) -> Position:
+        """Return how far the primary is; nothing where there is no replica to compare it with."""
+        return self._stands("primary") if self.replicated else None
+
+    @abstractmethod
+    def _stands(self, role: Role) -> Position:
+        """Ask a node how far it is."""
+
+    def _reached(self, position: Position, deadline_s: float) -> bool:
+        return self._asked(lambda stands: bool(stands >= position), deadline_s)
+
+    def _asked(self, satisfied: Callable[[Position], bool], deadline_s: float, since_ns: int | None = None) -> bool:
+        reached = self._replica.until(satisfied, deadline_s, self.poll_s, since_ns)
+        self.wait_resolution_ns = self._replica.resolution_ns
+        return reached
+
+
+class Compared(Polled[S]):
+    """No log tells anything: the nodes' records are compared, version by version (`Versions`).
+
+    Exact, and as slow as reading them all is. The time to read the primary's is part of the resolution.
+    """
+
+    poll_s = 0.005
+    _since_ns = 0
+
+    @override
+    def position(self) -> Position:
+        self._since_ns = time.perf_counter_ns()
+        return super().position()
+
+    def _follow_release(self) -> None:
+        """Wait for nothing: there is no store left to compare."""
+
+    def _reached(self, position: Position, deadline_s: float) -> bool:
+        return self._asked(lambda stands: bool(stands == position), deadline_s, self._since_ns)

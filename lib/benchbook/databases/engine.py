@@ -107,7 +107,7 @@ _TRANSLATED: Final = frozenset(
 class Engine(ABC):
     """An adapter: opened on a deployment, emptied by `create`, closed as a context manager.
 
-    Records are flat dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
+    Records are dictionaries with a text key ``_id``; what is read back equals what was inserted, in any order.
     Verbs are written as if their driver raised nothing: its exceptions are translated into ours around each. What it
     cannot do (a verb or a capability), and why, is in `gaps`; asked for all the same, it raises `RefusedError` (data)
     or `GapError` (all else).
@@ -127,6 +127,8 @@ class Engine(ABC):
     since: ClassVar[Mapping[str, tuple[str, str]]] = {}  # a capability's first version, and why those before have a gap
     refused_names: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
     """By the reason, what tells the names of fields that are not taken; the key's is."""
+    refused_inside: ClassVar[Mapping[str, Callable[[str], bool]]] = {}
+    """The same of the names in documents inside a record."""
     refused_numbers: ClassVar[Mapping[str, Callable[[float], bool]]] = {
         "large_integers": lambda number: type(number) is int and abs(number) > EXACT
     }
@@ -190,19 +192,22 @@ class Engine(ABC):
         Which, as `listed` says it. What of the values is not taken, `unfit_record` says.
         """
         names = [field.name for field in schema.fields if field.name != schema.key]
-        complaints = (listed(filter(refuses, names), why) for why, refuses in cls.refused_names.items())
+        inner = dict.fromkeys(field.name for outer in schema.fields for field in outer.inside())
+        complaints = [listed(filter(refuses, names), why) for why, refuses in cls.refused_names.items()]
+        complaints += [listed(filter(refuses, inner), why) for why, refuses in cls.refused_inside.items()]
         return next(filter(None, complaints), "")
 
     @classmethod
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
         """Return what of a record, whose fields are taken, is not taken on a server with these gaps, and why."""
-        for name, value in record.items():
-            if type(value) is str and "\0" in value and "nul_characters" in gaps:
-                return f"a text with U+0000, in the field {name!r}: {gaps['nul_characters']}"
-            if type(value) in (int, float):
-                for gap, refuses in cls.refused_numbers.items():
-                    if gap in gaps and refuses(value):
-                        return f"the number {value!r}, in the field {name!r}: {gaps[gap]}"
+        for name, outer in record.items():
+            for value in scalars(outer):
+                if type(value) is str and "\0" in value and "nul_characters" in gaps:
+                    return f"a text with U+0000, in the field {name!r}: {gaps['nul_characters']}"
+                if type(value) in (int, float):
+                    for gap, refuses in cls.refused_numbers.items():
+                        if gap in gaps and refuses(value):
+                            return f"the number {value!r}, in the field {name!r}: {gaps[gap]}"
         return ""
 
     @property
@@ -325,6 +330,24 @@ class Engine(ABC):
         self.close()
 
 
+def scalars(value: Any) -> Iterator[Any]:
+    """Yield the scalars in a document or an array, and null where one holds it; a scalar itself."""
+    if isinstance(value, dict):
+        for part in value.values():
+            yield from scalars(part)
+    elif isinstance(value, list):
+        for part in value:
+            yield from scalars(part)
+    else:
+        yield value
+
+
+def depth(value: Any) -> int:
+    """Return how many documents and arrays are one in another: 0 for a scalar."""
+    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
+    return 0 if parts is None else 1 + max(map(depth, parts), default=0)
+
+
 def listed(names: Iterable[str], why: str) -> str:
     """Return fields that are not taken, and why; empty when there are none."""
     fields = [*names]
@@ -390,11 +413,17 @@ class TypeDecoder:
     """Gives records back, in place, the types that a store does not keep: by their schema, and what each type takes."""
 
     def __init__(self, schema: Schema, by_type: Decoders = JSON) -> None:
-        self._fields = [(field.name, by_type[field.type]) for field in schema.fields if field.type in by_type]
+        typed = [field for field in schema.fields if field.type in by_type]
+        self._fields = [(field.name, by_type[field.type]) for field in typed if not field.optional]
+        self._optional = [(field.name, by_type[field.type]) for field in typed if field.optional]
 
     def __call__(self, records: Records) -> Records:
         """Give records their fields' types, in place, and return them; free where they have them all."""
         for name, decode in self._fields:
             for record in records:
                 record[name] = decode(record[name])
+        for name, decode in self._optional:
+            for record in records:
+                if name in record:
+                    record[name] = decode(record[name])
         return records

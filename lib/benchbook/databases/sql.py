@@ -15,15 +15,21 @@ from typing import Any, ClassVar, TypeAlias
 import orjson
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Connected, Marker, Namespace, Settings
+from benchbook.databases.connected import Connected
 from benchbook.databases.engine import Decoders, Durability, Options, TypeDecoder, listed
+from benchbook.databases.namespace import MARKER, Marker, Namespace, Settings
 from benchbook.deployment import Role
-from benchbook.schemas import Document, Field, Record, Schema
+from benchbook.schemas import NESTED, Document, Field, Record, Schema
 
 Row = tuple[Any, ...]
 
 Cursor: TypeAlias = Any
 """A driver's DB-API cursor: its own methods are used beside those that all have."""
+
+
+def json_text(value: object) -> str:
+    """Return a document or an array as a column of JSON takes it."""
+    return orjson.dumps(value).decode()
 
 
 class Table(ABC):
@@ -71,7 +77,10 @@ class Table(ABC):
 
 
 class RowTable(Table):
-    """A column has its field's name; `keys` are the fields that are the key, or refer to one."""
+    """A column has its field's name; `keys` are the fields that are the key, or refer to one.
+
+    Documents and arrays, and what differs in kind from record to record, are one column of JSON each.
+    """
 
     types: ClassVar[Mapping[str, str]]  # a column's, by its field's type
     sent: ClassVar[Decoders] = {}  # by a field's type, what the driver is given in place of a value
@@ -79,15 +88,23 @@ class RowTable(Table):
 
     def __init__(self, schema: Schema, options: Options) -> None:
         self._fields = [field.name for field in schema.fields]
+        self._optional = any(field.optional for field in schema.fields)
         ordered: Callable[[Record], Row] = itemgetter(*self._fields)
-        if len(self._fields) == 1:
+        if self._optional:
+            # What is absent is NULL.
+
+            def ordered(record: Record) -> Row:
+                return tuple(map(record.get, self._fields))
+
+        elif len(self._fields) == 1:
             # Of one field itemgetter makes no row.
 
             def ordered(record: Record) -> Row:
                 return (record[schema.key],)
 
-        self._sent = {field.name: self.sent[field.type] for field in schema.fields if field.type in self.sent}
-        self._restored = TypeDecoder(schema, self.received)
+        sent: Decoders = {**dict.fromkeys(NESTED, json_text), **self.sent}
+        self._sent = {field.name: sent[field.type] for field in schema.fields if field.type in sent}
+        self._restored = TypeDecoder(schema, {**dict.fromkeys(NESTED, orjson.loads), **self.received})
         self.keys = {schema.key, schema.parent.field if schema.parent else schema.key}
         super().__init__(schema, options, self._fields, self._fields)
         self.values = (lambda record: ordered(self._encoded(record))) if self._sent else ordered
@@ -96,7 +113,7 @@ class RowTable(Table):
     @override
     def definitions(self) -> list[str]:
         schema, strict = self.schema, self.options.constraints
-        needed = set(self._fields) if strict else {schema.key}
+        needed = {field.name for field in schema.fields if not field.optional} if strict else {schema.key}
         columns = [
             f"{self.quoted(field.name)} {self.kind(field)} {'NOT NULL' if field.name in needed else 'NULL'}"
             for field in schema.fields
@@ -109,7 +126,7 @@ class RowTable(Table):
 
     def kind(self, field: Field) -> str:
         """Return a column's type."""
-        return self.types[field.type]
+        return self.types["json" if field.type in NESTED else field.type]
 
     def update(self, changes: Record) -> str:
         """Return the statement that sets columns of one row: its values are those of `changed`, and the key."""
@@ -133,6 +150,9 @@ class RowTable(Table):
 
     def records(self, rows: Sequence[Row]) -> list[Document]:
         """Return rows as records."""
+        if self._optional:
+            pairs = (zip(self._fields, row, strict=True) for row in rows)
+            return self._restored([{name: value for name, value in pair if value is not None} for pair in pairs])
         return self._restored([dict(zip(self._fields, row, strict=True)) for row in rows])
 
     def _encoded(self, record: Record) -> Record:
@@ -203,7 +223,7 @@ class DocumentTable(Table):
         return self._restored(self.decoded(rows))
 
 
-class SQLNamespace(Namespace):
+class SQLNamespace(Namespace[Any]):
     """What is called ``benchbook``; the marker is the only row of a table, and what is not empty is not dropped."""
 
     title = "the schema benchbook"
@@ -260,7 +280,7 @@ class SQLNamespace(Namespace):
             return rows
 
 
-class SQL(Connected):
+class SQL(Connected[Any]):
     """Each statement is a transaction of its own, but for bulk inserts, which are one: all or none.
 
     A product adds its sessions and its log, a model of it the table.
@@ -338,7 +358,7 @@ class SQL(Connected):
             self._closing.callback(self._set_back, namespace, namespace.before())
             namespace.restore(setting)
 
-    def _set_back(self, namespace: Namespace, before: Settings) -> None:
+    def _set_back(self, namespace: Namespace[Any], before: Settings) -> None:
         """Set the server as it was; one that is gone, or does not answer, has nothing to get back."""
         with suppress(*self.raises):
             namespace.restore(before)

@@ -1,7 +1,7 @@
 """Seeded data for every study: the same records on every machine and with every library version.
 
-In come a number of records and a seed; out goes a `Dataset`. Begin with a study's set, such as `blog`: it is drawn from
-`streams` (raw words of `numpy.random.PCG64` alone) and the `vocabulary`. A person's own records take its place by
+In come a number of records and a seed; out goes a `Dataset`. Begin with a study's set, such as `blog`: its numbers and
+texts are drawn from `streams` (raw words of `numpy.random.PCG64` alone). A person's own records take its place by
 `own_records`. Each set has a module of its own, so that another one changes no study's code but its own.
 """
 

@@ -3,8 +3,7 @@
 from typing import Literal
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import ids, integers, moments
-from benchbook.datasets.vocabulary import texts
+from benchbook.datasets.streams import ids, integers, moments, numbers, texts
 from benchbook.schemas import Field, Parent, Schema
 
 
@@ -37,12 +36,12 @@ def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Datas
     count = -(-n // share)
     of_article = (
         ids(seed, "articles", count),
-        [f"utilizator{user}" for user in integers(seed, "articles.author", count, 0, _USERS - 1).tolist()],
+        [f"utilizator{user}" for user in numbers(seed, "articles.author", count, 0, _USERS - 1)],
         moments(integers(seed, "articles.created_at", count, _2013 - _YEAR, _2013 - 1)),
         texts(seed, "articles.title", integers(seed, "articles.title.size", count, 24, 72)),
     )
     articles = assemble("articles", ARTICLES, of_article)
-    users = integers(seed, "comments.author", n, 0, _USERS - 1).tolist()
+    users = numbers(seed, "comments.author", n, 0, _USERS - 1)
     columns = (
         ids(seed, "comments", n),
         [articles.records[i // share]["_id"] for i in range(n)],

@@ -17,8 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import Integers, integers, moments
-from benchbook.datasets.vocabulary import texts
+from benchbook.datasets.streams import Integers, integers, moments, numbers, texts
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Field, Schema, Writer
 
 KEYS = {
@@ -45,23 +44,23 @@ def _milliseconds(n: int, seed: int, label: str, first: int, last: int, *, whole
 
 
 def _builder1(n: int, seed: int) -> Callable[[], Bookstore[Book1]]:
-    numbers = [str(number) for number in range(1, n + 1)]
+    keys = [str(number) for number in range(1, n + 1)]
     titles, authors = _texts(n, seed, "title", 45), _texts(n, seed, "author", 44)
-    return lambda: Bookstore(list(map(Book1, numbers, titles, authors)))
+    return lambda: Bookstore(list(map(Book1, keys, titles, authors)))
 
 
 def _builder2(n: int, seed: int) -> Callable[[], Bookstore[Book2]]:
     small = n <= _SMALL
-    numbers = [str(number) for number in range(1, n + 1)]
-    pages = integers(seed, "bookstore.pages", n, 100, 999).tolist()
+    keys = [str(number) for number in range(1, n + 1)]
+    pages = numbers(seed, "bookstore.pages", n, 100, 999)
     published = moments(_milliseconds(n, seed, "published_on", _2002, _2002 + 22 * 365, whole=small))
     titles, names = _texts(n, seed, "title", 20 if small else 45), _texts(n, seed, "name", 17 if small else 36)
     born = moments(_milliseconds(n, seed, "born_on", _1940, _1940 + 26 * 365, whole=small))
     ages = [2024 - day.year for day in born]
 
     def build() -> Bookstore[Book2]:
-        authors = map(Author, numbers, names, ages, born)
-        return Bookstore(list(map(Book2, numbers, pages, published, titles, authors)))
+        authors = map(Author, keys, names, ages, born)
+        return Bookstore(list(map(Book2, keys, pages, published, titles, authors)))
 
     return build
 

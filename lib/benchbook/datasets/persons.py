@@ -6,8 +6,7 @@ from datetime import date
 import numpy as np
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import choices, ids, integers
-from benchbook.datasets.vocabulary import CITIES, FAMILY, GIVEN, NATIONS, WORDS
+from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, choices, ids, integers, numbers
 from benchbook.schemas import Field, Schema
 
 _FIELDS = (
@@ -43,8 +42,7 @@ def _details(n: int, seed: int) -> list[Sequence[object]]:
     """Return the ten columns from email to active."""
 
     def draw(label: str, low: int, high: int) -> list[int]:
-        drawn: list[int] = integers(seed, f"people.{label}", n, low, high).tolist()
-        return drawn
+        return numbers(seed, f"people.{label}", n, low, high)
 
     days = np.datetime64(_NEWEST, "D") - integers(seed, "people.born_on", n, 0, 60 * 365).astype("m8[D]")
     born: list[date] = days.tolist()

@@ -1,8 +1,7 @@
 """The replication study's records: smartphones, every attribute a string."""
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import choices, ids, integers
-from benchbook.datasets.vocabulary import names
+from benchbook.datasets.streams import choices, ids, names, numbers
 from benchbook.schemas import Field, Schema
 
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
@@ -28,8 +27,7 @@ def smartphones(n: int, seed: int) -> Dataset:
     """
 
     def draw(label: str, low: int, high: int) -> list[int]:
-        drawn: list[int] = integers(seed, f"smartphones.{label}", n, low, high).tolist()
-        return drawn
+        return numbers(seed, f"smartphones.{label}", n, low, high)
 
     def chosen(label: str, table: tuple[str, ...]) -> list[str]:
         return choices(seed, f"smartphones.{label}", n, table)

@@ -6,8 +6,19 @@ import numpy as np
 import numpy.typing as npt
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import Integers, bell, choices, ids, integers, pick
-from benchbook.datasets.vocabulary import CITIES, FAMILY, NATIONS, names
+from benchbook.datasets.streams import (
+    CITIES,
+    FAMILY,
+    NATIONS,
+    Integers,
+    bell,
+    choices,
+    ids,
+    integers,
+    names,
+    numbers,
+    pick,
+)
 from benchbook.schemas import Field, FieldType, Schema
 
 TABLE: Final = 18_000
@@ -82,7 +93,7 @@ def _columns(n: int, seed: int, everything: bool) -> Columns:
         # The running number, and pictures' file names: of the player the number.
         columns |= {"Index": list(range(n)), "Photo": [f"{number}.png" for number in columns["ID"]]}
         for name in ("Flag", "Club Logo"):
-            columns[name] = [f"{number}.png" for number in integers(seed, f"players.{name}", n, 1, 999).tolist()]
+            columns[name] = [f"{number}.png" for number in numbers(seed, f"players.{name}", n, 1, 999)]
         columns |= _profile(n, seed, overall) | _contract(n, seed, thousands)
         places = integers(seed, "players.Position", n, 1, len(_POSITIONS))
         columns["Position"] = pick(("GK", *_POSITIONS), np.where(goalkeeper, 0, places))
@@ -112,7 +123,7 @@ def _profile(n: int, seed: int, overall: Integers) -> Columns:
         "Work Rate": chosen("Work Rate", _WORK),
         "Body Type": chosen("Body Type", ("Lean", "Normal", "Normal", "Stocky")),
         "Real Face": chosen("Real Face", ("No", "No", "No", "Yes")),
-        "Jersey Number": integers(seed, "players.Jersey Number", n, 1, 99).tolist(),
+        "Jersey Number": numbers(seed, "players.Jersey Number", n, 1, 99),
         "Height": [f"{inches // 12}'{inches % 12}" for inches in heights.tolist()],
         "Weight": [f"{pounds}lbs" for pounds in weights.tolist()],
     }

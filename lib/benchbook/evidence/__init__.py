@@ -3,11 +3,12 @@
 In come observations, a row a repetition, or what `stored_means` makes of the files they lie in. Out come frames, each
 made of typed rows: `comparisons` (`Compared`), `controls` (`Control`), `judged` (`Contrast`), `verdicts`
 (`ClaimVerdict`) and `outcomes` (`Outcome`); `Evidence` makes each when it is first asked for, and keeps it. Begin with
-`means` (the unit of analysis), then `sides` (which rows stand for what is asked), `effects` and `judge`.
+`means` (the unit of analysis), then `measured` (which rows stand for what is asked), `effects` and `judge`.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from functools import cached_property
+from pathlib import Path
 from typing import Self
 
 import pandas as pd
@@ -18,10 +19,10 @@ from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.kept import Kept
+from benchbook.evidence.lags import lags
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
-from benchbook.evidence.outcomes import Counts, notes, outcomes
 from benchbook.evidence.published import number, published
-from benchbook.evidence.verdicts import verdicts
+from benchbook.evidence.verdicts import Counts, notes, outcomes, verdicts
 
 __all__ = [
     "DERIVED",
@@ -59,11 +60,19 @@ class Evidence:
         or what returns them.
     kept
         Where the parts are kept from one process to the next; None: nowhere.
+    files
+        Returns the files of the single repetitions, for what means cannot tell.
     """
 
-    def __init__(self, means: pd.DataFrame | Callable[[], pd.DataFrame], kept: Kept | None = None) -> None:
+    def __init__(
+        self,
+        means: pd.DataFrame | Callable[[], pd.DataFrame],
+        kept: Kept | None = None,
+        files: Callable[[], Iterable[Path]] = tuple,
+    ) -> None:
         self._means = means
         self._kept = kept
+        self._files = files
 
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
@@ -85,6 +94,11 @@ class Evidence:
             return self._means
         measured = self._means
         return self.part("means", lambda: measures(measured()))
+
+    @cached_property
+    def lags(self) -> pd.DataFrame:
+        """How far replicas were behind, a row a probe, as `benchbook.evidence.lags.lags` returns them."""
+        return self.part("lags", lambda: lags(self._files()))
 
     @cached_property
     def published(self) -> pd.DataFrame:

@@ -1,10 +1,10 @@
 """What changed between two runs beyond noise: each ratio of sides, and each cell's own value, that both measured."""
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from math import exp, inf, log, nan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
@@ -13,8 +13,10 @@ from benchbook import stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
+from benchbook.evidence.measured import Configuration, Measured
+from benchbook.evidence.published import CellSettings
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Configuration, Measured, Side
+from benchbook.evidence.sides import Side
 from benchbook.stats.inference import quantile
 
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
@@ -59,29 +61,30 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
         `benchbook.evidence.comparisons` that both runs have, largest changes first.
     """
     firsts, seconds = ({row.key: row for row in Compared.of(run.comparisons)} for run in (before, after))
-    return _ordered(_ratio(firsts[key], seconds[key]) for key in firsts if key in seconds)
-
-
-def _ratio(first: Compared, second: Compared) -> Change:
-    what = f"{second.a} / {second.b}, {second.operation}, {second.metric} of the {second.role}"
-    settings = _in_words(second.study, second.settings)
-    factor = _factor(_of_interval(first), _of_interval(second))
-    return Change(second.study, what, settings, first.ratio, second.ratio, "", *factor, (first.blocks, second.blocks))
+    changes = []
+    for key in [key for key in firsts if key in seconds]:
+        first, second = firsts[key], seconds[key]
+        what = f"{second.a} / {second.b}, {second.operation}, {second.metric} of the {second.role}"
+        settings, blocks = _in_words(second.study, second.settings), (first.blocks, second.blocks)
+        factor = _factor(_of_interval(first), _of_interval(second))
+        changes.append(Change(second.study, what, settings, first.ratio, second.ratio, "", *factor, blocks))
+    return _ordered(changes)
 
 
 def values(before: Evidence, after: Evidence) -> pd.DataFrame:
     """Return how each cell's own values changed, as `ratios`: ``before`` and ``after`` are means of blocks."""
     firsts, seconds = (_values(run.means) for run in (before, after))
-    return _ordered(_value(*key, firsts[key], seconds[key]) for key in firsts if key in seconds)
-
-
-def _value(study: str, cell: str, operation: str, role: str, metric: str, first: Side, second: Side) -> Change:
-    estimates = [_of_blocks(side) for side in (first, second)]
-    mean_before, mean_after = (exp(estimate.mean) for estimate in estimates)
-    change, low, high, p = _factor(*estimates)
-    what, blocks = f"{operation}, {metric} of the {role}", (len(first.blocks), len(second.blocks))
-    settings = _in_words(study, json.loads(cell))
-    return Change(study, what, settings, mean_before, mean_after, second.unit, change, low, high, p, blocks)
+    changes = []
+    for key in [key for key in firsts if key in seconds]:
+        study, cell, operation, role, metric = key
+        sides = firsts[key], seconds[key]
+        estimates = [_of_blocks(side) for side in sides]
+        what, settings = f"{operation}, {metric} of the {role}", _in_words(study, json.loads(cell))
+        mean_before, mean_after = (exp(estimate.mean) for estimate in estimates)
+        blocks = (len(sides[0].blocks), len(sides[1].blocks))
+        factor = _factor(*estimates)
+        changes.append(Change(study, what, settings, mean_before, mean_after, sides[1].unit, *factor, blocks))
+    return _ordered(changes)
 
 
 def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -158,7 +161,7 @@ def _cell(about: Configuration, stand_in: bool) -> str:
     return json.dumps({name: level for name, level in kept.items() if level is not None}, sort_keys=True, default=str)
 
 
-def _in_words(study: str, settings: Mapping[str, Any]) -> str:
+def _in_words(study: str, settings: CellSettings) -> str:
     """Return settings in words, without what every cell has by default or is said already."""
     model = studies.load(study).Parameters.model_fields
     shown = []

@@ -1,10 +1,12 @@
 """Reads `data/claims`: every name in it is checked, every mistake stated with file, line and the nearest right name."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from fnmatch import filter as matching
 from functools import cache
+from itertools import product
 from math import isclose, isnan
 from pathlib import Path
 from typing import Annotated, Any, Final, get_args
@@ -15,26 +17,24 @@ from benchbook import paths, studies
 from benchbook.evidence.claims import (
     Bound,
     Claim,
-    Comparison,
     Lane,
     Level,
     Objection,
-    PublishedAt,
     Rank,
     Sentence,
-    Settings,
     Tested,
     TestedClaim,
     Untestable,
     Variation,
     published_keys,
+    several,
 )
+from benchbook.evidence.compared import Comparison, PublishedAt
 from benchbook.evidence.means import SPREAD, Triple, convert, delivered
-from benchbook.evidence.published import Called, Key, found, published
-from benchbook.evidence.sides import FREE, OF_QUANTITY, OF_ROWS
+from benchbook.evidence.measured import FREE, OF_QUANTITY, OF_ROWS
+from benchbook.evidence.published import Called, CellSettings, Key, Number, found, published
 from benchbook.inputs import InputError
-from benchbook.strict import Located, load, nearest
-from benchbook.strict import valid as _valid
+from benchbook.strict import Located, load, nearest, valid
 from benchbook.studies import SLUGS
 
 SECTIONS: Final = (
@@ -102,6 +102,12 @@ def stack(study: str) -> Lane:
     return _of(study).stack
 
 
+def printed_places(study: str) -> list[PublishedAt]:
+    """Return where one paper prints the numbers of its comparisons; no more of its file is read, which takes longer."""
+    parts = load(paths.claims() / f"{study}.yaml").mapping("a file of claims")
+    return [valid(PublishedAt, item, "published") for item in _items(parts, "published")]
+
+
 def _of(study: str) -> Claims:
     return _all(paths.claims(), paths.published()).get(study, Claims())
 
@@ -121,18 +127,11 @@ def read(path: Path) -> Claims:
     benchbook.inputs.InputError
         When a name in it is wrong, a number is not published, or a sentence names a claim that is not there.
     """
-    whole = load(path)
-    parts = whole.mapping("a file of claims")
-    for name, place in parts.items():
-        if name not in SECTIONS:
-            raise InputError(place.where, f"no section {name!r}: {nearest(name, SECTIONS)}")
-    study = parts["study"].plain() if "study" in parts else None
-    if study not in SLUGS or study != path.stem:
-        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
-    margins = parts.get("margins", Located({}, whole.where)).mapping("margins")
-    own = _valid(Stack, parts["stack"], "stack").root if "stack" in parts else Claims.stack
+    study, parts = sections(path, SECTIONS, "a file of claims")
+    margins = parts["margins"].mapping("margins") if "margins" in parts else {}
+    own = valid(Stack, parts["stack"], "stack").root if "stack" in parts else Claims.stack
     if "lanes" in parts:
-        _valid(Lanes, parts["lanes"], "lanes")
+        valid(Lanes, parts["lanes"], "lanes")
     claims: dict[str, Claim] = {}
     for item in _items(parts, "claims"):
         claim = _claim(item, study, margins, parts.get("lanes"))
@@ -140,25 +139,47 @@ def read(path: Path) -> Claims:
             raise InputError(item.where, f"{claim.id} stands here twice")
         claims[claim.id] = claim
     for item in _items(parts, "objections"):
-        objection = _valid(Objection, item, "an objection")
+        objection = valid(Objection, item, "an objection")
         for tested in _named_by(item, objection.claims, claims):
             claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
     for item in _items(parts, "variations"):
-        variation = _valid(Variation, item, "a variation")
-        try:
+        variation = valid(Variation, item, "a variation")
+        with stated_at(item, "try"):
             for name, level in variation.try_.items():
                 _check_value(study, name, level)
-        except ValueError as error:
-            raise InputError(item.where, f"try: {error}") from error
         for tested in _named_by(item, variation.claims, claims):
             claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
-    stated = tuple(_valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
+    stated = tuple(valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
     _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
-    called = _valid(Words, parts["called"], "called").root if "called" in parts else {}
+    called = valid(Words, parts["called"], "called").root if "called" in parts else {}
     whose = {"study": study, "places": printed, "called": called}
     compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
     return Claims(stated, tuple(claims.values()), compared, own)
+
+
+def sections(path: Path, known: Sequence[str], what: str) -> tuple[str, dict[str, Located]]:
+    """Return the study that a file of data is of, which its name says, too, and its sections."""
+    whole = load(path)
+    parts = whole.mapping(what)
+    for name, place in parts.items():
+        if name not in known:
+            raise InputError(place.where, f"no section {name!r}: {nearest(name, known)}")
+    study = parts["study"].plain() if "study" in parts else None
+    if study not in SLUGS or study != path.stem:
+        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
+    return study, parts
+
+
+@contextmanager
+def stated_at(place: Located, name: str = "") -> Iterator[None]:
+    """Say where it stands when something that a file states is wrong, and of which part of it."""
+    try:
+        yield
+    except InputError:
+        raise
+    except ValueError as error:
+        raise InputError(place.where, f"{name}: {error}" if name else str(error)) from error
 
 
 def _items(parts: dict[str, Located], section: str) -> list[Located]:
@@ -183,31 +204,27 @@ def _claim(item: Located, study: str, margins: dict[str, Located], lanes: Locate
         raise InputError(item.where, f"{name}: compare: no kind of claim {kind!r}: {nearest(kind, KINDS)}")
     if lanes is not None and kind != "untestable":
         values = {"lanes": lanes, **values}
-    claim = _valid(KINDS[kind], _with_margin(Located(values, item.where), values, margins, name), name)
+    claim = valid(KINDS[kind], _with_margin(Located(values, item.where), values, margins, name), name)
     if claim.study != study:
         raise InputError(item.where, f"{name}: the id begins with the study: {study}.…")
     if isinstance(claim, Tested):
-        try:
+        with stated_at(item, name):
             check(claim)
-        except ValueError as error:
-            raise InputError(item.where, f"{name}: {error}") from error
     return claim
 
 
 def _comparison(item: Located, whose: Mapping[str, Any]) -> Comparison:
     values = item.mapping("a comparison")
     name = str(values["name"].plain()) if "name" in values else "a comparison without name"
-    comparison = _valid(Comparison, item, name)
+    comparison = valid(Comparison, item, name)
     comparison = comparison.model_copy(update={**whose, "places": whose["places"] if comparison.published else ()})
-    try:
+    with stated_at(item, name):
         check_comparison(comparison)
-    except ValueError as error:
-        raise InputError(item.where, f"{name}: {error}") from error
     return comparison
 
 
 def _printed(item: Located, study: str) -> PublishedAt:
-    place = _valid(PublishedAt, item, "published")
+    place = valid(PublishedAt, item, "published")
     for part, name in zip(place.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
         every = set(published(study)[name])
@@ -223,7 +240,7 @@ def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, L
         return item
     if margin.value not in margins:
         raise InputError(margin.where, f"{name}: no margin {margin.value!r}: {nearest(margin.value, margins)}")
-    value, *difference, why = _valid(Margin, margins[margin.value], f"the margin {margin.value}").root
+    value, *difference, why = valid(Margin, margins[margin.value], f"the margin {margin.value}").root
     named = {"margin": value, "why_margin": why} | ({"margin_difference": difference[0]} if difference else {})
     return Located({**values, **{key: Located(level, margin.where) for key, level in named.items()}}, item.where)
 
@@ -249,11 +266,16 @@ def check(claim: Tested) -> None:
         When the study has no such quantity, parameter or value, or the paper prints no such number.
     """
     sides = claim.sides()
-    for name, value in _named(claim, sides.values()):
-        _check_value(claim.study, name, value)
+    stated: tuple[CellSettings, ...] = (claim.at, claim.each, claim.pooled or {}, *sides.values())
+    for settings in stated:
+        for name, setting in settings.items():
+            for level in several(setting):
+                _check_value(claim.study, name, level)
     for levels in claim.contrasts():
         for side in sides.values():
-            for quantity in _quantities({**claim.quantity.model_dump(), **levels, **side}):
+            asked = {**claim.quantity.model_dump(), **levels, **side}
+            operations, roles, metrics = (map(str, several(asked[name])) for name in OF_QUANTITY)
+            for quantity in product(operations, roles, metrics):
                 _check_quantity(claim.study, quantity)
                 if claim.statistic != "mean" and quantity[2] not in SPREAD:
                     raise ValueError(f"{claim.statistic}: not known of {quantity[2]}, which is derived from several")
@@ -270,13 +292,6 @@ def check_comparison(comparison: Comparison) -> None:
         _check_value(comparison.study, comparison.by, level)
     for quantity in comparison.every_quantity():
         _check_quantity(comparison.study, quantity)
-
-
-def _named(claim: Tested, sides: Iterable[Settings]) -> Iterable[tuple[str, Level]]:
-    settings: tuple[Mapping[str, Any], ...] = (claim.at, claim.each, claim.pooled or {}, *sides)
-    for levels in settings:
-        for name, value in levels.items():
-            yield from ((name, level) for level in (value if isinstance(value, tuple) else (value,)))
 
 
 def _check_value(study: str, name: str, value: Level) -> None:
@@ -304,11 +319,6 @@ def _form(study: str, name: str) -> TypeAdapter[Any]:
     return TypeAdapter(Annotated[field.annotation, field])
 
 
-def _quantities(settings: Mapping[str, Any]) -> Iterable[Triple]:
-    several = [value if isinstance(value, tuple) else (value,) for value in (settings[name] for name in OF_QUANTITY)]
-    return ((o, r, m) for o in several[0] for r in several[1] for m in several[2])
-
-
 def _check_quantity(study: str, quantity: Triple) -> None:
     known = delivered(study)
     if quantity in known:
@@ -327,33 +337,30 @@ def _parameters(study: str) -> type[BaseModel]:
 
 def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
     if isinstance(claim, Bound):
-        _check_bounds(claim)
+        # a bound is the number that the paper prints
+        ends = {name: end for name, end in (("above", claim.above), ("below", claim.below)) if end is not None}
+        for name, key in claim.published.items():
+            if name not in ends:
+                raise ValueError(f"published: no bound {name!r}: {nearest(name, ends)}")
+            number = _number(claim.study, name, key)
+            if not isclose(convert(ends[name], claim.unit, number.unit), number.value):
+                raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {number.printed} that is printed")
         return
     allowed = [*dict.fromkeys(claim.sides())] if isinstance(claim, Rank) else ["a", "b"]
     for name in claim.published:
         if name not in allowed:
             raise ValueError(f"published: no side {name!r}: {nearest(name, allowed)}")
-    units = {}
-    for name, key in published_keys(claim, levels).items():
-        number = found(claim.study, *key)
-        if number is None or isnan(number.value):
-            raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
-        units[name] = number.unit
-    if len(set(units.values())) > 1:
-        raise ValueError(f"published: the sides' units differ: {', '.join(units.values())}")
+    units = [_number(claim.study, name, key).unit for name, key in published_keys(claim, levels).items()]
+    if len(set(units)) > 1:
+        raise ValueError(f"published: the sides' units differ: {', '.join(units)}")
 
 
-def _check_bounds(claim: Bound) -> None:
-    """Check that a bound is the number that the paper prints."""
-    ends = {name: end for name, end in (("above", claim.above), ("below", claim.below)) if end is not None}
-    for name, key in claim.published.items():
-        if name not in ends:
-            raise ValueError(f"published: no bound {name!r}: {nearest(name, ends)}")
-        number = found(claim.study, *key)
-        if number is None or isnan(number.value):
-            raise ValueError(f"published {name}: {nearest_number(claim.study, key)}")
-        if not isclose(convert(ends[name], claim.unit, number.unit), number.value):
-            raise ValueError(f"{name}: {ends[name]:g} {claim.unit} is not the {number.printed} that is printed")
+def _number(study: str, name: str, key: Key) -> Number:
+    """Return the printed number of a side."""
+    number = found(study, *key)
+    if number is None or isnan(number.value):
+        raise ValueError(f"published {name}: {nearest_number(study, key)}")
+    return number
 
 
 def nearest_number(study: str, key: Key) -> str:

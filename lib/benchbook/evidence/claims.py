@@ -1,7 +1,6 @@
-"""What the papers claim and compare, as data: the form of `data/claims/<study>.yaml`."""
+"""What the papers claim, as data: the form of the claims and sentences in `data/claims/<study>.yaml`."""
 
 import itertools
-import re
 from collections.abc import Collection, Mapping
 from math import sqrt
 from statistics import geometric_mean
@@ -12,7 +11,6 @@ from typing_extensions import override
 
 from benchbook.evidence.means import convert, unit_of
 from benchbook.evidence.published import Called, Key, PublishedRatio, Terms, filled, ratio_of, text
-from benchbook.registry import STORES, title
 
 Level: TypeAlias = bool | int | float | str
 Levels: TypeAlias = Annotated[tuple[Level, ...], Field(min_length=1)]
@@ -34,6 +32,11 @@ LANES: Final[dict[str, Lane]] = {
     **dict.fromkeys(("mongoclient", "mongoose"), "node"),
 }
 """The lane of each codec and driver that is not Python's."""
+
+
+def several(setting: Level | Levels) -> tuple[Level, ...]:
+    """Return the levels of which a setting allows any: those that it names, or the one."""
+    return setting if isinstance(setting, tuple) else (setting,)
 
 
 class Strict(BaseModel):
@@ -88,65 +91,30 @@ class Untestable(Stated):
 
 
 class Tested(Stated):
-    """What every claim has that observations can answer.
-
-    Parameters
-    ----------
-    quantity
-        What is compared.
-    at
-        What all sides have in common. A parameter that is not named stands at the study's default where it ran there.
-    each
-        The levels of which every combination is a contrast of its own; its names may also be those of `quantity`. A
-        side that names one of them itself keeps its own: "less than each of these".
-    pooled
-        The levels of one factor over whose mean each side is taken, where the paper prints the mean of them alone.
-    statistic
-        What of a block's repetitions is compared.
-    lanes
-        The lanes that are asked; all that ran when none is named.
-    published
-        Where the paper prints the numbers: for ``a`` and ``b``, or for each of those ranked.
-    called
-        As `Called`.
-    size
-        Claimed ratios that no published number gives: one for all contrasts, or by their `label`.
-    than
-        A claimed bound: the ratio is above (or below) so much, 2 for "more than doubles". It has no size to meet.
-    most
-        True when the paper says it of most contrasts only: then more than half must hold.
-    margin
-        The ratio above 1 up to which a difference does not matter, fixed before anything was measured.
-    margin_difference
-        The same as a difference in the metric's unit, for values that can be zero or negative: they have no ratio.
-    why_margin
-        Why so much.
-    objections
-        Against calling it contradicted: those that the file of its study lists.
-    variations
-        What may change its verdict: likewise.
-    why_within
-        Why the paper's own ratio is not beyond the margin (of "equal": not within), where it is not.
-    """
+    """What every claim has that observations can answer."""
 
     compare: str
     quantity: Quantity
-    at: Settings = {}
+    at: Settings = {}  # what all sides share; a parameter that is not named stands at its default where it ran there
+    # every combination of these levels is a contrast of its own; a side that names a factor itself keeps its own level
     each: dict[str, Levels] = {}
-    pooled: Factor | None = None
-    statistic: Statistic = "mean"
-    lanes: tuple[Lane, ...] = ()
-    published: dict[str, Key] = {}
+    pooled: Factor | None = None  # each side is the mean over these levels, as the paper prints the mean of them alone
+    statistic: Statistic = "mean"  # what of a block's repetitions is compared
+    lanes: tuple[Lane, ...] = ()  # those that are asked; all that ran when none is named
+    published: dict[str, Key] = {}  # where the paper prints the numbers: for ``a`` and ``b``, or for each ranked
     called: Called = {}
-    than: Annotated[float, Field(gt=0)] = 1.0
-    most: bool = False
+    than: Annotated[float, Field(gt=0)] = 1.0  # the ratio is beyond so much, 2 for "more than doubles": it has no size
+    most: bool = False  # whether the paper says it of most contrasts only: then more than half must hold
+    # claimed ratios that no published number gives: one for all contrasts, or by their `label`
     size: Annotated[float, Field(gt=0)] | dict[str, Annotated[float, Field(gt=0)]] = {}
+    # the ratio up to which a difference does not matter, fixed before anything was measured
     margin: Annotated[float, Field(gt=1, le=10)]
+    # the same in the metric's unit, for values that can be zero or negative: they have no ratio
     margin_difference: Annotated[float, Field(gt=0)] | None = None
     why_margin: Text
-    why_within: str = ""
-    objections: tuple[Objection, ...] = ()
-    variations: tuple[Variation, ...] = ()
+    why_within: str = ""  # why the paper's own ratio is not beyond the margin (of "equal": not within), where it is not
+    objections: tuple[Objection, ...] = ()  # against calling it contradicted: those that the file of its study lists
+    variations: tuple[Variation, ...] = ()  # what may change its verdict: likewise
 
     def asks(self, lane: str) -> bool:
         """Return whether the claim is judged on a lane."""
@@ -158,7 +126,7 @@ class Tested(Stated):
         A codec or a driver is of one lane alone.
         """
         every = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
-        return [levels for levels in every if lane is None or all(_of_lane(lane, *item) for item in levels.items())]
+        return [levels for levels in every if lane is None or _lanes(levels) <= {lane}]
 
     def sides(self) -> dict[str, Settings]:
         """Return what tells the sides of one contrast apart, by name: ``a`` and ``b``, their ends, those ranked."""
@@ -175,7 +143,7 @@ class Tested(Stated):
     @property
     def products(self) -> tuple[str, ...]:
         """The engines over which the claim is made, where they are several: levels of `each`, or those ranked."""
-        return _several(self.each)
+        return _engines(self.each)
 
     @property
     def divisor(self) -> float:
@@ -316,7 +284,9 @@ class Bound(Tested):
     @property
     def claimed(self) -> Direction:
         """On which side of the divisor the value lies; between two numbers it equals their geometric mean."""
-        return "equal" if len(self._ends) == 2 else "less" if self.above is None else "more"
+        if len(self._ends) == 2:
+            return "equal"
+        return "less" if self.above is None else "more"
 
     @override
     def sides(self) -> dict[str, Settings]:
@@ -396,21 +366,21 @@ class Rank(Tested):
     @override
     def ratios(self, ran: Collection[str]) -> list[Terms]:
         if self.claimed.order:
-            order = [str(one) for one in self.claimed.order if str(one) in ran]
+            order = [str(level) for level in self.claimed.order if str(level) in ran]
             return [((1, after), (-1, before)) for before, after in itertools.pairwise(order)]
         named = str(self.claimed.named[0])
         others = [name for name in self.sides() if name in ran and name != named]
         first = self.claimed.first is not None
-        return [((1, one), (-1, named)) if first else ((1, named), (-1, one)) for one in others]
+        return [((1, other), (-1, named)) if first else ((1, named), (-1, other)) for other in others]
 
     @property
     @override
     def products(self) -> tuple[str, ...]:
-        return _several(self.among) or super().products
+        return _engines(self.among) or super().products
 
     @override
     def needed(self) -> set[str]:
-        return set() if self.claimed.order else {str(one) for one in self.claimed.named}
+        return set() if self.claimed.order else {str(level) for level in self.claimed.named}
 
     @property
     @override
@@ -425,15 +395,15 @@ TestedClaim: TypeAlias = Ratio | Trend | Interaction | Bound | Rank
 Claim: TypeAlias = TestedClaim | Untestable
 
 
-def _several(levels: Mapping[str, Levels]) -> tuple[str, ...]:
+def _engines(levels: Mapping[str, Levels]) -> tuple[str, ...]:
     """Return the engines among some levels when they are two or more."""
     engines = tuple(map(str, levels.get("engine", ())))
     return engines if len(engines) > 1 else ()
 
 
-def _of_lane(lane: str, name: str, level: Level) -> bool:
-    """Return whether a lane can have a level: every lane that of most factors, one lane that of a codec or driver."""
-    return name not in ("codec", "driver") or LANES.get(str(level), "python") == lane
+def _lanes(levels: Mapping[str, Level]) -> set[str]:
+    """Return the lanes of some levels, those of codecs and drivers; all lanes have the others."""
+    return {LANES.get(str(level), "python") for name, level in levels.items() if name in ("codec", "driver")}
 
 
 def _ends(over: Factor) -> dict[str, Settings]:
@@ -447,19 +417,12 @@ def label(levels: dict[str, Level]) -> str:
 
 
 class Sentence(Strict):
-    """A comparative sentence of a paper: where it stands, never its words; the claims it makes, or why it makes none.
-
-    Parameters
-    ----------
-    section, sentence
-        The section, and the sentence's number in it, from 1.
-    sha
-        The first 8 hexadecimal digits of the SHA-256 of the sentence: in lower case, every run of characters that are
-        no letters and no digits a single space, none at the ends.
-    """
+    """A comparative sentence of a paper: where it stands, never its words; its claims, or why it makes none."""
 
     section: Text
-    sentence: Annotated[int, Field(ge=1)]
+    sentence: Annotated[int, Field(ge=1)]  # its number in the section, from 1
+    # the first 8 hexadecimal digits of the SHA-256 of the sentence: in lower case, every run of characters that are no
+    # letters and no digits a single space, none at the ends
     sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$", description="8 hexadecimal digits, in quotes")]
     claims: tuple[str, ...] = ()
     none: str = ""
@@ -469,79 +432,6 @@ class Sentence(Strict):
         if bool(self.claims) == bool(self.none):
             raise ValueError("a sentence has claims, or none with the reason; exactly one of them")
         return self
-
-
-class Quantities(Strict):
-    """Every combination of some operations, roles and metrics."""
-
-    operation: tuple[str, ...]
-    role: tuple[str, ...]
-    metric: tuple[str, ...]
-
-
-class Each(Strict):
-    """Each level over each later one; the level ``stores`` stands for all other stores that the registry knows."""
-
-    each: tuple[str, ...]
-
-
-Pair: TypeAlias = tuple[str, str] | Literal["versions"]
-"""Two levels, the first over the second; or each old version of a store over today's."""
-
-
-class PublishedAt(Strict):
-    """Where a paper prints the numbers of some quantities."""
-
-    metric: tuple[str, ...]
-    operation: tuple[str, ...] = ()  # every one when none is named
-    at: Settings = {}  # the levels that they are printed for
-    key: Key  # ``{name}`` stands for a side's level, as the paper calls it
-    note: str = ""  # what kind of number it is
-
-    def holds(self, quantity: tuple[str, str, str], settings: Mapping[str, Any]) -> bool:
-        """Return whether the numbers are of that operation, role and metric, with those settings."""
-        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
-            return False
-        levels = {name: level if isinstance(level, tuple) else (level,) for name, level in self.at.items()}
-        return all(settings.get(name) in allowed for name, allowed in levels.items())
-
-
-class Comparison(Strict):
-    """What a paper compares, level by level of all else; it is tested, not judged."""
-
-    name: Text
-    by: Text  # the column or parameter whose level tells the sides apart
-    pairs: Each | Annotated[tuple[Pair, ...], Field(min_length=1)]  # the sides' levels
-    quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
-    shown: tuple[str, ...]  # parameters that are shown beside it
-    labels: dict[str, str] = {}  # the levels in words; engines have their titles
-    loose: tuple[
-        str, ...
-    ] = ()  # columns and parameters that may differ with the sides; all others are the same on both
-    published: bool = True  # False when the paper's ratio is of something else
-    missing: bool = False  # True when a side that is missing beside the other is stated
-    study: str = ""  # whose, where the paper prints it and what it calls the levels there: as the file says
-    places: tuple[PublishedAt, ...] = ()
-    called: Called = {}
-
-    def every_pair(self) -> list[tuple[str, str]]:
-        """Return the levels of all pairs, the first over the second."""
-        if isinstance(self.pairs, Each):
-            today = [name for name in STORES if "@" not in name and name not in self.pairs.each]
-            levels = [name for level in self.pairs.each for name in (today if level == "stores" else [level])]
-            return list(itertools.combinations(levels, 2))
-        old = sorted((name for name in STORES if "@" in name), key=lambda name: "+relational" not in name)
-        versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
-        return [pair for stated in self.pairs for pair in (versions if stated == "versions" else [stated])]
-
-    def every_quantity(self) -> list[tuple[str, str, str]]:
-        """Return the quantities (operation, role, metric), each once."""
-        every = (itertools.product(some.operation, some.role, some.metric) for some in self.quantities)
-        return list(dict.fromkeys(itertools.chain.from_iterable(every)))
-
-    def words(self, level: str) -> str:
-        """Return a level in words."""
-        return self.labels.get(level) or (title(level) if self.by == "engine" else level)
 
 
 def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:

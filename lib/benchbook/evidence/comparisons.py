@@ -1,24 +1,25 @@
 """Every comparison of the papers tested soundly, and what came out in a sentence."""
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from math import isnan
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 import pandas as pd
 
-from benchbook import stats
+from benchbook import rooms, stats
 from benchbook.digits import detectable, estimate, number
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Comparison
+from benchbook.evidence.compared import Comparison
 from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import measures
-from benchbook.evidence.published import PublishedRatio, Terms, filled, ratio_of
+from benchbook.evidence.measured import OF_QUANTITY, Measured, by_study, first_arms
+from benchbook.evidence.published import CellSettings, PublishedRatio, Terms, filled, ratio_of
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import ABSENT, OF_QUANTITY, Measured, Side, by_study, first_arms
+from benchbook.evidence.sides import ABSENT, Side
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -55,7 +56,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     """
     if every is None:
         every = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
-    return compared(every, measures(first_arms(observations)))
+    return compared(every, first_arms(measures(observations)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -70,7 +71,7 @@ class Compared(Row):
     metric: str
     unit: str  # of means and differences
     factors: str  # the settings that are shown, in words
-    settings: Mapping[str, Any]  # all that both sides have in common
+    settings: CellSettings  # all that both sides have in common
     n: int | None  # records, objects or books; None where the sides differ in it
     a: str  # the sides in words
     b: str
@@ -131,14 +132,16 @@ class Pair:
     comparison: Comparison
     quantity: tuple[str, str, str]  # operation, role and metric
     host: str
-    common: dict[str, Any]  # the settings that both have
+    common: CellSettings  # the settings that both have
     levels: dict[str, str]
     sides: dict[str, Side]  # one may be `ABSENT`
 
     @property
     def factors(self) -> str:
         """The common settings that are shown beside the comparison, in words."""
-        known = ((name, self.common[name]) for name in self.comparison.shown if self.common.get(name) is not None)
+        shown = [(name, self.common.get(name)) for name in self.comparison.shown]
+        absent = [("room", rooms.NONE), ("fault", rooms.NONE)]
+        known = [(name, value) for name, value in shown if value is not None and (name, value) not in absent]
         return ", ".join(
             f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known
         )
@@ -235,6 +238,8 @@ _PHRASES: Final = {
     "markup_percent": "has {} times the share of markup of",
     "bytes_received": "sent {} times the bytes of",
     "bandwidth": "used {} times the bandwidth of",
+    "card_bytes_sent": "put {} times the bytes on the network of",
+    "card_bytes_received": "took {} times the bytes off the network of",
     "cpu_time": "used {} times the CPU time of",
     "cpu_percent": "had {} times the CPU share of",
     "cpu_user_percent": "had {} times the user CPU share of",

@@ -10,7 +10,7 @@ import pandas as pd
 
 from benchbook import stats
 from benchbook.compliance import untested
-from benchbook.digits import detectable, estimate, interval, number
+from benchbook.digits import detectable, estimate, interval, number, plural
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import (
     Bound,
@@ -23,17 +23,18 @@ from benchbook.evidence.claims import (
     Untestable,
     label,
     published_ratio,
+    several,
 )
 from benchbook.evidence.controls import KINDS, unseen, untrusted
 from benchbook.evidence.controls import controls as identical_arms
 from benchbook.evidence.effects import BY_CAMPAIGN, Effect, effect, over_hosts, weakest
 from benchbook.evidence.judge import AGAINST, ALPHA, DECIDED, HOLDS, NOT_TESTABLE, Errors, Verdict, errors, judge, met
+from benchbook.evidence.measured import Measured, Place, by_study, first_arms
 from benchbook.evidence.published import PublishedRatio, text
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Measured, Place, Side, by_study, first_arms, shared
+from benchbook.evidence.sides import Side, shared
 from benchbook.registry import title
-from benchbook.stats.between_hosts import FEWEST
-from benchbook.stats.campaigns import FEWEST as FEWEST_CAMPAIGNS
+from benchbook.stats.campaigns import FEWEST, FEWEST_HOSTS
 from benchbook.stats.sequential import LOOKS, confidence
 
 NOT_RUN: Final = "did not run"
@@ -99,7 +100,7 @@ class Contrast(Row):
     @property
     def by_campaign(self) -> bool:
         """Whether its units were campaigns, and what it found is of days like these; else of these sittings alone."""
-        return self.campaigns >= FEWEST_CAMPAIGNS
+        return self.campaigns >= FEWEST
 
     @property
     def able(self) -> bool:
@@ -144,17 +145,23 @@ def judged(
         kind = KINDS.get(claim.quantity.metric, "")
         bias = unseen_bias.get((claim.study, place[0], kind), 1.0)
         rows += [_doubted(row, claim, bias) for row in _of_host(claim, measured, place)]
-    rows += [row for claim, measured, lane in _lanes(every) for row in _over_hosts(claim, measured, lane)]
+    for claim, measured, (host, lane) in every:
+        hosts = [other for other, ran in measured.places if ran == lane]
+        if host == hosts[0] and len(hosts) >= FEWEST_HOSTS:
+            rows += _over_hosts(claim, measured, lane)
     return Contrast.frame(replace(row, untrusted=(row.study, row.host) in doubted) for row in rows)
 
 
 def _doubted(contrast: Contrast, claim: Tested, bias: float) -> Contrast:
     """Return a contrast that stays open where a bias that identical arms did not show could make its whole effect.
 
-    A bound is not of two sides: nothing of it is a bias between sides.
+    The effect is what a ratio is beyond the number that it is held against. A bound is not of two sides, and that two
+    are alike rests on no effect: nothing of either is a bias between sides.
     """
     directed = contrast.verdict in HOLDS | AGAINST
-    if isinstance(claim, Bound) or not directed or not 1 / bias < contrast.ratio < bias:
+    alike = isinstance(claim, Directed) and claim.claimed == "equal" and contrast.verdict == "reproduced"
+    beyond = contrast.ratio / claim.than
+    if isinstance(claim, Bound) or not directed or alike or not 1 / bias < beyond < bias:
         return contrast
     why = f"smaller than a bias of {detectable(bias)}, which identical arms could have hidden here; {contrast.why}"
     return replace(contrast, verdict="inconclusive", in_most="inconclusive", decided=False, open=True, why=why)
@@ -190,8 +197,8 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     absent = {name: lack for name, lack in every.items() if lack}
     sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
     able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
-    listed = grouped(absent.values())
-    missing = "" if able else listed if ran else NOT_RUN
+    listed = grouped(absent.values()) if ran else NOT_RUN
+    missing = "" if able else listed
     lacking = {name: absent[name][1] if name in absent else "" for name in claim.products}
     if "engine" in levels:
         own = title(str(levels["engine"]))  # a side may be of another product
@@ -219,20 +226,23 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int, repetitions: int)
 
     It lacks blocks, or repetitions in one of them.
     """
-    levels = {name: value if isinstance(value, tuple) else (value,) for name, value in wanted.items()}
+    levels = {name: several(value) for name, value in wanted.items()}
     product = " or ".join(title(str(engine)) for engine in levels.pop("engine", ()))
     named = ", ".join(f"{name}={' or '.join(map(text, of_name))}" for name, of_name in levels.items())
+    if side is None and product:
+        return product, f"{NOT_RUN} with {named}" if named else NOT_RUN
     if side is None:
-        return (product, f"{NOT_RUN} with {named}" if named else NOT_RUN) if product else (named or "it", NOT_RUN)
+        return named or "it", NOT_RUN
     engine = str(side.settings.get("engine") or "")
+    which = title(engine) if engine else named or "it"
     if side.stand_in:
-        return title(engine), "had only a stand-in"
+        return which, "had only a stand-in"
     if untested(engine):
-        return title(engine), "ran through an untested adapter"
+        return which, "ran through an untested adapter"
     if side.repetitions < repetitions:
-        return title(engine) if engine else named or "it", FEW_REPETITIONS
+        return which, FEW_REPETITIONS
     if len(side.undisturbed.blocks) < blocks:
-        return title(engine) if engine else named or "it", _few(side)
+        return which, _few(side)
     return None
 
 
@@ -265,20 +275,12 @@ def _contrast(claim: Tested, levels: dict[str, Level], ran: Eligible, allowed: E
         few = f"the sides share {len(campaigns)} of the {LOOKS[0]} blocks of a first look"
         return replace(contrast, open=True, why=few)
     overall = weakest([effect(terms, sides, claim.divisor) for terms in claim.ratios(sides)])
-    contrast = _judged(contrast, claim, look, overall, ran.left_out)
+    contrast = _judged(contrast, claim, look, overall, "; ".join(filter(None, [ran.left_out, _partly(claim, sides)])))
     if claim.statistic == "mean":
         medians = {name: replace(side, values=side.typical) for name, side in sides.items()}
         typical = weakest([effect(terms, medians, claim.divisor) for terms in claim.ratios(sides)]).ratio
         contrast = replace(contrast, typical=typical)
     return replace(contrast, look=LOOKS.index(look.units) + 1)
-
-
-def _lanes(every: Iterable[tuple[Tested, Measured, Place]]) -> Iterator[tuple[Tested, Measured, str]]:
-    """Yield every claim that can be tested with each lane that so many hosts ran that they have a mean."""
-    for claim, measured, place in every:
-        hosts = [host for host, lane in measured.places if lane == place[1]]
-        if place[0] == hosts[0] and len(hosts) >= FEWEST:
-            yield claim, measured, place[1]
 
 
 def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
@@ -293,7 +295,7 @@ def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
                 if sides and min(len(side.blocks) for side in sides.values()) >= LOOKS[0]:
                     able.append(replace(ran, sides=sides))
         alike = [ran for ran in able if set(ran.sides) == set(able[0].sides)]
-        if len(alike) >= FEWEST:
+        if len(alike) >= FEWEST_HOSTS:
             contrasts.append((levels, alike))
     leads = [len(claim.ratios(alike[0].sides)) for _, alike in contrasts]
     leads += [1] * (len(claim.contrasts(lane)) - len(leads)) if claim.most else []
@@ -341,9 +343,18 @@ def _unjudged(claim: Tested, levels: dict[str, Level], ran: Eligible, place: Pla
 def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) -> str:
     """Return the number of records that all sides of a contrast have, or over which their mean is taken."""
     if pooled := (claim.pooled or {}).get("n"):
-        return f"mean over n={pooled[0]} to {pooled[-1]}"
+        ran = next((side.levels for side in sides.values()), ()) or pooled
+        return f"mean over n={ran[0]} to {ran[-1]}" if len(ran) > 2 else f"mean over n={ran[0]} and {ran[-1]}"
     every = {side.settings.get("n") for side in sides.values()}
     return f"n={every.pop()}" if len(every) == 1 and None not in every and "n" not in levels else ""
+
+
+def _partly(claim: Tested, sides: Mapping[str, Side]) -> str:
+    """Return over how few of the levels that the paper averages a contrast was taken; empty where over all."""
+    for factor, levels in (claim.pooled or {}).items():
+        if (ran := next(iter(sides.values())).levels) and len(ran) < len(levels):
+            return f"over {factor}={' and '.join(map(str, ran))}, where the paper's mean is over {len(levels)} of them"
+    return ""
 
 
 def _judged(contrast: Contrast, claim: Tested, look: Look, overall: Effect, left_out: str) -> Contrast:
@@ -380,8 +391,10 @@ def _looked_at(
         look = _strict(partial(_look, claim, sides, paper, count), allowed)
         if last is None or last.verdict not in DECIDED or (last.size == "open" and look.size in ("met", "missed")):
             last = look
-        in_most = in_most if in_most in DECIDED else look.in_most
-        if last.verdict in DECIDED and last.size != "open" and in_most in DECIDED:
+        if in_most not in DECIDED or (in_most == "direction only" and look.in_most == "reproduced"):
+            in_most = look.in_most
+        size_is_settled = last.size != "open" and (in_most != "direction only" or last.size != "met")
+        if last.verdict in DECIDED and in_most in DECIDED and size_is_settled:
             break
     return last and replace(last, in_most=in_most)
 
@@ -447,7 +460,7 @@ def _words(claim: Tested, look: Look, published: float, left_out: str) -> str:
 
 
 def _effect_in_words(claim: Tested, effect: Effect) -> str:
-    blocks = f"{effect.blocks} block{'' if effect.blocks == 1 else 's'}"
+    blocks = plural(effect.blocks, "block")
     if effect.test == BY_CAMPAIGN:
         blocks += f" of {effect.campaigns} campaigns"
     if not isnan(effect.low):

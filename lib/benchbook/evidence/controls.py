@@ -1,7 +1,11 @@
-"""Identical arms (A/A): what a machine and its harness make differ where nothing does, and how much they could hide."""
+"""What vouches for a machine: identical arms (A/A), which should not differ, and how much its blocks' times drifted.
 
+Arms say what a machine and its harness make differ where nothing does, and how much they could hide.
+"""
+
+import json
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import isnan
 from typing import Final
@@ -11,15 +15,17 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from benchbook import stats
-from benchbook.digits import detectable, estimate
+from benchbook.digits import detectable, estimate, number
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Comparison, Untestable
+from benchbook.evidence.claims import Untestable
+from benchbook.evidence.compared import Comparison
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, Pair, compared, equivalent, pairs
 from benchbook.evidence.effects import effect, paired
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.means import measures
+from benchbook.evidence.measured import both_arms, by_study, disturbed
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Side, both_arms, by_study, disturbed, shared
+from benchbook.evidence.sides import Side, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
@@ -30,7 +36,7 @@ AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": TIMES,
     "processor time": ("cpu_time",),
     "memory": ("memory_rss_mb", "memory_change_kb", "memory_percent"),
-    "bytes": ("size", "bytes_received"),
+    "bytes": ("size", "bytes_received", "card_bytes_sent", "card_bytes_received"),
 }
 """The kinds of what is measured, and what is put together of each."""
 
@@ -47,7 +53,8 @@ RATES: Final[Mapping[str, tuple[str, ...]]] = {
 }
 """What is a part of amounts or follows from them: as quantities of their own they would count twice."""
 
-KINDS: Final = {metric: kind for table in (AMOUNTS, RATES) for kind, metrics in table.items() for metric in metrics}
+_AMOUNT_OF: Final = {metric: kind for kind, metrics in AMOUNTS.items() for metric in metrics}
+KINDS: Final = {**_AMOUNT_OF, **{metric: kind for kind, metrics in RATES.items() for metric in metrics}}
 """The kind of each metric."""
 
 DIFFER, ALIKE, OPEN, TOO_FEW = "differ", "alike", "not shown to be alike", "too few blocks"
@@ -121,13 +128,18 @@ def controls(observations: pd.DataFrame) -> pd.DataFrame:
     O'Brien, Biometrics 40 (1984) 1079-1087; Ibragimov & Müller, Journal of Business & Economic Statistics 28 (2010)
     453-468.
     """
-    means = measures(both_arms(observations))
-    kinds = [_put_together(*key, some) for key, some in _by_kind(means[~disturbed(means)]).items()]
-    judged = Counter((together.host, together.kind == PRIMARY) for together in kinds if together.look)
+    means = both_arms(measures(observations))
+    by_kind: dict[tuple[str, str, str], list[Pair]] = {}
+    for study, measured in by_study(means[~disturbed(means)]).items():
+        for pair in pairs(_arms(study), measured) if study in SLUGS else ():
+            if kind := _AMOUNT_OF.get(pair.quantity[2]):
+                by_kind.setdefault((study, pair.host, kind), []).append(pair)
+    kinds = [_put_together(*key, of_kind) for key, of_kind in by_kind.items()]
+    judged = Counter((together.control.host, together.control.kind == PRIMARY) for together in kinds if together.look)
     rows = []
     for together in kinds:
-        primary = together.kind == PRIMARY
-        rows.append(_control(together, _SHARES[primary] * ALPHA / max(judged[together.host, primary], 1)))
+        primary = together.control.kind == PRIMARY
+        rows.append(_judged(together, _SHARES[primary] * ALPHA / max(judged[together.control.host, primary], 1)))
     table = Control.frame(rows).assign(untrusted=[row.untrusted for row in rows], words=[row.words for row in rows])
     return table.astype({"untrusted": bool})
 
@@ -155,7 +167,7 @@ def arms(observations: pd.DataFrame) -> pd.DataFrame:
 
     These say where arms differ, not whether: see `controls`.
     """
-    return compared(map(_arms, SLUGS), measures(both_arms(observations)))
+    return compared(map(_arms, SLUGS), both_arms(measures(observations)))
 
 
 def _arms(study: str) -> Comparison:
@@ -169,30 +181,13 @@ def _arms(study: str) -> Comparison:
     )  # fmt: skip
 
 
-def _by_kind(means: pd.DataFrame) -> dict[tuple[str, str, str], list[Pair]]:
-    """Return the pairs of arms by study, host and kind."""
-    kinds = {metric: kind for kind, metrics in AMOUNTS.items() for metric in metrics}
-    by_kind: dict[tuple[str, str, str], list[Pair]] = {}
-    measured = by_study(means)
-    for study in [study for study in measured if study in SLUGS]:
-        for pair in pairs(_arms(study), measured[study]):
-            if kind := kinds.get(pair.quantity[2]):
-                by_kind.setdefault((study, pair.host, kind), []).append(pair)
-    return by_kind
-
-
 @dataclass(frozen=True)
 class Together:
     """The arms of all quantities of one kind, put together block by block."""
 
-    study: str
-    host: str
-    kind: str
-    quantities: int
-    left_out: int
+    control: Control  # not judged yet
     sides: Mapping[str, Side]  # ``a`` is arm b, as the first named of a pair; empty when nothing has a ratio
     look: int  # units that are judged, blocks or campaigns; 0 before the first look
-    blocks: int  # those that both arms have
 
 
 @dataclass(frozen=True)
@@ -204,12 +199,11 @@ class _Logs:
     values: Mapping[str, NDArray[np.float64]]  # by the side's name
 
 
-def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> Together:
-    every = list(every)
+def _put_together(study: str, host: str, kind: str, every: Sequence[Pair]) -> Together:
     logs = list(filter(None, map(_logs, every)))
-    left_out = len(every) - len(logs)
+    control = Control(study, host, kind, len(logs), len(every) - len(logs), 0, margin=_margins(study).get(kind, MARGIN))
     if not logs:
-        return Together(study, host, kind, 0, left_out, {}, 0, 0)
+        return Together(control, {}, 0)
     block = np.concatenate([pair.blocks for pair in logs])
     blocks, first, which = np.unique(block, return_index=True, return_inverse=True)
     campaigns = np.concatenate([pair.campaigns for pair in logs])[first]
@@ -221,7 +215,7 @@ def _put_together(study: str, host: str, kind: str, every: Iterable[Pair]) -> To
             side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
         )
     look = sequential.look(stats.campaigns.units(campaigns))
-    return Together(study, host, kind, len(logs), left_out, sides, look, len(blocks))
+    return Together(replace(control, blocks=len(blocks)), sides, look)
 
 
 def _logs(pair: Pair) -> _Logs | None:
@@ -235,13 +229,9 @@ def _logs(pair: Pair) -> _Logs | None:
     return _Logs(blocks, campaigns, {name: np.log(of_side) for name, of_side in values.items()})
 
 
-def _control(together: Together, alpha: float) -> Control:
+def _judged(together: Together, alpha: float) -> Control:
     """Return what one kind of a study's arms came to, tested at that level."""
-    kind = together.kind
-    margin = _margins(together.study).get(kind, MARGIN)
-    control = Control(
-        together.study, together.host, kind, together.quantities, together.left_out, together.blocks, margin=margin
-    )
+    control = together.control
     if not together.look:
         return control
     shown, corrected = (
@@ -252,7 +242,7 @@ def _control(together: Together, alpha: float) -> Control:
     level = 1 - sequential.confidence(together.look, alpha)
     seen = stats.detectable_ratio(*judged.values, pairs=True, alpha=level)
     state = OPEN
-    if equivalent(shown.low, shown.high, margin):
+    if equivalent(shown.low, shown.high, control.margin):
         state = ALIKE
     elif corrected.low > 1 or corrected.high < 1:
         state = DIFFER
@@ -269,3 +259,54 @@ def _margins(study: str) -> dict[str, float]:
             kind = KINDS[claim.quantity.metric]
             margins[kind] = min(claim.margin, margins.get(kind, claim.margin))
     return dict.fromkeys(AMOUNTS, min(margins.values(), default=MARGIN)) | margins
+
+
+MOVED: Final = 1.1
+"""The ratio of the slowest block to the fastest from which a run has drifted."""
+
+_TIMES: Final = ("wall_time", "elapsed_time")
+
+
+def drift(means: pd.DataFrame) -> pd.DataFrame:
+    """Return for each study and host how steady the machine was.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.evidence.measures` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``study, host``; ``governor``: of the processors' frequency, all that were seen; ``blocks``; and ``moved``: the
+        slowest block's times over the fastest's, geometric mean of all that ran in every block. Pairing by block takes
+        that out of the comparisons. NaN and empty where nothing is told.
+    """
+    rows = []
+    for (study, host), group in means.groupby(["study", "host"], sort=False):
+        texts = group.drop_duplicates(["cell_id", "block"])["environment"].dropna()
+        governors = {str(json.loads(text).get("governor") or "") for text in texts}
+        times = group[group["metric"].isin(_TIMES) & (group["value"] > 0)]
+        keys = ["cell_id", "operation", "role", "metric", "format"]
+        table = times.assign(log=np.log(times["value"])).pivot_table("log", keys, "block", dropna=False)
+        whole = table.dropna()
+        moods = (whole.sub(whole.mean(axis=1), axis=0)).mean()
+        moved = float(np.exp(moods.max() - moods.min())) if len(whole) and len(moods) > 1 else np.nan
+        rows.append((study, host, ", ".join(sorted(governors - {""})), group["block"].nunique(), moved))
+    return pd.DataFrame(rows, columns=["study", "host", "governor", "blocks", "moved"])
+
+
+def drift_in_words(table: pd.DataFrame) -> str:
+    """Return what `drift` found, in sentences."""
+    if table.empty:
+        return "Nothing ran, so nothing drifted."
+    governors = sorted({name for names in table["governor"] for name in names.split(", ") if name})
+    known = f"Frequency governor: {', '.join(governors)}."
+    sentences = [known if governors else "The frequency governor is not told."]
+    if (moved := table["moved"].dropna()).size:
+        study = table["study"].tolist()[int(np.nanargmax(table["moved"]))]
+        sentences.append(
+            f"The slowest block took {number(moved.max())} times as long as the fastest in {study}, the study "
+            f"that moved most" + (": it drifted, which pairing by block takes out." if moved.max() > MOVED else ".")
+        )
+    return " ".join(sentences)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import exp, inf, log, nan, sqrt
+from math import exp, inf, isnan, log, nan, sqrt
 from typing import Final, TypeAlias
 
 import numpy as np
@@ -104,26 +104,25 @@ def effect(
         A wait that ran out in the numerator makes the ratio's low end all that is known, one in the denominator its
         high end. Means that are not all positive have no ratio: of two sides the difference stands instead.
     """
-    found = paired(terms, sides, first)
+    means = paired(terms, sides, first)
     signed = [(sign, sides[name]) for sign, name in terms]
-    if not found.blocks:
+    if not means.blocks:
         return Effect(reason=APART)
-    nothing = Effect(blocks=found.blocks, campaigns=found.campaigns)
-    if any(np.isnan(one).any() for one in found.values):
+    nothing = Effect(blocks=means.blocks, campaigns=means.campaigns)
+    if any(np.isnan(side).any() for side in means.values):
         return replace(nothing, reason="a wait for the replica ran out, and nothing is known of its rate")
-    if not found.positive and (len(signed) > 2 or any(side.censored.any() for _, side in signed)):
+    if not means.positive and (len(signed) > 2 or any(side.censored.any() for _, side in signed)):
         return replace(nothing, reason="no ratio: a mean is zero or negative")
-    scaled = tuple(map(np.log, found.values)) if found.positive else found.values
+    scaled = tuple(map(np.log, means.values)) if means.positive else means.values
     units = _signed(terms, scaled)
     interval = stats.mean_interval(units, confidence)
-    both = zip(signed, found.values, strict=True)
-    step = sum(side.resolution / (value.mean() if found.positive else 1) for (_, side), value in both)
-    low, high = interval.estimate - step, interval.estimate + step
-    low, high = (low, high) if interval.reason else (min(interval.low, low), max(interval.high, high))
-    test = "none" if interval.reason else BY_CAMPAIGN if found.by_campaign else PAIRED
-    if interval.reason:
-        low = high = nan
-    if not found.positive:
+    both = zip(signed, means.values, strict=True)
+    step = sum(side.resolution / (value.mean() if means.positive else 1) for (_, side), value in both)
+    low, high, test = nan, nan, "none"
+    if not interval.reason:
+        low, high = min(interval.low, interval.estimate - step), max(interval.high, interval.estimate + step)
+        test = BY_CAMPAIGN if means.by_campaign else PAIRED
+    if not means.positive:
         reason = interval.reason or "no ratio: a mean is zero or negative"
         bound = divisor if len(signed) == 1 else 0.0  # of one side alone: how far it is from what it is held against
         ends = (interval.estimate - bound, low - bound, high - bound)
@@ -144,15 +143,17 @@ def over_hosts(effects: Sequence[Effect], confidence: float = 0.95) -> Effect:
 
     Its blocks are the fewest of a host.
     """
-    lacking = [one for one in effects if not (one.error == one.error and one.low > 0 and one.high < inf)]
+    lacking = [host for host in effects if isnan(host.error) or not (host.low > 0 and host.high < inf)]
     if lacking:
         return Effect(reason=lacking[0].reason)
-    logs, errors = [log(one.ratio) for one in effects], [one.error for one in effects]
-    found = stats.over_hosts(logs, errors, confidence)
-    ratio, low, high = (_exp(value) for value in (found.estimate, found.low, found.high))
-    said = found.reason or f"hosts differ by a factor of {number(exp(stats.spread(logs, errors)))} (standard deviation)"
-    blocks, campaigns = min(one.blocks for one in effects), min(one.campaigns for one in effects)
-    return Effect(ratio, low, high, blocks, campaigns, OVER_HOSTS, said)
+    logs, errors = [log(host.ratio) for host in effects], [host.error for host in effects]
+    mean = stats.over_hosts(logs, errors, confidence)
+    ratio, low, high = (_exp(value) for value in (mean.estimate, mean.low, mean.high))
+    reason = (
+        mean.reason or f"hosts differ by a factor of {number(exp(stats.spread(logs, errors)))} (standard deviation)"
+    )
+    blocks, campaigns = min(host.blocks for host in effects), min(host.campaigns for host in effects)
+    return Effect(ratio, low, high, blocks, campaigns, OVER_HOSTS, reason)
 
 
 def weakest(effects: Sequence[Effect]) -> Effect:
@@ -162,25 +163,25 @@ def weakest(effects: Sequence[Effect]) -> Effect:
     only, the smallest of them stands when all the ratios are above 1. A lead of which nothing is known may be as small
     as any: then the smallest is known from one that lies below 1, and has no low end.
     """
-    ratios = [one for one in effects if one.low <= one.high]
-    others = [one for one in effects if one not in ratios]
-    if unknown := [one for one in others if one.difference[1] != one.difference[1]]:
-        below = [one for one in ratios if one.high < 1]
+    ratios = [lead for lead in effects if lead.low <= lead.high]
+    others = [lead for lead in effects if lead not in ratios]
+    if unknown := [lead for lead in others if isnan(lead.difference[1])]:
+        below = [lead for lead in ratios if lead.high < 1]
         if not below:
             return unknown[0]
         reason = f"of another lead nothing is known: {unknown[0].reason}"
-        return replace(min(below, key=lambda one: one.high), low=0.0, reason=reason)
-    if others and all(one.low > 1 for one in ratios):
-        return min(others, key=lambda one: one.difference[1])
-    least = min(ratios, key=lambda one: one.ratio)
-    low, high = min(one.low for one in ratios), min(one.high for one in ratios)
-    blocks, campaigns = min(one.blocks for one in effects), min(one.campaigns for one in effects)
+        return replace(min(below, key=lambda lead: lead.high), low=0.0, reason=reason)
+    if others and all(lead.low > 1 for lead in ratios):
+        return min(others, key=lambda lead: lead.difference[1])
+    least = min(ratios, key=lambda lead: lead.ratio)
+    low, high = min(lead.low for lead in ratios), min(lead.high for lead in ratios)
+    blocks, campaigns = min(lead.blocks for lead in effects), min(lead.campaigns for lead in effects)
     return replace(least, low=low, high=high, blocks=blocks, campaigns=campaigns)
 
 
 def _signed(terms: Terms, values: Sequence[Values]) -> Values:
     """Return the sum of the sides' values, of shape (n,), each with its sign."""
-    total: Values = np.sum([sign * one for (sign, _), one in zip(terms, values, strict=True)], axis=0)
+    total: Values = np.sum([sign * of_side for (sign, _), of_side in zip(terms, values, strict=True)], axis=0)
     return total
 
 
@@ -189,15 +190,15 @@ def _exp(value: float) -> float:
     return inf if value >= 709 else exp(value)
 
 
-def _bounded(found: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
+def _bounded(ratio: Effect, signed: Sequence[tuple[int, Side]]) -> Effect:
     """Return the effect with the end open that censored means leave open."""
     above = any(side.censored.any() for sign, side in signed if sign > 0)
     below = any(side.censored.any() for sign, side in signed if sign < 0)
     if above and below:
-        blank = Effect(blocks=found.blocks, campaigns=found.campaigns)
+        blank = Effect(blocks=ratio.blocks, campaigns=ratio.campaigns)
         return replace(blank, reason="waits for the replica ran out on both sides")
     if above:
-        return replace(found, high=inf, reason=found.reason or "a wait for the replica ran out: the ratio is larger")
+        return replace(ratio, high=inf, reason=ratio.reason or "a wait for the replica ran out: the ratio is larger")
     if below:
-        return replace(found, low=0.0, reason=found.reason or "a wait for the replica ran out: the ratio is smaller")
-    return found
+        return replace(ratio, low=0.0, reason=ratio.reason or "a wait for the replica ran out: the ratio is smaller")
+    return ratio

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from math import inf
+from math import inf, isnan
 from typing import Final, Literal, TypeAlias, get_args
 
 from benchbook.evidence.claims import Direction
@@ -63,7 +63,7 @@ def judge(
     margin_difference
         d, positive, in the effect's unit, where its claim has one.
     """
-    if effect.low != effect.low:
+    if isnan(effect.low):
         return _by_difference(effect, claimed, margin_difference)
     if claimed == "different":
         claimed = "more" if effect.ratio >= 1 else "less"

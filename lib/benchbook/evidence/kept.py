@@ -60,9 +60,9 @@ class Kept:
         return cls(hashlib.sha256(path.read_bytes()).digest())
 
     @classmethod
-    def of_results(cls, found: Iterable[Whole]) -> Self:
+    def of_results(cls, finished: Iterable[Whole]) -> Self:
         """Return what follows from results, by their files' names, sizes and times: they were held to be whole."""
-        stats = ((one.path.parent.name, one.path.name, one.path.stat()) for one in found)
+        stats = ((result.path.parent.name, result.path.name, result.path.stat()) for result in finished)
         return cls(json.dumps(sorted((study, name, at.st_size, at.st_mtime_ns) for study, name, at in stats)).encode())
 
     def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:

@@ -46,7 +46,7 @@ _FIRST: Final = ", ".join(f"first({name}) AS {name}" for name in _COLUMNS if nam
 _UNIT: Final = ", ".join(UNIT)
 _OF_UNITS: Final = ["known", "low", "high"]
 _SQL: Final = f"""
-WITH found AS (
+WITH kept AS (
     SELECT *, CASE WHEN isnan(value) THEN NULL ELSE value END AS known, coalesce(censored, false) AS ran_out
     FROM {{source}}
     WHERE coalesce(state, 'done') = 'done' AND ((value IS NOT NULL AND NOT isnan(value)) OR censored)
@@ -58,7 +58,7 @@ WITH found AS (
         count(known) AS measured, favg(known) AS at_least, stddev_samp(known) AS deviation,
         coalesce(bool_or(disturbed), false) AS disturbed,
         list(known) AS known, quantile_cont(known, [0.25, 0.5, 0.75]) AS quartiles
-    FROM found GROUP BY {_UNIT}
+    FROM kept GROUP BY {_UNIT}
 ), limited AS (
     SELECT *, CASE WHEN rows < {ENOUGH} THEN 'infinity'::DOUBLE
         ELSE {REACH_IQR} * (quartiles[3] - quartiles[1]) END AS reach
@@ -235,19 +235,37 @@ DERIVED: Final = (
     Derived("memory_rss_mb", "MB", ("memory_rss",), factor=1 / 2**20),  # as Atop's RSIZE: an MB of 1,048,576 bytes
     Derived("memory_pss_mb", "MB", ("memory_pss",), factor=1 / 2**20),
     Derived("memory_change_kb", "KB", ("memory_change",), factor=1e-3),
-    Derived("bandwidth", "Kbps", ("bytes_received",), per="elapsed_time", factor=8e6, per_role="client"),
+    Derived("bandwidth", "Kbps", ("card_bytes_received",), per="elapsed_time", factor=8e6, per_role="client"),
+    Derived(
+        *("bandwidth", "Kbps", ("bytes_received",)),
+        per="elapsed_time",
+        factor=8e6,
+        per_role="client",
+        unless="card_bytes_received",
+    ),
 )
-"""Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up."""
+"""Every derived quantity. The window of ``bandwidth`` is the client's first insert until the replica has caught up.
 
-COUNTED: Final = frozenset({"size", "markup_size", "markup_percent", "bytes_received"})
+Its bytes are those at the network card where the role has one, as the paper read them, else those that the engine
+counts of replication.
+
+``cpu_percent``, ``cpu_user_percent`` and ``cpu_system_percent`` are a role's processor time in % of what its processors
+could have given in the same window, as atop has a process' share of its machine. In a room with ``cores`` those are the
+role's own, of tcp's server those that it may use, else all of this machine's; each row's ``source`` of ``cpu_capacity``
+says how many. 100 % is all of them, all the time.
+"""
+
+COUNTED: Final = frozenset(
+    {"size", "markup_size", "markup_percent", "bytes_received", "card_bytes_sent", "card_bytes_received"}
+)
 """The metrics that are counted: what other processes do meanwhile disturbs none of them."""
 
 CHANGES: Final = frozenset({"memory_change", "memory_change_kb", "heap_change"})
 """The metrics that may be negative; all others are positive, those in % shares of a whole."""
 
-_SCALED: Final = tuple(one for one in DERIVED if len(one.of) == 1 and one.per is None)
-_SUMMED: Final = {one.metric for one in DERIVED if one.unless}
-SPREAD: Final = frozenset({*results.UNITS, *(one.metric for one in _SCALED)} - _SUMMED)
+_SCALED: Final = tuple(derived for derived in DERIVED if len(derived.of) == 1 and derived.per is None)
+_SUMMED: Final = {derived.metric for derived in DERIVED if derived.unless}
+SPREAD: Final = frozenset({*results.UNITS, *(derived.metric for derived in _SCALED)} - _SUMMED)
 """The metrics whose spread over a block's repetitions is known: those stored, and those that only change its unit."""
 
 _KINDS: Final = ({"ns": 1e-9, "us": 1e-6, "ms": 1e-3, "s": 1.0, "min": 60.0}, {"B": 1.0, "KB": 1e3, "MB": 1e6})
@@ -294,10 +312,7 @@ def derive(means: pd.DataFrame, every: Iterable[Derived] = DERIVED) -> pd.DataFr
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
     is known of ``at_least``. The ``resolution`` is what its parts' may add up to, in the derived unit.
     """
-    means = means.reindex(
-        columns=list(dict.fromkeys([*means, *_MEANS, "deviation", "resolution"]))
-    )  # older ones lack some
-    keys = [key for key in UNIT if key in means and key not in ("metric", "role")]
+    keys = [key for key in UNIT if key not in ("metric", "role")]
     occasion = means.groupby(keys, dropna=False, sort=False).ngroup()
     known = means[["metric", "role", "count"]].assign(occasion=occasion).reset_index(drop=True)
     of_metric = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(

@@ -20,6 +20,9 @@ Key: TypeAlias = tuple[str, str, str]
 Called: TypeAlias = dict[str, dict[str, str]]
 """What a paper calls a factor's levels, by factor and level: the word that stands in a published number's key."""
 
+CellSettings: TypeAlias = Mapping[str, Any]
+"""What cells ran with, by name: parameters, and columns that their rows state; values are those of JSON."""
+
 Terms: TypeAlias = tuple[tuple[int, str], ...]
 """Sides' names with 1 for each that multiplies a ratio and -1 for each that divides it."""
 
@@ -129,7 +132,7 @@ def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float =
     return PublishedRatio(ratio, low, high, " / ".join(dict.fromkeys(keys[name][0] for _, name in terms)))
 
 
-def filled(key: Key, called: Called, settings: Mapping[str, Any]) -> Key:
+def filled(key: Key, called: Called, settings: CellSettings) -> Key:
     """Return a key with each ``{name}`` replaced by what the paper calls its level."""
 
     def word(name: "re.Match[str]") -> str:

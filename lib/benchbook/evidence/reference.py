@@ -26,13 +26,13 @@ def means(folder: Path | None = None) -> pd.DataFrame:
     """
     nothing = block_means(results.OBSERVATIONS.empty_table().to_pandas())
     try:
-        found = pd.read_parquet(intact(MEANS, folder))
+        committed = pd.read_parquet(intact(MEANS, folder))
     except FileNotFoundError:
         return nothing
-    if lacking := [name for name in nothing if name not in found]:
+    if lacking := [name for name in nothing if name not in committed]:
         where = str((folder or paths.reference()) / MEANS)
         raise InputError(where, f"it is of another version of benchbook: it has no column {lacking[0]!r}")
-    return measures(found)
+    return measures(committed)
 
 
 def profile() -> str:

@@ -26,31 +26,21 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Run:
-    """What some cells measured, and what follows from it.
+    """What some cells measured, and what follows from it."""
 
-    Parameters
-    ----------
-    name
-        A profile's name, `benchbook.paths.REFERENCE`, or a folder.
-    evidence
-        Its block means, comparisons, verdicts: each made when it is first asked for.
-    files
-        The Parquet files of its repetitions by a block's cell and number; under ``None`` the one that holds all.
-    identities
-        Which finished cells of the results' folder it has; None: all that `files` hold.
-    """
-
-    name: str
-    evidence: Evidence
+    name: str  # a profile's, `benchbook.paths.REFERENCE`, or a folder
+    evidence: Evidence  # its block means, comparisons, verdicts: each made when it is first asked for
+    # the Parquet files of its repetitions by a block's cell and number; under ``None`` the one that holds all
     files: Callable[[], Mapping[tuple[str, int] | None, Path]] = dict
-    identities: frozenset[str] | None = None
+    identities: frozenset[str] | None = None  # which finished cells of the results it has; None: all that `files` hold
 
     @classmethod
     def of_results(cls, name: str, identities: Iterable[str]) -> Self:
         """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
         chosen = frozenset(identities)
         finished = results.finished(chosen)
-        evidence = Evidence(partial(means_of, finished), Kept.of_results(finished))
+        files = partial(_files, finished, "replication")
+        evidence = Evidence(partial(means_of, finished), Kept.of_results(finished), files)
         return cls(name, evidence, partial(_by_block, finished), chosen)
 
     @classmethod
@@ -66,7 +56,7 @@ class Run:
             return cls(paths.REFERENCE, Evidence(reference.means))
         return cls(
             paths.REFERENCE,
-            Evidence(reference.means, Kept.of_file(file)),
+            Evidence(reference.means, Kept.of_file(file), _repetitions),
             lambda: {None: reference.intact(reference.REPETITIONS)},
         )
 
@@ -74,11 +64,12 @@ class Run:
     def of_folder(cls, folder: Path) -> Self:
         """Return what a folder of results holds, or one that holds a reference run; it may hold nothing."""
         if (folder / reference.MEANS).is_file():
-            return cls(str(folder), Evidence(reference.means(folder)),
-                       lambda: {None: reference.intact(reference.REPETITIONS, folder)})  # fmt: skip
+            evidence = Evidence(reference.means(folder), files=partial(_repetitions, folder))
+            return cls(str(folder), evidence, lambda: {None: reference.intact(reference.REPETITIONS, folder)})
         with _results_in(folder):
             finished = results.finished()
-            return cls(str(folder), Evidence(measures(means_of(finished))), partial(_by_block, finished))
+            evidence = Evidence(measures(means_of(finished)), files=partial(_files, finished, "replication"))
+            return cls(str(folder), evidence, partial(_by_block, finished))
 
     @property
     def means(self) -> pd.DataFrame:
@@ -91,6 +82,17 @@ class Run:
             return results.connect(self.identities)
         files = [str(path) for path in self.files().values()]
         return results.connect(rows=ds.dataset(files, schema=results.OBSERVATIONS) if files else _NOTHING)
+
+
+def _repetitions(folder: Path | None = None) -> list[Path]:
+    """Return the file that holds all repetitions of a reference run; none where means alone are there."""
+    there = ((folder or paths.reference()) / reference.REPETITIONS).is_file()
+    return [reference.intact(reference.REPETITIONS, folder)] if there else []
+
+
+def _files(finished: Iterable[Whole], study: str) -> list[Path]:
+    """Return the files of a study's results."""
+    return [result.path for result in finished if result.facts.study == study]
 
 
 def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:

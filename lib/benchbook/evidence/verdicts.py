@@ -1,22 +1,28 @@
-"""Every claim of the papers against what was measured: a verdict each, and why."""
+"""Every claim of the papers against what was measured: a verdict on each host and lane, and why.
+
+Then one result a claim: of the lanes and hosts that could judge it one counts, and it says at which look it fell.
+"""
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from math import inf, log, nan
-from typing import Final
+from typing import Any, Final, Self
 
 import pandas as pd
 
+from benchbook.digits import number, plural
 from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
 from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
-from benchbook.evidence.judge import AGAINST, DECIDED, IN_PART, NOT_TESTABLE, Verdict, together
+from benchbook.evidence.effects import of_a_mean
+from benchbook.evidence.judge import AGAINST, DECIDED, IN_PART, NOT_TESTABLE, VERDICTS, Verdict, together
+from benchbook.evidence.measured import Place
 from benchbook.evidence.published import text
 from benchbook.evidence.rows import Row
-from benchbook.evidence.sides import Place
 from benchbook.registry import title
-from benchbook.stats.campaigns import sittings
+from benchbook.stats.campaigns import FEWEST, sittings
+from benchbook.stats.sequential import LOOKS
 
 
 @dataclass(frozen=True)
@@ -64,19 +70,8 @@ class ClaimVerdict(Row):
 
 
 _OF_THE_DECISIVE: Final = (
-    *(
-        "contrast",
-        "common",
-        "ratio",
-        "low",
-        "high",
-        "overall",
-        "overall_low",
-        "overall_high",
-        "overall_blocks",
-        "typical",
-    ),
-    *("published", "published_source", "look", "blocks", "untrusted"),
+    *("contrast", "common", "ratio", "low", "high", "overall", "overall_low", "overall_high", "overall_blocks"),
+    *("typical", "published", "published_source", "look", "blocks", "untrusted"),
 )
 
 
@@ -138,48 +133,59 @@ def _verdicts(claim: Claim, judged: Mapping[Place, Sequence[Contrast]]) -> Itera
 def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast]) -> ClaimVerdict:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
     able = [contrast for contrast in contrasts if contrast.able]
-    counts = Counter(contrast.verdict for contrast in able)
     verdict = together(
         [contrast.verdict for contrast in contrasts],
         most=claim.most,
         in_most=[contrast.in_most for contrast in contrasts],
     )
-    decided = _decisive(verdict, claim, able) if able else contrasts[0]
+    decisive = _decisive(verdict, claim, able) if able else contrasts[0]
+    fewest = min((contrast.campaigns for contrast in able), default=0)
+    campaigns = decisive.campaigns if verdict in AGAINST else fewest
     ran = {name for contrast in able for name, why in contrast.lacking.items() if not why}
     missing = _missing(claim, contrasts, ran)
-    among = f" {'among' if isinstance(claim, Rank) else 'in'} {len(ran)} of the {len(claim.products)} products"
     objections = claim.objections if verdict == "contradicted" else ()
     objected = any(not objection.answer for objection in objections)
-    # of most contrasts one that was not judged may say either
-    wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
-    campaigns = decided.campaigns if verdict in AGAINST else min((contrast.campaigns for contrast in able), default=0)
-    few = sittings(campaigns) if verdict in DECIDED else ""
-    among = among if wording == verdict else f";{among}"
-    # whatever a missing product would say
-    final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
     called: Verdict = IN_PART if missing and verdict == "reproduced" else verdict
-    held_against = [f"{objection.says} {objection.answer or 'No answer yet.'}" for objection in objections]
-    wording += among if missing and not final else ""
-    wording += _of_size(verdict, able)
-    if few:
-        wording += f" {few}" if wording == verdict else f"; {few}"
-    if objected:
-        called = "inconclusive"
-        wording += ", as measured; an objection has no answer"
+    wording = _wording(claim, verdict, contrasts, len(ran) if missing else None, campaigns)
     return replace(
         unjudged,
-        verdict=called,
+        verdict="inconclusive" if objected else called,
         objected=objected,
-        wording=wording,
+        wording=f"{wording}, as measured; an objection has no answer" if objected else wording,
         campaigns=campaigns,
         products_judged=len(ran),
         products_missing=missing,
         judged=len(able),
         open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
-        objections=" ".join(held_against),
+        objections=" ".join(f"{objection.says} {objection.answer or 'No answer yet.'}" for objection in objections),
         why=_in_words(contrasts),
-        **{name: getattr(decided, name) for name in _OF_THE_DECISIVE},
+        **{name: getattr(decisive, name) for name in _OF_THE_DECISIVE},
     )
+
+
+def _wording(claim: Tested, verdict: Verdict, contrasts: Sequence[Contrast], ran: int | None, campaigns: int) -> str:
+    """Return what is printed for a verdict, with all that it does not hold for.
+
+    That is contrasts that say otherwise, products that are missing (where so many ran; None: none is), a size that is
+    open or refuted, and the other days where so few campaigns decided that it is of these sittings alone.
+    """
+    able = [contrast for contrast in contrasts if contrast.able]
+    counts = Counter(contrast.verdict for contrast in able)
+    # of most contrasts one that was not judged may say either
+    wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
+    # whatever a missing product would say
+    final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
+    if ran is not None and not final:
+        among = f" {'among' if isinstance(claim, Rank) else 'in'} {ran} of the {len(claim.products)} products"
+        wording += among if wording == verdict else f";{among}"
+    sizes = {contrast.size for contrast in able if contrast.verdict == verdict or verdict != "direction only"}
+    if verdict == "direction only" and sizes == {"open"}:
+        wording += "; size open"
+    elif verdict in ("inconclusive", "other way") and sizes == {"refuted"}:
+        wording += "; size refuted"
+    if few := sittings(campaigns) if verdict in DECIDED else "":
+        wording += f" {few}" if wording == verdict else f"; {few}"
+    return wording
 
 
 def _decisive(verdict: Verdict, claim: Tested, able: Sequence[Contrast]) -> Contrast:
@@ -229,15 +235,6 @@ def _counted(verdict: Verdict, counts: Mapping[Verdict, int], unjudged: int) -> 
     return ", ".join(parts)
 
 
-def _of_size(verdict: Verdict, able: Sequence[Contrast]) -> str:
-    """Return that a claim's size alone is open, or that it is refuted whatever its direction; else nothing."""
-    sizes = {contrast.size for contrast in able if contrast.verdict == "direction only"}
-    if verdict == "direction only" and sizes == {"open"}:
-        return "; size open"
-    refuted = verdict in ("inconclusive", "other way") and {contrast.size for contrast in able} == {"refuted"}
-    return "; size refuted" if refuted else ""
-
-
 def _missing(claim: Tested, contrasts: Sequence[Contrast], ran: Collection[str]) -> str:
     """Return which products no contrast judged, and why; of what ran and could not be judged, nothing."""
     missing = []
@@ -261,12 +258,143 @@ def _in_words(contrasts: Sequence[Contrast]) -> str:
     for contrast in contrasts:
         if not contrast.able:
             absent.setdefault(contrast.why, []).append(contrast.contrast)
-    missing = [f"{why}: {_listed(names, len(contrasts))}" for why, names in absent.items()]
-    return "; ".join(judged + missing)
+    for why, names in absent.items():
+        listed = " and ".join(names)
+        if len(names) == len(contrasts):
+            listed = f"all {len(names)} contrasts"
+        elif len(names) > 3:
+            listed = f"{len(names)} of {len(contrasts)} contrasts, {names[0]} to {names[-1]}"
+        judged.append(f"{why}: {listed}")
+    return "; ".join(judged)
 
 
-def _listed(names: Sequence[str], of: int) -> str:
-    """Return the contrasts' names, or how many they are."""
-    if len(names) == of:
-        return f"all {of} contrasts"
-    return " and ".join(names) if len(names) < 4 else f"{len(names)} of {of} contrasts, {names[0]} to {names[-1]}"
+@dataclass(frozen=True)
+class Outcome(ClaimVerdict):
+    """The one result of a claim."""
+
+    stage: str = ""  # the look at which it was decided, or that it is open; empty where it cannot be judged
+    others: Sequence[Mapping[str, object]] = ()  # what each other lane and host found, each with its ``stage``
+
+
+_NOTES: Final = {
+    "in_the_paper": "the paper's own numbers",
+    "objections": "held against this verdict",
+    "may_change": "what may change it",
+}
+
+
+def notes(outcome: Mapping[str, Any]) -> list[str]:
+    """Return what stands beside a verdict: the paper's own contradictions, objections, and levels to try.
+
+    And the ratio of typical repetitions, where that is another than the means' by more than the margin.
+    """
+    notes = [f"{says}: {outcome[name]}" for name, says in _NOTES.items() if outcome[name]]
+    mean, typical = outcome["overall"], outcome["typical"]
+    if mean and typical and 0 < typical / mean < inf and abs(log(typical / mean)) > log(outcome["margin"]):
+        notes.insert(0, f"of the blocks' median repetitions {number(typical)}, where their means give {number(mean)}")
+    return notes
+
+
+@dataclass(frozen=True)
+class Counts:
+    """How many claims there are, and how many have which verdict: the one count of pages, figures and commands."""
+
+    by_verdict: Mapping[str, int]  # all of `benchbook.evidence.judge.VERDICTS`, in their order
+    by_sittings: Mapping[int, int]  # of those decided in so few campaigns that their verdicts are of these alone
+
+    @classmethod
+    def of(cls, outcomes: pd.DataFrame) -> Self:
+        """Return the counts of some claims, one row each: of `outcomes`, not of lanes or hosts."""
+        counts = Counter(outcomes["verdict"])
+        decided = outcomes[outcomes["verdict"].isin(DECIDED)]
+        few = Counter(int(campaigns) for campaigns in decided["campaigns"] if sittings(campaigns))
+        return cls({name: counts[name] for name in VERDICTS}, few)
+
+    @property
+    def claims(self) -> int:
+        """How many there are."""
+        return sum(self.by_verdict.values())
+
+    @property
+    def testable(self) -> int:
+        """How many could be judged here."""
+        return self.claims - self.by_verdict[NOT_TESTABLE]
+
+    @property
+    def decided(self) -> int:
+        """How many of these are decided; the others are open."""
+        return sum(count for name, count in self.by_verdict.items() if name in DECIDED)
+
+    @property
+    def in_sittings(self) -> int:
+        """How many of those decided speak of so few sittings alone."""
+        return sum(self.by_sittings.values())
+
+    @property
+    def sittings(self) -> str:
+        """In how few sittings something was decided, in words: ``in one sitting``; empty where all of it is of days."""
+        if not self.by_sittings:
+            return ""
+        words = sittings(max(self.by_sittings))
+        return words if len(self.by_sittings) == 1 else words.replace("in ", "in at most ")
+
+    @property
+    def of_sittings(self) -> str:
+        """How many of those decided speak of these alone, in words: ``all of them in one sitting``; empty if none."""
+        share = "all" if self.in_sittings == self.decided else str(self.in_sittings)
+        return f"{share} of them {self.sittings}" if self.sittings else ""
+
+    @property
+    def listed(self) -> str:
+        """How many have which verdict: ``30 reproduced, 2 equivalent``."""
+        return ", ".join(f"{count} {name}" for name, count in self.by_verdict.items() if count)
+
+    @property
+    def listed_with_sittings(self) -> str:
+        """The same, and how many speak of few sittings alone: ``30 reproduced; 2 decided in one sitting``."""
+        return f"{self.listed}; {self.in_sittings} decided {self.sittings}" if self.sittings else self.listed
+
+    def __str__(self) -> str:
+        """Return all of it in a line."""
+        parts = [plural(self.claims, "claim"), f"{self.decided} decided by what ran here", self.of_sittings]
+        return ", ".join(filter(None, parts)) + (f": {self.listed}" if self.claims else "")
+
+
+def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
+    """Return one row a claim: the verdict of the first lane and host that could judge it, the paper's own lane first.
+
+    Lanes are never pooled; where enough hosts ran a lane, what holds on hosts like them counts. What each lane and host
+    found by itself stands beside it and counts nowhere.
+
+    Parameters
+    ----------
+    verdicts
+        As `benchbook.evidence.verdicts` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The fields of `Outcome` are its columns; in the claims' order.
+    """
+    by_claim: dict[str, list[ClaimVerdict]] = {}
+    for verdict in ClaimVerdict.of(verdicts):
+        by_claim.setdefault(verdict.id, []).append(verdict)
+    rows = []
+    for of_claim in by_claim.values():
+        able = [verdict for verdict in of_claim if verdict.verdict != NOT_TESTABLE] or of_claim
+        of_its_lane = [verdict for verdict in able if verdict.lane == able[0].lane]
+        first = next((verdict for verdict in of_its_lane if of_a_mean(verdict.host)), of_its_lane[0])
+        others = [{**vars(verdict), "stage": stage(verdict)} for verdict in of_claim if verdict is not first]
+        rows.append(Outcome(**vars(first), stage=stage(first), others=others))
+    return Outcome.frame(rows)
+
+
+def stage(verdict: ClaimVerdict) -> str:
+    """Return at which look a claim was decided, or that it is open."""
+    if verdict.verdict == NOT_TESTABLE:
+        return f"open: fewer than the {LOOKS[0]} blocks of a first look" if verdict.open else ""
+    by_campaign = verdict.campaigns >= FEWEST
+    of = f"{verdict.campaigns} campaigns, {verdict.blocks} blocks" if by_campaign else f"{verdict.blocks} blocks"
+    if verdict.objected or verdict.verdict in DECIDED:
+        return f"{'judged' if verdict.objected else 'decided'} at look {verdict.look} of {len(LOOKS)} ({of})"
+    return f"open after {of}" if by_campaign else f"open after {verdict.blocks} of {LOOKS[-1]} blocks"

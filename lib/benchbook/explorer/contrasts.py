@@ -2,19 +2,20 @@
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from itertools import permutations
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
 from benchbook import papers, studies
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Comparison
-from benchbook.evidence.comparisons import Pair, sentence, tested
+from benchbook.evidence.compared import Comparison
+from benchbook.evidence.comparisons import Compared, Pair, sentence, tested
 from benchbook.evidence.means import DERIVED
-from benchbook.evidence.published import text
-from benchbook.evidence.sides import FREE, Measured, shared
+from benchbook.evidence.measured import FREE, Measured
+from benchbook.evidence.published import CellSettings, text
+from benchbook.evidence.sides import shared
 from benchbook.plots import names
 from benchbook.registry import title
 
@@ -52,53 +53,51 @@ _METRICS: Final = {
 """What metrics are called where people choose among them, if not by their names."""
 
 
+Option: TypeAlias = Any
+"""A value that a control can take: a level of a factor, an operation, or a role and metric."""
+
+
 @dataclass(frozen=True)
 class Asked:
-    """One question, and what else could have been asked in its place.
+    """One question, and what else could have been asked in its place."""
 
-    Parameters
-    ----------
-    comparison
-        What is set against what, such as formats or engines.
-    quantity
-        Operation, role and metric.
-    a, b
-        The levels compared: a over b.
-    factors
-        The level of each factor in which the measurements differ beside; ``host`` among them where there are several.
-    options
-        The values that each control can take, in order: ``operation``, ``measure`` (role and metric), ``a``, ``b``, and
-        the factors.
-    pair
-        The two sides.
-    """
-
-    comparison: Comparison
-    quantity: tuple[str, str, str]
-    a: str
+    comparison: Comparison  # what is set against what, such as formats or engines
+    quantity: tuple[str, str, str]  # operation, role and metric
+    a: str  # the levels compared: a over b
     b: str
-    factors: Mapping[str, Any]
-    options: Mapping[str, list[Any]]
-    pair: Pair
+    factors: CellSettings  # the level of each in which the measurements differ beside; ``host`` where there are several
+    options: Mapping[str, list[Option]]  # in order, for ``operation``, ``measure``, ``a``, ``b`` and each factor
+    pair: Pair  # the two sides
 
 
 @dataclass(frozen=True)
 class Answer:
-    """What was found.
+    """What was found."""
 
-    Parameters
-    ----------
-    row
-        The ratio with its 95 % interval and its test, as a row of `benchbook.evidence.comparisons`.
-    words
-        The same in a sentence.
-    points
-        The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``.
-    """
+    row: Compared  # the ratio with its 95 % interval and its test
+    words: str  # the same in a sentence
+    pair: Pair  # what was compared
 
-    row: Mapping[str, Any]
-    words: str
-    points: pd.DataFrame
+    @cached_property
+    def points(self) -> pd.DataFrame:
+        """The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``."""
+        blocks = shared(self.pair.sides.values())
+        a, b = self.pair.sides["a"], self.pair.sides["b"]
+        points = pd.DataFrame(
+            {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[a.blocks.searchsorted(blocks)],
+             "cell_b": b.cells[b.blocks.searchsorted(blocks)], "a": a.of(blocks), "b": b.of(blocks)}
+        )  # fmt: skip
+        points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
+        return points
+
+
+@dataclass(frozen=True)
+class Everything:
+    """All questions that can be asked of a comparison, where `ask` asks one."""
+
+    options: Mapping[str, list[Option]]  # in the order that the controls of `Asked.options` have
+    defaults: Mapping[str, Option]  # of a factor, where it has one; what a control stands at, else at its first
+    pairs: list[tuple[Mapping[str, Option], Pair]]  # each with what is chosen; None of a factor that it lacks
 
 
 @lru_cache(16)
@@ -106,7 +105,7 @@ def comparisons(measured: Measured) -> dict[str, Comparison]:
     """Return by name what can be compared in a study: what its paper compares, then every other factor that varies."""
     by_name = {comparison.name: comparison for comparison in claim_files.comparisons(measured.study)}
     papers = {comparison.by for comparison in by_name.values()}
-    levels: dict[str, set[Any]] = {}
+    levels: dict[str, set[object]] = {}
     for settings in measured.settings:
         for name, value in settings.items():
             if _is_factor(name):
@@ -126,7 +125,7 @@ def comparisons(measured: Measured) -> dict[str, Comparison]:
     return {name: comparison for name, comparison in by_name.items() if _quantities(measured, comparison)}
 
 
-def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -> Asked:
+def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]) -> Asked:
     """Return the question nearest to what is wanted: each control keeps its value where that can be asked.
 
     Parameters
@@ -150,14 +149,21 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -
     a = _kept(wanted.get("a"), firsts)
     seconds = [second for first, second in pairs if first == a]
     b = _kept(wanted.get("b"), seconds)
-    options: dict[str, list[Any]] = {"operation": operations, "measure": measures, "a": firsts, "b": seconds}
+    options: dict[str, list[Option]] = {
+        "operation": [*operations],
+        "measure": [*measures],
+        "a": [*firsts],
+        "b": [*seconds],
+    }
     rows = [(common, sides) for common, sides in rows if sides.keys() >= {a, b}]
-    factors: dict[str, Any] = {}
+    factors: dict[str, Option] = {}
+    fields = studies.load(measured.study).Parameters.model_fields
     for name in _varying(comparison, rows):
         levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
         if len(levels) > 1:
             options[name] = levels
-            factors[name] = _kept(wanted.get(name), levels, _default(measured.study, name))
+            field = fields.get(name)
+            factors[name] = _kept(wanted.get(name), levels, field.default if field else None)
             rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
     common, sides = rows[0]
     common = dict(common)
@@ -165,18 +171,66 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Any]) -
     return Asked(comparison, quantity, a, b, factors, options, pair)
 
 
+def everything(measured: Measured, comparison: Comparison) -> Everything:
+    """Return every pair of sides that `ask` can come to, in the order in which it offers them."""
+    quantities = _quantities(measured, comparison)
+    rows = [
+        (quantity, {**common, "host": host}, sides)
+        for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities)
+        if len(sides) > 1
+    ]
+    settings = [(common, sides) for _, common, sides in rows]
+    both_sides = _pairs(comparison, settings)
+    options: dict[str, list[Option]] = {
+        "operation": list(dict.fromkeys(operation for operation, *_ in quantities)),
+        "measure": list(dict.fromkeys((role, metric) for _, role, metric in quantities)),
+        "a": list(dict.fromkeys(a for a, _ in both_sides)),
+        "b": list(dict.fromkeys(b for _, b in both_sides)),
+    }
+    fields = studies.load(measured.study).Parameters.model_fields
+    factors = _varying(comparison, settings)
+    for name in factors:
+        options[name] = _levels(common[name] for common, _ in settings if common.get(name) is not None)
+    defaults = {name: fields[name].default for name in factors if name in fields}
+    pairs: list[tuple[Mapping[str, Option], Pair]] = []
+    for quantity in quantities:
+        operation, *measure = quantity
+        of_quantity = [(common, sides) for one, common, sides in rows if one == quantity]
+        for a, b in both_sides:
+            for common, sides in of_quantity:
+                if sides.keys() >= {a, b}:
+                    chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
+                    chosen |= {name: common.get(name) for name in factors}
+                    shared_settings = {name: common[name] for name in common if name != "host"}
+                    levels, both = {"a": a, "b": b}, {"a": sides[a], "b": sides[b]}
+                    pairs.append((chosen, Pair(comparison, quantity, common["host"], shared_settings, levels, both)))
+    return Everything(options, defaults, pairs)
+
+
 def answer(pair: Pair) -> Answer:
     """Return what a pair of sides says."""
     row = tested(pair)
-    blocks = shared(pair.sides.values())
-    a, b = pair.sides["a"], pair.sides["b"]
-    points = pd.DataFrame(
-        {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[a.blocks.searchsorted(blocks)],
-         "cell_b": b.cells[b.blocks.searchsorted(blocks)], "a": a.of(blocks), "b": b.of(blocks)}
-    )  # fmt: skip
-    points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
     words = sentence(row, row.p, tests=1)
-    return Answer(vars(row), words[0].upper() + words[1:], points)
+    return Answer(row, words[0].upper() + words[1:], pair)
+
+
+def called_control(name: str) -> str:
+    """Return what the control of `Asked.options` is called that chooses a side, a measure or a factor."""
+    if words := {"a": "This", "b": "over that", "measure": "What"}.get(name):
+        return words
+    factor = called_factor(name)
+    return factor if len(factor) == 1 else factor[0].upper() + factor[1:]
+
+
+def called_option(comparison: Comparison, name: str, option: Option) -> str:
+    """Return what one of a control's options is called where people read it."""
+    if name == "operation":
+        return str(option).replace("_", " ")
+    if name == "measure":
+        return called_measure(*option)
+    if name in ("a", "b"):
+        return comparison.words(option)
+    return called_level(name, option)
 
 
 def called_factor(name: str) -> str:
@@ -243,7 +297,7 @@ def _rank(level: str) -> tuple[float, str]:
         return float("inf"), level
 
 
-def _varying(comparison: Comparison, rows: Sequence[tuple[Mapping[str, Any], object]]) -> list[str]:
+def _varying(comparison: Comparison, rows: Sequence[tuple[CellSettings, object]]) -> list[str]:
     """Return the factors in which these differ, those that the paper shows first."""
     present = list(dict.fromkeys(name for common, _ in rows for name in common if _is_factor(name)))
     shown = [name for name in ("host", *comparison.shown) if name in present]
@@ -255,17 +309,12 @@ def _is_factor(name: str) -> bool:
     return name not in _NO_FACTOR and not name.endswith(" in turn")
 
 
-def _levels(values: Iterable[Any]) -> list[Any]:
+def _levels(values: Iterable[Option]) -> list[Option]:
     """Return the levels once each, numbers in their order."""
     by_text = {text(value): value for value in values}
     return [by_text[level] for level in sorted(by_text, key=_rank)]
 
 
-def _default(study: str, name: str) -> Any:
-    field = studies.load(study).Parameters.model_fields.get(name)
-    return None if field is None else field.default
-
-
-def _kept(wanted: Any, options: list[Any], otherwise: Any = None) -> Any:
+def _kept(wanted: Option, options: Sequence[Option], otherwise: Option = None) -> Option:
     """Return what is wanted if it is among the options, else what stands otherwise, else the first."""
     return next((value for value in (wanted, otherwise) if value in options), options[0])

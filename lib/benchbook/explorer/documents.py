@@ -1,8 +1,9 @@
 """One's own documents measured by questions: which format, which store, driver or mapper, replicated or not."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import isfinite, isnan, nan
+from math import isfinite, isnan, log, nan, sqrt
 from pathlib import Path
 from typing import Final
 
@@ -10,56 +11,55 @@ import pandas as pd
 
 from benchbook import grid
 from benchbook.datasets import own_records
-from benchbook.digits import estimate
+from benchbook.digits import estimate, plural
 from benchbook.evidence.comparisons import A_OVER_B
-from benchbook.evidence.effects import effect
+from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.means import ended
+from benchbook.evidence.measured import Measured, first_arms
+from benchbook.evidence.published import CellSettings
 from benchbook.evidence.runs import Run
-from benchbook.evidence.sides import Measured, Side, first_arms
+from benchbook.evidence.sides import Side
 from benchbook.explorer.contrasts import called_level
 from benchbook.explorer.running import Request
 from benchbook.inputs import InputError
 from benchbook.plots import names
+from benchbook.registry import title
+from benchbook.stats.inference import quantile
 from benchbook.studies.cell import CellParameters
 
-RECORDS: Final = 200
-"""Records that are measured at most, unless more are asked for: a first look of a minute or two."""
 
-BLOCKS: Final = 3
+@dataclass(frozen=True)
+class Plan:
+    """How much is measured: of a file with fewer records all of them."""
+
+    words: str
+    records: int
+    blocks: int  # how often each cell is measured, at different times
+
+
+PLANS: Final = (
+    Plan("a minute a question", 200, 3),
+    Plan("an hour for all", 1_000, 20),
+)
+MOST_BLOCKS: Final = 30
+"""Who cannot be told apart in so many blocks is not worth the wait."""
+
 _STORES: Final = "mongodb,couchdb,postgresql+jsonb,mysql+json,postgresql+relational,mysql+relational"
 _PAIRS: Final = "mongodb,postgresql+relational,mysql+relational"
 
 
 @dataclass(frozen=True)
 class Question:
-    """What a person asks of documents, and how a study answers it.
-
-    Parameters
-    ----------
-    text
-        The question.
-    settings
-        Parameters of its cells, as `benchbook.explorer.running.Request` takes them.
-    by
-        The column whose levels are the possible answers.
-    loose
-        What may differ beside it.
-    row
-        The column whose levels are asked one by one; empty where there is one.
-    metric, role
-        What is compared.
-    operations
-        Each with what it is called in the answer.
-    """
+    """What a person asks of documents, and how a study answers it."""
 
     text: str
     study: str
-    settings: Mapping[str, object]
-    by: str
-    loose: tuple[str, ...]
-    row: str
-    metric: str
-    operations: Mapping[str, str]
+    settings: CellSettings  # parameters of its cells, as `benchbook.explorer.running.Request` takes them
+    by: str  # the column whose levels are the possible answers
+    loose: tuple[str, ...]  # what may differ beside it
+    row: str  # the column whose levels are asked one by one; empty where there is one
+    metric: str  # what is compared, of the client
+    operations: Mapping[str, str]  # each with what it is called in the answer
 
 
 _STORED: Final = {"insert": "to insert", "select": "to read", "update": "to update", "delete": "to delete"}
@@ -67,7 +67,7 @@ QUESTIONS: Final[dict[str, Question]] = {
     "format": Question(
         "JSON or XML?", "bookstore",
         {"lane": "python", "case": 1, "keys": "paper", "process": "together", "json_codec": "orjson",
-         "xml_codec": "lxml", "repetitions": 10},
+         "xml_codec": "lxml", "room": "none", "repetitions": 10},
         "format", ("codec",), "", "wall_time",
         {"marshal": "to write", "unmarshal": "to read", "round_trip": "to write and read back"},
     ),
@@ -94,38 +94,40 @@ QUESTIONS: Final[dict[str, Question]] = {
 
 @dataclass(frozen=True)
 class Reply:
-    """An answer to a question.
-
-    Parameters
-    ----------
-    question
-        What was asked.
-    sentences
-        What came out, each beside an operation's name.
-    table
-        ``what`` (where several were asked one by one), ``operation``, ``level``, ``ms``, and against the fastest
-        ``ratio, low, high``.
-    untried
-        By the reason, the levels that could not be tried.
-    """
+    """An answer to a question."""
 
     question: Question
     sentences: tuple[str, ...]
-    table: pd.DataFrame
-    untried: Mapping[str, Sequence[str]]
+    table: pd.DataFrame  # ``what`` (where several were asked one by one), ``operation``, and the fields of `Raced`
+    untried: Mapping[str, Sequence[str]]  # by the reason, the levels that could not be tried
+    through: tuple[str, ...] = ()  # the libraries that did the work, with their versions
+    blocks: int = 0  # that would decide what is open, if the estimates stay; 0: nothing is, or too many would
 
 
-def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = BLOCKS) -> list[Request]:
+@dataclass(frozen=True)
+class Raced:
+    """One of the levels that raced, and how many times the fastest's time its is, with the 95 % interval or NaN."""
+
+    level: str
+    ms: float
+    ratio: float
+    low: float
+    high: float
+
+
+def requests(
+    file: str | Path, chosen: Sequence[str], n: int | None = None, blocks: int = PLANS[0].blocks
+) -> list[Request]:
     """Return what is to be measured to answer some questions of a file.
 
     Parameters
     ----------
     file
-        CSV with a head or JSON Lines.
+        JSON, CSV or Parquet; what `benchbook.datasets.record_files` is told may stand behind its name.
     chosen
         Names in `QUESTIONS`.
     n
-        How many records; None: all, at most `RECORDS`.
+        How many records; None: all, at most those of the first of `PLANS`.
 
     Raises
     ------
@@ -134,7 +136,7 @@ def requests(file: str | Path, chosen: Sequence[str], n: int | None = None, bloc
     """
     path = Path(file).expanduser().resolve()
     records = len(own_records.read(path).records)
-    given = {"dataset_file": str(path), "n": min(records, RECORDS) if n is None else n}
+    given = {"dataset_file": str(path), "n": min(records, PLANS[0].records) if n is None else n}
     return [Request(QUESTIONS[name].study, {**QUESTIONS[name].settings, **given}, blocks) for name in chosen]
 
 
@@ -155,11 +157,13 @@ def _answer(question: Question, request: Request) -> Reply:
             raise
         cells = []  # all refuse the records
     for cell in cells:
-        if why := cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}"):
+        why = cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}")
+        if why:
+            why = f"only a stand-in is here, and {why}" if cell.missing and cell.stand_in else why
             missing.setdefault(why, {})[_asked(question, cell.parameters)] = None
     means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
     rows: list[dict[str, object]] = []
-    sentences = []
+    sentences, needed = [], []
     quantities = [(operation, "client", question.metric) for operation in question.operations]
     ways = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
     versions = names.versions(means)
@@ -167,18 +171,60 @@ def _answer(question: Question, request: Request) -> Reply:
         what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
         ranked = sorted(sides.items(), key=lambda named_side: float(named_side[1].values.mean()))
         _, fastest = ranked[0]
-        raced = [_row(_named(question.by, level, {level: side}, versions), side, fastest) for level, side in ranked]
-        rows += [{"what": what, "operation": operation, **row} for row in raced]
+        raced, leads = [], []
+        for level, side in ranked:
+            times = effect(A_OVER_B, {"a": side, "b": fastest})
+            leads.append(times)
+            ends = (times.low, times.high) if side is not fastest and isfinite(times.high) else (nan, nan)
+            ratio = 1.0 if side is fastest else times.ratio
+            named = _named(question.by, level, {level: side}, versions)
+            raced.append(Raced(named, float(side.values.mean()) / 1e6, ratio, *ends))
+        rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
         if len(raced) > 1:
-            sentences.append(_sentence(what, question.operations[operation], raced[0], raced[1], len(raced)))
-    return Reply(question, tuple(sentences), pd.DataFrame(rows), {why: [*levels] for why, levels in missing.items()})
+            more = blocks_that_decide(leads[1])
+            sentences.append(_sentence(what, question.operations[operation], raced, leads[1].blocks, more))
+            needed.append(more)
+    untried = {why: [*levels] for why, levels in missing.items()}
+    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, _libraries(means), max(needed, default=0))
+
+
+def _libraries(means: pd.DataFrame) -> tuple[str, ...]:
+    """Return the products and libraries that did the work, with their versions."""
+    if means.empty:
+        return ()
+    servers = means[["engine", "engine_version"]].dropna().drop_duplicates().to_numpy()
+    products = {f"{title(engine.partition('+')[0])} {version}" for engine, version in servers if version}
+    drivers = {part for text in means["driver_version"].dropna().unique() for part in text.split(", ")}
+    written = means.dropna(subset=["codec"]).drop_duplicates("codec")
+    codecs = []
+    for codec, environment in zip(written["codec"], written["environment"], strict=True):
+        libraries = json.loads(environment or "{}").get("libraries", {})
+        codecs.append(f"{names.codec(codec)} {libraries.get(codec, '')}".strip())
+    return (*sorted(products), *sorted(drivers), *codecs)
+
+
+def blocks_that_decide(lead: Effect) -> int:
+    """Return how many blocks would tell two sides apart, if their ratio stays where it is, and its spread.
+
+    0 where they are apart already, where nothing is known of the spread, or more than `MOST_BLOCKS` would be needed.
+    """
+    if not lead.low <= 1 <= lead.high or not isfinite(lead.error) or lead.ratio <= 0:
+        return 0
+    spread = lead.error * sqrt(lead.blocks)
+    for blocks in range(lead.blocks + 1, MOST_BLOCKS + 1):
+        if quantile(blocks - 1, 0.975) * spread / sqrt(blocks) < abs(log(lead.ratio)):
+            return blocks
+    return 0
 
 
 def _named(factor: str, level: object, sides: Mapping[str, Side], versions: Mapping[str, str]) -> str:
     """Return what a level is called: a store's with what stood in for it, a format with the library that wrote it."""
     words = called_level(factor, level)
     if factor == "engine" and any(side.stand_in for side in sides.values()):
-        return f"{versions[str(level)].removesuffix(' (stand-in)')} (standing in for {words})"
+        return f"{versions[str(level)].removesuffix(' (stand-in)')} (stand-in for {words})"
+    if factor == "engine" and str(level) in versions:
+        product, bracket, model = words.partition(" (")
+        return f"{product} {versions[str(level)]}{bracket}{model}"
     if factor == "format":
         return f"{words} ({' and '.join(sorted({names.codec(side.settings['codec']) for side in sides.values()}))})"
     return words
@@ -195,27 +241,22 @@ def _asked(question: Question, parameters: CellParameters) -> str:
 _STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines above say why"}
 
 
-def _row(level: str, side: Side, fastest: Side) -> dict[str, object]:
-    times = effect(A_OVER_B, {"a": side, "b": fastest})
-    known = side is not fastest and isfinite(times.high)
-    return {
-        "level": level,
-        "ms": float(side.values.mean()) / 1e6,
-        "ratio": 1.0 if side is fastest else times.ratio,
-        "low": times.low if known else nan,
-        "high": times.high if known else nan,
-    }
+def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, needed: int) -> str:
+    """Return who was fastest, by how much and how surely; the interval is that of the second over the first.
 
-
-def _sentence(what: str, operation: str, first: Mapping[str, object], second: Mapping[str, object], of: int) -> str:
-    """Return who was fastest, by how much and how surely; the interval is that of the second over the first."""
-    ratio, low, high = (float(str(second[name])) for name in ("ratio", "low", "high"))
-    before, fastest, other = f"{what}: " if what else "", first["level"], second["level"]
-    if isnan(low):
+    Where the two cannot be told apart in so many `blocks`, it says how many are `needed` if all stays as it is.
+    """
+    before, fastest, other, second = f"{what}: " if what else "", raced[0].level, raced[1].level, raced[1]
+    if isnan(second.low):
         return f"{before}{fastest} was faster than {other} {operation}, in one block: nothing says how surely."
-    times = f"{estimate(ratio, low, high)} times"
-    if low <= 1:
-        return f"{before}{fastest} and {other} cannot be told apart {operation} in so few blocks: {times} as long."
-    if of == 2:
+    times = f"{estimate(second.ratio, second.low, second.high)} times"
+    if second.low <= 1:
+        if needed:
+            hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
+        else:
+            hope = f"{MOST_BLOCKS} would hardly do it: for these records take them as alike"
+        apart = f"cannot be told apart {operation} in {plural(blocks, 'block')}"
+        return f"{before}{fastest} and {other} {apart}: {times} as long. {hope}."
+    if len(raced) == 2:
         return f"{before}{other} took {times} as long {operation} as {fastest}."
     return f"{before}{fastest} was the fastest {operation}; the next, {other}, took {times} as long."

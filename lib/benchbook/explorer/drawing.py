@@ -1,7 +1,7 @@
 """The explorer's figure: the ratio of every block, how the blocks lie on each side, and repetitions in time."""
 
 from math import isfinite, isnan
-from typing import Any, Final
+from typing import Final
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -12,7 +12,7 @@ from benchbook.evidence.comparisons import MARGIN
 from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level, called_measure
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.sheet import log_ticks, name_ticks, wrapped
+from benchbook.plots.sheet import log_scale, wrapped
 
 _SIDES: Final = (("a", style.VERMILION, "s"), ("b", style.BLUE, "o"))
 _MOST: Final = 600
@@ -25,15 +25,13 @@ _SCALES: Final = {
 }
 
 
-def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame], *, seed: int = 1) -> Exhibit:
+def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame]) -> Exhibit:
     """Draw an answer.
 
     Parameters
     ----------
     repetitions
         By side, ``a`` and ``b``, as `benchbook.explorer.sources.Source.repetitions` returns them; a side may lack them.
-    seed
-        Of the marks' places across a side's blocks, which say nothing.
 
     Returns
     -------
@@ -41,7 +39,8 @@ def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame], *, 
         With the blocks' values as its data, to be saved like any other figure.
     """
     words = {name: asked.pair.words(name) for name in ("a", "b")}
-    divisor, unit = _scale(answer, str(answer.row["unit"]))
+    largest = float(answer.points[["a", "b"]].abs().to_numpy().max()) if len(answer.points) else 0.0
+    divisor, unit = scale(largest, answer.row.unit)
     notes, thinned = [], {}
     for name, rows in repetitions.items():
         step = -(-len(rows) // _MOST) if len(rows) else 1
@@ -54,7 +53,7 @@ def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame], *, 
         left = figure.add_subplot(grid[1, 0])
         right = figure.add_subplot(grid[1, 1], sharey=left)
         right.tick_params(labelleft=False)
-        _blocks(left, answer, words, divisor, np.random.default_rng(seed))
+        _blocks(left, answer, words, divisor)
         measure = called_measure(*asked.quantity[1:])
         left.set_ylabel(f"{measure} ({unit})" if unit else measure)
         _in_time(right, thinned, divisor)
@@ -67,45 +66,40 @@ def draw(asked: Asked, answer: Answer, repetitions: dict[str, pd.DataFrame], *, 
     title = f"{asked.comparison.study}: {words['a']} over {words['b']}, {asked.quantity[0]}, {measure}"
     # as everywhere that people read: the first block is block 1
     frame = answer.points.assign(
-        block=answer.points["block"] + 1, a_is=words["a"], b_is=words["b"], unit=answer.row["unit"]
+        block=answer.points["block"] + 1, a_is=words["a"], b_is=words["b"], unit=answer.row.unit
     )
     return Exhibit(title, frame, tuple(filter(None, (factors, *notes))), figure)
 
 
-def _scale(answer: Answer, unit: str) -> tuple[float, str]:
-    """Return what values are divided by, and the unit that they then have."""
-    largest = float(answer.points[["a", "b"]].abs().to_numpy().max()) if len(answer.points) else 0.0
+def scale(largest: float, unit: str) -> tuple[float, str]:
+    """Return what values up to the largest are divided by, and the unit that they then have."""
     return next(((by, name) for by, name in _SCALES.get(unit, ()) if largest >= by), (1.0, unit))
 
 
 def _ratios(axes: Axes, answer: Answer) -> None:
     """Draw each block's ratio, their mean with its interval, the margin around 1 and the paper's own."""
     points = answer.points
-    ratio, low, high = (float(answer.row[name]) for name in ("ratio", "low", "high"))
+    ratio, low, high, published = (answer.row.ratio, answer.row.low, answer.row.high, answer.row.published_ratio)
     axes.set_yticks([])
     axes.spines["left"].set_visible(False)
     axes.set_ylim(-1.1, 1.1)
     if isnan(ratio):
-        reason = answer.row["reason"] or "no ratio: a mean is zero or negative"
+        reason = answer.row.reason or "no ratio: a mean is zero or negative"
         axes.text(0.5, 0.5, reason, transform=axes.transAxes, ha="center", color=style.FAINT)
         axes.set_xticks([])
         return
-    published = float(answer.row["published_ratio"])
     values = points["ratio"][points["ratio"] > 0].to_numpy()
     ends = [end for end in (low, high) if isfinite(end)]
     shown = [*values, ratio, 1.0, *ends, *([] if isnan(published) else [published])]
-    axes.set_xscale("log")
     span = max(max(shown) / min(shown), 1.25) ** 0.05
-    axes.set_xlim(min(shown) / span, max(shown) * span)
-    name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=8))
+    log_scale(axes, "x", min(shown) / span, max(shown) * span, 8)
     axes.axvspan(1 / MARGIN, MARGIN, color="#f1f1f1", zorder=0)
     axes.axvline(1, color=style.INK, linewidth=0.9)
     campaigns = list(dict.fromkeys(points["campaign"]))
     heights = [-0.75 + 0.5 * (campaigns.index(name) / max(1, len(campaigns) - 1)) for name in points["campaign"]]
     axes.plot(points["ratio"], heights, "o", color=style.FAINT, markersize=4, alpha=0.75, label="a block")
-    bar: dict[str, Any] = {"color": style.INK, "linewidth": 2}
     if ends:
-        axes.plot(ends, [0.35, 0.35], **bar)
+        axes.plot(ends, [0.35, 0.35], color=style.INK, linewidth=2)
     axes.plot(ratio, 0.35, "D", color=style.INK, markersize=7, label="this ratio, 95 % interval")
     if not isnan(published):
         axes.plot(published, 0.35, "o", mec=style.VERMILION, mfc="none", mew=1.6, ms=10, label="the paper's")
@@ -113,8 +107,9 @@ def _ratios(axes: Axes, answer: Answer) -> None:
     axes.legend(loc="upper right", bbox_to_anchor=(1, 1.32), ncols=3, handletextpad=0.3, columnspacing=1.2)
 
 
-def _blocks(axes: Axes, answer: Answer, words: dict[str, str], divisor: float, random: np.random.Generator) -> None:
+def _blocks(axes: Axes, answer: Answer, words: dict[str, str], divisor: float) -> None:
     """Draw each side's block means, and their middle half."""
+    random = np.random.default_rng(1)  # where marks lie across says nothing
     for place, (name, colour, marker) in enumerate(_SIDES):
         values = answer.points[name].to_numpy(dtype=float) / divisor
         spread = random.uniform(-0.16, 0.16, len(values))
@@ -133,9 +128,7 @@ def _scaled(axes: Axes, values: list["pd.Series[float]"], divisor: float) -> Non
     """Scale what both panels share: logarithmically where values differ by several times."""
     shown = np.concatenate([series.to_numpy(dtype=float) for series in values])
     if shown.size and shown.min() > 0 and shown.max() / shown.min() > 3:
-        axes.set_yscale("log")
-        axes.set_ylim(shown.min() / divisor / 1.15, shown.max() / divisor * 1.15)
-        name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
+        log_scale(axes, "y", shown.min() / divisor / 1.15, shown.max() / divisor * 1.15, 6)
 
 
 def _in_time(axes: Axes, repetitions: dict[str, pd.DataFrame], divisor: float) -> None:

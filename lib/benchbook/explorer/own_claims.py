@@ -2,23 +2,24 @@
 
 import json
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from contextlib import suppress
 from datetime import UTC, datetime
 from itertools import count
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import pandas as pd
-from pydantic import AwareDatetime, BaseModel, NonNegativeInt, TypeAdapter
+from pydantic import AwareDatetime, BaseModel, ConfigDict, NonNegativeInt, TypeAdapter
 
 from benchbook import atomic, paths
 from benchbook.evidence import claims, judged
-from benchbook.evidence.claims import Ratio, Tested, Untestable, label
+from benchbook.evidence.claims import Ratio, Settings, Tested, Untestable, label, several
 from benchbook.evidence.contrasts import NOT_RUN
 from benchbook.evidence.contrasts import asked as of_contrast
 from benchbook.evidence.judge import NOT_TESTABLE
-from benchbook.evidence.sides import FREE, OF_QUANTITY, Side
+from benchbook.evidence.measured import FREE, OF_QUANTITY
+from benchbook.evidence.sides import Side
 from benchbook.explorer.contrasts import Answer, Asked, called_factor, called_level, called_measure
 from benchbook.explorer.sources import Source
 from benchbook.inputs import InputError, contents
@@ -73,11 +74,10 @@ def _lane(asked: Asked) -> str:
     return str(asked.pair.sides["a"].settings.get("lane", "python"))
 
 
-def _is(side: Side, asked: Asked, wanted: Mapping[str, Any]) -> bool:
+def _is(side: Side, asked: Asked, wanted: Settings) -> bool:
     """Return whether a side is one that a contrast asks for."""
     settings = {**side.settings, **dict(zip(OF_QUANTITY, asked.quantity, strict=True))}
-    levels = {name: level if isinstance(level, tuple) else (level,) for name, level in wanted.items()}
-    return all(settings.get(name) in among for name, among in levels.items())
+    return all(settings.get(name) in several(level) for name, level in wanted.items())
 
 
 def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) -> Ratio:
@@ -129,7 +129,7 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
     )
 
 
-def judge(source: Source, claim: Ratio, since: datetime | None = None) -> dict[str, Any]:
+def judge(source: Source, claim: Ratio, since: datetime | None = None) -> dict[str, object]:
     """Return a claim's contrast judged on this source as the papers' claims are: a row of `bearing`.
 
     Parameters
@@ -140,44 +140,61 @@ def judge(source: Source, claim: Ratio, since: datetime | None = None) -> dict[s
     means = source.means[source.means["study"] == claim.study]
     if since is not None:
         means = means[means["started_at"] > since]
-    table = judged(means, [claim])
-    row: dict[Any, Any] = dict.fromkeys(_SHOWN) if table.empty else table.iloc[0].to_dict()
-    shown = {name: row[name] for name in _SHOWN}
-    verdict = row["verdict"] or NOT_TESTABLE
-    return {**shown, "says": claim.says, "verdict": verdict, "why": row["why"] or NOT_RUN}
+    if (table := judged(means, [claim])).empty:
+        return {**dict.fromkeys(_SHOWN), "says": claim.says, "verdict": NOT_TESTABLE, "why": NOT_RUN}
+    row = {name: table[name].iloc[0] for name in _SHOWN}
+    return {**row, "says": claim.says, "why": row["why"] or NOT_RUN}
 
 
-def register(claim: Ratio, answer: Answer, source: Source, file: Path | None = None) -> dict[str, Any]:
+class Entry(BaseModel):
+    """A claim of one's own as the file keeps it."""
+
+    model_config = ConfigDict(frozen=True)
+
+    claim: Ratio
+    source: str
+    registered: AwareDatetime
+    seen: NonNegativeInt  # blocks that had been measured by then
+    removed: AwareDatetime | None = None
+
+    @property
+    def number(self) -> str:
+        """The number that it keeps, whatever is removed."""
+        return self.claim.id.rpartition(".")[2]
+
+    @property
+    def about(self) -> str:
+        """What it is about whatever it says of it: its quantity, levels, and sides in either order."""
+        claim = self.claim
+        sides = sorted(json.dumps(side, sort_keys=True) for side in (claim.a, claim.b))
+        return json.dumps([claim.study, claim.quantity.model_dump(), claim.at, claim.lanes, sides], sort_keys=True)
+
+
+_ENTRIES: Final = TypeAdapter(list[Entry])
+
+
+def register(claim: Ratio, answer: Answer, source: Source, file: Path | None = None) -> Entry:
     """Keep a claim with the moment and how many blocks had been measured by then; return what is kept.
 
     Who claims after having looked explores: the blocks that come later are the test.
     """
-    file = file or paths.results() / FILE
-    entries = registered(file)
-    entry = {"claim": claim.model_dump(mode="json", exclude_defaults=True), "source": source.name,
-             "registered": _now(), "seen": len(answer.points)}  # fmt: skip
-    _write([*entries, entry], file)
+    entry = Entry(claim=claim, source=source.name, registered=_now(), seen=len(answer.points))
+    _write([*registered(file), entry], file)
     return entry
 
 
 def remove(name: str, file: Path | None = None) -> None:
     """Take a claim off the list; the file keeps it with the moment, so that it cannot come back as if it were new."""
-    file = file or paths.results() / FILE
     entries = registered(file)
-    _write([{**entry, "removed": _now()} if entry["claim"]["id"] == name else entry for entry in entries], file)
+    _write(
+        [entry.model_copy(update={"removed": _now()}) if entry.claim.id == name else entry for entry in entries], file
+    )
 
 
-def earlier(entry: Mapping[str, Any], entries: Iterable[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+def earlier(entry: Entry, entries: Iterable[Entry]) -> list[Entry]:
     """Return the claims about the same contrast that were removed before this one was registered, the oldest first."""
-    former = [other for other in entries if other.get("removed", "~") <= entry["registered"]]
-    return [other for other in former if _about(other) == _about(entry)]
-
-
-def _about(entry: Mapping[str, Any]) -> str:
-    """Return what a claim is about whatever it says of it: its quantity, levels, and sides in either order."""
-    claim = read(entry)
-    sides = sorted(json.dumps(side, sort_keys=True) for side in (claim.a, claim.b))
-    return json.dumps([claim.study, claim.quantity.model_dump(), claim.at, claim.lanes, sides], sort_keys=True)
+    former = [other for other in entries if other.removed is not None and other.removed <= entry.registered]
+    return [other for other in former if other.about == entry.about]
 
 
 def levels(claim: Ratio) -> str:
@@ -189,25 +206,16 @@ def levels(claim: Ratio) -> str:
     return "; ".join([*shared, *(f"implementation {called_level('lane', lane)}" for lane in claim.lanes)])
 
 
-def _now() -> str:
-    return f"{datetime.now(UTC):%Y-%m-%dT%H:%M:%SZ}"
+def _now() -> datetime:
+    return datetime.now(UTC).replace(microsecond=0)
 
 
-def _write(entries: list[dict[str, Any]], file: Path) -> None:
-    atomic.write(file, json.dumps(entries, indent=1, ensure_ascii=False) + "\n")
+def _write(entries: list[Entry], file: Path | None) -> None:
+    content = _ENTRIES.dump_python(entries, mode="json", exclude_defaults=True)
+    atomic.write(file or paths.results() / FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-class _Entry(BaseModel):
-    """What `register` keeps of a claim."""
-
-    claim: dict[str, Any]
-    source: str
-    registered: AwareDatetime
-    seen: NonNegativeInt
-    removed: AwareDatetime | None = None
-
-
-def registered(file: Path | None = None) -> list[dict[str, Any]]:
+def registered(file: Path | None = None) -> list[Entry]:
     """Return what `register` kept, the oldest first; what was removed since says when: ``removed``.
 
     A file that does not hold that is renamed (`set_aside`).
@@ -216,41 +224,19 @@ def registered(file: Path | None = None) -> list[dict[str, Any]]:
     if not os.path.lexists(file):
         return []
     try:
-        entries: list[dict[str, Any]] = json.loads(contents(file, _LARGEST))
-        TypeAdapter(list[_Entry]).validate_python(entries)
-        for entry in entries:
-            read(entry)
-    except (ValueError, RecursionError):
+        return _ENTRIES.validate_json(contents(file, _LARGEST))
+    except ValueError:
         free = (file.with_name(f"{file.name}{_DAMAGED}{number}") for number in count(1))
         with suppress(FileNotFoundError):  # another page has come first
             file.rename(next(path for path in free if not os.path.lexists(path)))
         return []
-    return entries
 
 
-def set_aside(file: Path | None = None) -> list[Path]:
+def set_aside() -> list[Path]:
     """Return the damaged files that `registered` met: nothing is lost that was in them, but it is not shown."""
-    file = file or paths.results() / FILE
-    return sorted(file.parent.glob(f"{file.name}{_DAMAGED}*"))
+    return sorted(paths.results().glob(f"{FILE}{_DAMAGED}*"))
 
 
-def standing(entries: Iterable[dict[str, Any]]) -> list[dict[str, Any]]:
+def standing(entries: Iterable[Entry]) -> list[Entry]:
     """Return the registered claims that were not removed."""
-    return [entry for entry in entries if "removed" not in entry]
-
-
-def number(entry: Mapping[str, Any]) -> str:
-    """Return the number that a registered claim keeps, whatever is removed."""
-    return str(entry["claim"]["id"]).rpartition(".")[2]
-
-
-def read(entry: Mapping[str, Any]) -> Ratio:
-    """Return a registered claim."""
-    return Ratio.model_validate(_tuples(entry["claim"]))
-
-
-def _tuples(value: object) -> object:
-    """Return what JSON holds as the strict form of a claim takes it."""
-    if isinstance(value, dict):
-        return {name: _tuples(item) for name, item in value.items()}
-    return tuple(map(_tuples, value)) if isinstance(value, list) else value
+    return [entry for entry in entries if entry.removed is None]

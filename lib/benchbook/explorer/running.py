@@ -11,11 +11,13 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, Final, get_args
+from typing import Final, get_args
 
 from pydantic import BaseModel
 
-from benchbook import grid, processes, studies
+from benchbook import grid, processes, rooms, studies
+from benchbook.evidence.claims import several
+from benchbook.evidence.published import CellSettings, text
 from benchbook.inputs import InputError
 
 PROFILE: Final = "quick"
@@ -25,32 +27,18 @@ _NOT_ASKED: Final = ("arm", "dataset_file", "timeout_s", "seed")
 
 @dataclass(frozen=True)
 class Request:
-    """Some cells of a study.
-
-    Parameters
-    ----------
-    study
-        Its slug.
-    settings
-        Values of parameters, several of one as a tuple or separated by commas; others are as in the grid's profile
-        `PROFILE`.
-    blocks
-        How often each cell is measured, at different times.
-    noisy
-        Do not wait until the machine is quiet.
-    """
+    """Some cells of a study."""
 
     study: str
-    settings: Mapping[str, Any]
-    blocks: int = 5
-    noisy: bool = False
+    settings: CellSettings  # of one parameter several as a tuple or by commas; others are as in `PROFILE`
+    blocks: int = 5  # how often each cell is measured, at different times
+    noisy: bool = False  # do not wait until the machine is quiet
 
     @property
     def changes(self) -> list[str]:
         """The settings as ``--set`` takes them."""
         named = {**self.settings, "blocks": self.blocks}
-        several = {name: value if isinstance(value, tuple) else (value,) for name, value in named.items()}
-        return [f"{name}={','.join(map(_plain, values))}" for name, values in several.items()]
+        return [f"{name}={','.join(map(text, several(setting)))}" for name, setting in named.items()]
 
     @property
     def arguments(self) -> list[str]:
@@ -80,20 +68,16 @@ class Request:
         return [left_out for left_out in absent if left_out.refused]
 
 
-def _plain(value: object) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
-
-
 @dataclass(frozen=True)
 class Control:
     """One parameter that a page asks for, and its values; no options where it is any whole number."""
 
     name: str
-    values: tuple[Any, ...]  # one, or those of both sides where these differ
-    options: tuple[Any, ...]
+    values: tuple[object, ...]  # one, or those of both sides where these differ
+    options: tuple[object, ...]
 
 
-def controls(study: str, *given: Mapping[str, Any]) -> list[Control]:
+def controls(study: str, *given: CellSettings) -> list[Control]:
     """Return the parameters of a study that can be changed, at the values given or their defaults.
 
     Parameters
@@ -106,15 +90,18 @@ def controls(study: str, *given: Mapping[str, Any]) -> list[Control]:
     controls = []
     model: type[BaseModel] = studies.load(study).Parameters
     for name, field in model.model_fields.items():
+        values = tuple(dict.fromkeys(parameters.get(name, field.default) for parameters in given or ({},)))
         options = (False, True) if field.annotation is bool else get_args(field.annotation)
+        if name == "room":
+            # Those that have a name, and what a side had.
+            options = tuple(dict.fromkeys((rooms.NONE, *rooms.NAMED, *values)))
         if name in _NOT_ASKED or len(options) == 1 or (not options and field.annotation is not int):
             continue
-        values = tuple(dict.fromkeys(parameters.get(name, field.default) for parameters in given or ({},)))
         controls.append(Control(name, values[:1] if name == "repetitions" else values, tuple(options)))
     return controls
 
 
-def requests(study: str, chosen: Mapping[str, tuple[Any, ...]], blocks: int, *, noisy: bool = False) -> list[Request]:
+def requests(study: str, chosen: Mapping[str, tuple[object, ...]], blocks: int) -> list[Request]:
     """Return what is to be measured of parameters of which some have a value for each of two sides.
 
     Where one has, its values are measured in turn, block by block, as one request. Where several have, most of their
@@ -122,8 +109,8 @@ def requests(study: str, chosen: Mapping[str, tuple[Any, ...]], blocks: int, *, 
     """
     apart = sum(len(values) > 1 for values in chosen.values())
     if apart <= 1:
-        return [Request(study, chosen, blocks, noisy)]
-    return [Request(study, {name: values[min(side, len(values) - 1)] for name, values in chosen.items()}, blocks, noisy)
+        return [Request(study, chosen, blocks)]
+    return [Request(study, {name: values[min(side, len(values) - 1)] for name, values in chosen.items()}, blocks)
             for side in (0, 1)]  # fmt: skip
 
 

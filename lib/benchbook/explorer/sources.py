@@ -11,8 +11,9 @@ import pyarrow.dataset as ds
 
 from benchbook import grid, paths
 from benchbook.evidence import means
+from benchbook.evidence.measured import OF_QUANTITY, Measured, first_arms
 from benchbook.evidence.runs import Run
-from benchbook.evidence.sides import OF_QUANTITY, Measured, Side, first_arms
+from benchbook.evidence.sides import Side
 from benchbook.results import OF_AN_ARM
 
 REFERENCE = "the reference run"
@@ -29,21 +30,11 @@ _SHOWN = ("cell_id", "block", "repetition", *OF_QUANTITY, "value", "unit", "star
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """Block means to compare, and the files that hold the repetitions behind them.
+    """Block means to compare, and the files that hold the repetitions behind them."""
 
-    Parameters
-    ----------
-    name
-        What it is called on the page.
-    means
-        Block means of all quantities, as `benchbook.evidence.measures` returns them.
-    files
-        Parquet files of observations by a block's cell and number; under ``None`` the one that holds all.
-    """
-
-    name: str
-    means: pd.DataFrame
-    files: Mapping[tuple[str, int] | None, Path]
+    name: str  # what it is called on the page
+    means: pd.DataFrame  # of all quantities, as `benchbook.evidence.measures` returns them
+    files: Mapping[tuple[str, int] | None, Path]  # as `Run` has them
     _measured: dict[str, Measured] = field(default_factory=dict)
     _datasets: dict[tuple[str, ...], ds.Dataset] = field(default_factory=dict)
 
@@ -92,7 +83,7 @@ class Source:
             rows["block"] = _FOLD * rows["block"].astype("int64") + rows["repetition"]
             if formulas := [derived for derived in means.DERIVED if derived.metric == quantity[2]]:
                 alone = dict.fromkeys(("at_least", "value_without", "median"), rows["value"])
-                rows = means.derive(rows.assign(outliers=0, **alone), formulas)
+                rows = means.derive(rows.assign(outliers=0, deviation=float("nan"), **alone), formulas)
             rows = means.ended(rows)
             stored = rows[(rows[list(OF_QUANTITY)] == list(quantity)).all(axis=1)]
             stored = stored.assign(repetition=stored["block"] % _FOLD, block=stored["block"] // _FOLD)

@@ -48,6 +48,7 @@ LIMIT: Final = 64 * 2**20
 """Bytes of the largest document that is decoded."""
 
 Decoder = Callable[[bytes], Document]
+Encoder = Callable[[Record], bytes]
 
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MILLISECOND: Final = timedelta(milliseconds=1)
@@ -70,6 +71,9 @@ class Codec(Protocol):
     def encode_record(self, record: Record) -> bytes:
         """Return the flat record as a compact document, without declaration."""
 
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return what encodes a record of that schema, where some are not flat, or lack a field: see `encoder`."""
+
     def decode_record(self, data: bytes) -> Document:
         """Return the record as the format itself types it: dates are text, in XML all is."""
 
@@ -87,7 +91,8 @@ def module(name: str) -> str:
     """Return the module of a codec."""
     if name in _ADDED:
         return _ADDED[name].module
-    return f"{__name__}.json_codecs" if name == "json" else f"{__name__}.{name}_codec"
+    standard_library = {"json": "json_codecs", "etree": "tree"}
+    return f"{__name__}.{standard_library.get(name, f'{name}_codec')}"
 
 
 @cache
@@ -99,6 +104,19 @@ def codec(name: str) -> Codec:
     return made
 
 
+def encoder(codec: Codec, schema: Schema) -> Encoder:
+    """Return what encodes a record of that schema: flat ones need no schema, whichever codec it is.
+
+    In JSON a document is an object and an array an array; in XML an array is an element with an ``item`` for each of
+    its elements, and what differs in kind from record to record is JSON text. What a record lacks is left out.
+    """
+    if schema.is_flat:
+        return codec.encode_record
+    if not hasattr(codec, "encoder"):
+        raise FormatError("it has no encoder for records that hold documents, or of which some lack a field")
+    return codec.encoder(schema)
+
+
 @dataclass(frozen=True)
 class RoundTrip:
     """What a codec is given: each record is written and read back, and comes back equal."""
@@ -108,7 +126,10 @@ class RoundTrip:
 
     def hold(self, schema: Schema, records: Sequence[Record]) -> None:
         """Write and read every record, as a cell will; raises `UnfitError` at the first that the codec refuses."""
-        encode, decode = codec(self.codec).encode_record, codec(self.codec).decoder(schema)
+        try:
+            encode, decode = encoder(codec(self.codec), schema), codec(self.codec).decoder(schema)
+        except FormatError as error:
+            raise UnfitError(f"{self.codec} does not take these fields: {error}") from error
         for number, record in enumerate(records):
             try:
                 document = encode(record)
@@ -152,11 +173,16 @@ _READ: Final[dict[FieldType, Callable[[str], object]]] = {
 
 def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
     """Return a decoder that reads these fields' text by their types; `decode` itself when there are none."""
-    readers = [(field.name, _READ[field.type]) for field in fields]
+    every = [*fields]
+    readers = [(field.name, _READ[field.type]) for field in every]
+    optional = {field.name for field in every if field.optional}
 
     def decode_typed(data: bytes) -> Document:
         record = decode(data)
-        for name, read in readers:
+        present = readers
+        if optional:
+            present = [reader for reader in readers if reader[0] in record or reader[0] not in optional]
+        for name, read in present:
             try:
                 record[name] = read(record[name])
             except (KeyError, TypeError, ValueError) as error:
@@ -164,6 +190,11 @@ def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
         return record
 
     return decode_typed if readers else decode
+
+
+def from_text(kind: FieldType) -> Callable[[str], Any]:
+    """Return the inverse of `to_text`, by a scalar's type."""
+    return _READ[kind]
 
 
 def milliseconds(moment: datetime) -> int:
@@ -191,6 +222,18 @@ def refusal(record: Record, encode: Callable[[Record], object], error: Exception
         except (TypeError, ValueError) as reason:
             return FormatError(f"field {name!r}: {reason}")
     return FormatError(str(error))
+
+
+def checked(encode: Encoder) -> Encoder:
+    """Return what encodes as given, and raises `refusal` of a record that cannot be encoded."""
+
+    def encode_checked(record: Record) -> bytes:
+        try:
+            return encode(record)
+        except (TypeError, ValueError) as error:
+            raise refusal(record, encode, error) from error
+
+    return encode_checked
 
 
 Bound: TypeAlias = Any

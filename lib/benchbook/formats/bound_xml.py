@@ -1,20 +1,56 @@
 """XML through libraries that bind documents to classes of their own, the way JAXB works."""
 
+import json
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
-from benchbook.formats import Binding, Bound, Decoder, FormatError, refusal
+from benchbook.formats import Binding, Bound, Decoder, Encoder, FormatError, checked, from_text, refusal, to_text
 from benchbook.formats.lxml_codec import parse
-from benchbook.formats.tree import DECLARATION, Element, field_name, root_of, textual
-from benchbook.schemas import AnyBookstore, Record, Schema
+from benchbook.formats.tree import DECLARATION, Element, as_field, field_name, json_text, root_of, tag, textual
+from benchbook.schemas import AnyBookstore, Document, Field, Record, Schema
 
 FIELDS: Final = 2_000
 """Fields of a record that a library binds to a class made for it: a thousand times what a line of text costs."""
 
 _LONGEST: Final = 400
 """Characters of a reason: one that names each of 2,000 attributes says no more."""
+
+
+@dataclass(frozen=True)
+class Member:
+    """What a class made for a document has for one of its fields."""
+
+    name: str  # of the attribute, ``field_0`` and so on
+    tag: str
+    type: Any  # `str`, or the class of the document or array inside
+    optional: bool = False
+    repeated: bool = False  # a list of them, which may be empty
+
+    @property
+    def annotation(self) -> Any:
+        """What the class declares the attribute as."""
+        if self.repeated:
+            return list[self.type]  # type: ignore[name-defined]
+        return self.type | None if self.optional else self.type
+
+    @property
+    def default(self) -> dict[str, Any]:
+        """What states the attribute's default, as dataclasses and pydantic call it; nothing where it must be given."""
+        if self.repeated:
+            return {"default_factory": list}
+        return {"default": None} if self.optional else {}
+
+
+@dataclass(frozen=True)
+class _Shape:
+    """How a field's values are bound: to text, or to an object of a class of its own; and read back."""
+
+    type: Any
+    bound: Callable[[Any], Any]
+    unbound: Callable[[Any], Any]
 
 
 class BoundXmlCodec(ABC):
@@ -37,6 +73,14 @@ class BoundXmlCodec(ABC):
         """Return a new class for a record of these fields; `form` makes one once, of those that are `bindable`."""
 
     @abstractmethod
+    def nested(self, name: str, members: Sequence[Member]) -> Callable[..., Bound]:
+        """Return a new class for a document of an element of that name, or for an array."""
+
+    @abstractmethod
+    def compact(self, bound: Bound) -> bytes:
+        """Return an object of a `nested` class as a compact document; what it lacks is left out."""
+
+    @abstractmethod
     def bind(self, root: Element, form: Callable[..., Bound]) -> Bound:
         """Return the class's object that a document holds."""
 
@@ -55,6 +99,48 @@ class BoundXmlCodec(ABC):
         except (TypeError, ValueError) as error:
             raise refusal(record, self.encode, error) from error
 
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return what binds a record to the schema's class, its documents and arrays to classes of their own."""
+        shape = self._shape(as_field(schema))
+        return checked(lambda record: self.compact(shape.bound(record)))
+
+    def _shape(self, field: Field) -> _Shape:
+        if field.type == "document":
+            return self._document(field)
+        if field.type == "array":
+            (item,) = field.fields
+            inner = self._shape(item)
+            array = self.nested(field.name, [Member("field_0", tag(item.name), inner.type, repeated=True)])
+            return _Shape(
+                array,
+                lambda value: array(field_0=[inner.bound(part) for part in value]),
+                lambda bound: [inner.unbound(part) for part in bound.field_0],
+            )
+        if field.type == "json":
+            return _Shape(str, json_text, json.loads)
+        return _Shape(str, to_text, from_text(field.type))
+
+    def _document(self, field: Field) -> _Shape:
+        bindable(tuple(part.name for part in field.fields))
+        shapes = [self._shape(part) for part in field.fields]
+        members = [
+            Member(f"field_{i}", tag(part.name), shape.type, part.optional)
+            for i, (part, shape) in enumerate(zip(field.fields, shapes, strict=True))
+        ]
+        made = self.nested(field.name, members)
+        parts = [
+            (part.name, member.name, shape) for part, member, shape in zip(field.fields, members, shapes, strict=True)
+        ]
+
+        def bound(document: Record) -> Bound:
+            return made(**{at: shape.bound(document[name]) for name, at, shape in parts if name in document})
+
+        def unbound(bound: Bound) -> Document:
+            values = ((name, getattr(bound, at), shape) for name, at, shape in parts)
+            return {name: shape.unbound(value) for name, value, shape in values if value is not None}
+
+        return _Shape(made, bound, unbound)
+
     def decode_record(self, data: bytes) -> dict[str, str]:
         """Return every field's text, bound to a class with the document's own fields."""
         root = root_of(parse, data)
@@ -62,8 +148,21 @@ class BoundXmlCodec(ABC):
 
     def decoder(self, schema: Schema) -> Decoder:
         """Return what binds a document to the schema's class and reads the texts by their types."""
+        if not schema.is_flat:
+            return self._nested_decoder(self._shape(as_field(schema)))
         names = tuple(field.name for field in schema.fields)
         return textual(lambda data: self._values(root_of(parse, data), names), schema)
+
+    def _nested_decoder(self, shape: _Shape) -> Decoder:
+        def decode(data: bytes) -> Document:
+            root = root_of(parse, data)
+            try:
+                record: Document = shape.unbound(self.bind(root, shape.type))
+            except self.refusals as error:
+                raise _no_such(error) from error
+            return record
+
+        return decode
 
     def _values(self, root: Element, names: tuple[str, ...]) -> dict[str, str]:
         try:

@@ -1,12 +1,14 @@
 """What the JSON codecs share, and stdlib json: records as objects, bookstores as ``{"books": [...]}``."""
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from datetime import date, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, NotRequired
 
-from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, refusal, typed
+from typing_extensions import TypedDict
+
+from benchbook.formats import Decoder, Encoder, FormatError, bounded, milliseconds, moment, refusal, typed
 from benchbook.schemas import (
     AnyBookstore,
     Author,
@@ -15,6 +17,7 @@ from benchbook.schemas import (
     Book3,
     Bookstore,
     Document,
+    Field,
     FieldType,
     Record,
     Schema,
@@ -29,7 +32,24 @@ TYPES: Final[dict[FieldType, type]] = {
     "date": date,
     "datetime": datetime,
 }
-"""What a library that checks types is to read, by the field's type."""
+"""What a library that checks types is to read, by the scalar's type."""
+
+
+def form(name: str, fields: Iterable[Field]) -> Any:
+    """Return the `TypedDict` that a library which checks types is to read: of each document inside one too."""
+    types = {field.name: _annotation(field) for field in fields}
+    return TypedDict(name, types)  # type: ignore[operator]
+
+
+def _annotation(field: Field) -> Any:
+    kind: Any = Any
+    if field.type == "document":
+        kind = form(field.name, field.fields)
+    elif field.type == "array":
+        kind = list[_annotation(field.fields[0])]  # type: ignore[misc]
+    elif field.type != "json":
+        kind = TYPES[field.type]
+    return NotRequired[kind] if field.optional else kind
 
 
 @dataclass
@@ -50,6 +70,10 @@ class JsonCodec:
             return self.dumps(record)
         except (TypeError, ValueError) as error:
             raise refusal(record, self.dumps, error) from error
+
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return `encode_record`, which takes documents and arrays as they are."""
+        return self.encode_record
 
     def decode_record(self, data: bytes) -> Document:
         """Return the object; dates stay ISO 8601 text."""

@@ -1,13 +1,13 @@
 """msgspec's JSON: typed decoders made once per schema, dataclasses written and read by the library itself."""
 
 from collections.abc import Callable
-from typing import Any, TypedDict, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from typing_extensions import override
 
 from benchbook.formats import Decoder, FormatError, bounded, milliseconds, moment, unbound2
-from benchbook.formats.json_codecs import TYPES, JsonCodec
+from benchbook.formats.json_codecs import JsonCodec, form
 from benchbook.schemas import AnyBookstore, Book1, Book2, Bookstore, Schema
 
 T = TypeVar("T")
@@ -44,8 +44,7 @@ class MsgspecCodec(JsonCodec):
 
     @override
     def decoder(self, schema: Schema) -> Decoder:
-        fields = {field.name: TYPES[field.type] for field in schema.fields}
-        return _reader(TypedDict(schema.name, fields))  # type: ignore[operator]
+        return _reader(form(schema.name, schema.fields))
 
     @override
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:

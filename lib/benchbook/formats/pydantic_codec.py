@@ -5,10 +5,10 @@ from typing import Final, TypeVar
 
 from pydantic import BaseModel, ConfigDict, TypeAdapter, ValidationError
 from pydantic_core import from_json, to_json
-from typing_extensions import TypedDict, override
+from typing_extensions import override
 
 from benchbook.formats import Binding, Bound, Decoder, FormatError, bounded, milliseconds, moment
-from benchbook.formats.json_codecs import TYPES, JsonCodec
+from benchbook.formats.json_codecs import JsonCodec, form
 from benchbook.schemas import AnyBookstore, Schema
 
 T = TypeVar("T")
@@ -64,8 +64,7 @@ class PydanticCodec(JsonCodec):
 
     @override
     def decoder(self, schema: Schema) -> Decoder:
-        fields = {field.name: TYPES[field.type] for field in schema.fields}
-        return _checked(TypeAdapter(TypedDict(schema.name, fields)).validate_json)  # type: ignore[operator]
+        return _checked(TypeAdapter(form(schema.name, schema.fields)).validate_json)
 
     @override
     def decode_bookstore(self, data: bytes, case: int) -> AnyBookstore:

@@ -1,6 +1,6 @@
 """pydantic-xml: models bound to elements and attributes, written and read through lxml's trees."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from lxml import etree
@@ -11,7 +11,7 @@ from pydantic_xml.errors import BaseError
 from typing_extensions import override
 
 from benchbook.formats import Binding, Bound, to_text
-from benchbook.formats.bound_xml import BoundXmlCodec, bindable
+from benchbook.formats.bound_xml import BoundXmlCodec, Member, bindable
 from benchbook.formats.lxml_codec import write
 from benchbook.formats.tree import NAMESPACE, ROOT, Element, read, tag, texts, written
 from benchbook.schemas import Record
@@ -23,6 +23,10 @@ class _Strict(BaseXmlModel):
 
 class _Record(_Strict, search_mode=SearchMode.UNORDERED):
     """What records are bound to: their fields may come in any order, as those of JSON may."""
+
+
+class _Nested(_Strict, search_mode=SearchMode.UNORDERED):
+    """What a record is bound to of which a field may be absent, or hold a document or an array; and what those are."""
 
 
 class _Book1(_Strict, tag="book"):
@@ -65,6 +69,17 @@ class PydanticXmlCodec(BoundXmlCodec):
     def made(self, names: tuple[str, ...]) -> Callable[..., Bound]:
         fields: dict[str, Any] = {f"field_{i}": (str, element(tag=tag(name))) for i, name in enumerate(bindable(names))}
         return create_model("record", __tag__="record", __base__=_Record, **fields)
+
+    @override
+    def nested(self, name: str, members: Sequence[Member]) -> Callable[..., Bound]:
+        fields: dict[str, Any] = {
+            member.name: (member.annotation, element(tag=member.tag, **member.default)) for member in members
+        }
+        return create_model("nested", __tag__=tag(name), __base__=_Nested, **fields)
+
+    @override
+    def compact(self, bound: Bound) -> bytes:
+        return write(bound.to_xml_tree(exclude_none=True))
 
     @override
     def bind(self, root: Element, form: Bound) -> Bound:

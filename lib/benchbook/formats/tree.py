@@ -1,19 +1,35 @@
 """What the XML codecs share: names, limits, types; and element trees, which lxml and the standard library have alike.
 
+The standard library's own codec is here, too: its parser's target refuses a DOCTYPE before anything is declared.
+
 A record is ``<record><field>text</field>...</record>``. A bookstore is the document that JAXB writes: declaration,
 root in a namespace, four spaces a level, ids, pages and date of publication as attributes.
 """
 
+import json
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta, timezone
 from functools import lru_cache
 from typing import Any, Final, Literal, TypeAlias
+from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from benchbook.formats import Decoder, FormatError, bounded, refusal, to_text, typed
-from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Record, Schema, Writer
+from benchbook.formats import Decoder, Encoder, FormatError, bounded, checked, from_text, refusal, to_text, typed
+from benchbook.schemas import (
+    AnyBookstore,
+    Author,
+    Book1,
+    Book2,
+    Book3,
+    Bookstore,
+    Document,
+    Field,
+    Record,
+    Schema,
+    Writer,
+)
 
 DECLARATION: Final = b'<?xml version="1.0" encoding="UTF-8" standalone="yes"?>\n'
 NAMESPACE: Final = "org.example"
@@ -63,13 +79,23 @@ def encoded(text: str) -> bytes:
     return text.replace("\r", "&#13;").encode()
 
 
-def fragment(name: str, value: object) -> str:
+def fragment(field: Field, value: Any) -> str:
     """Return one field as an element, ``<name>value</name>``; raises `FormatError` where XML cannot hold it."""
     try:
-        element = tag(name)
-        return encoded(f"<{element}>{escape(to_text(value))}</{element}>").decode()
+        return encoded(_fragment(field, value)).decode()
     except (TypeError, ValueError) as error:
-        raise FormatError(f"field {name!r}: {error}") from error
+        raise FormatError(f"field {field.name!r}: {error}") from error
+
+
+def _fragment(field: Field, value: Any) -> str:
+    element = tag(field.name)
+    if field.type == "document":
+        text = "".join(_fragment(part, value[part.name]) for part in field.fields if part.name in value)
+    elif field.type == "array":
+        text = "".join(_fragment(field.fields[0], part) for part in value)
+    else:
+        text = escape(json_text(value) if field.type == "json" else to_text(value))
+    return f"<{element}>{text}</{element}>"
 
 
 def root_of(parse: Callable[[bytes], Element], data: bytes) -> Element:
@@ -150,6 +176,44 @@ class TreeCodec:
             child(element, tag(name)).text = value if type(value) is str else to_text(value)
         return self.write(element)
 
+    def encoder(self, schema: Schema) -> Encoder:
+        """Return what writes a record's documents as nested elements, and its arrays as repeated ones."""
+        write = self._writer(as_field(schema))
+
+        def encode(record: Record) -> bytes:
+            root = self.element("record")
+            write(root, record)
+            return self.write(root)
+
+        return checked(encode)
+
+    def _writer(self, field: Field) -> Callable[[Element, Any], None]:
+        """Return what writes a field's value into its element."""
+        if field.type == "document":
+            inner = [(part.name, tag(part.name), self._writer(part)) for part in field.fields]
+
+            def write_document(element: Element, document: Record) -> None:
+                for name, called, write in inner:
+                    if name in document:
+                        write(self.child(element, called), document[name])
+
+            return write_document
+        if field.type == "array":
+            (item,) = field.fields
+            called, write = tag(item.name), self._writer(item)
+
+            def write_array(element: Element, array: Sequence[Any]) -> None:
+                for part in array:
+                    write(self.child(element, called), part)
+
+            return write_array
+        written_as = json_text if field.type == "json" else to_text
+
+        def write_scalar(element: Element, value: object) -> None:
+            element.text = written_as(value)
+
+        return write_scalar
+
     def decode_record(self, data: bytes) -> dict[str, str]:
         """Return every field's text."""
         try:
@@ -158,8 +222,20 @@ class TreeCodec:
             raise FormatError(f"not a flat record: {error}") from error
 
     def decoder(self, schema: Schema) -> Decoder:
-        """Return what reads every field's text by its type."""
-        return textual(self.decode_record, schema)
+        """Return what reads every field's text by its type, and the elements inside by those of theirs."""
+        if schema.is_flat:
+            return textual(self.decode_record, schema)
+        read_document = _reader(as_field(schema))
+
+        def decode(data: bytes) -> Document:
+            root = self._read(data, "record")
+            try:
+                record: Document = read_document(root)
+            except (KeyError, ValueError) as error:
+                raise FormatError(f"not such a record: {error}") from error
+            return record
+
+        return decode
 
     def encode_bookstore(self, store: AnyBookstore) -> bytes:
         """Return the document as JAXB formats it."""
@@ -217,6 +293,45 @@ class TreeCodec:
         return store
 
 
+def as_field(schema: Schema) -> Field:
+    """Return a record of that schema as the document that its root element is."""
+    return Field("record", "document", fields=schema.fields)
+
+
+def _reader(field: Field) -> Callable[[Element], Any]:
+    """Return what reads a field's value from its element; raises KeyError or ValueError on another."""
+    if field.type == "document":
+        names = {tag(part.name): part.name for part in field.fields}
+        readers = {tag(part.name): _reader(part) for part in field.fields}
+        needed = [part.name for part in field.fields if not part.optional]
+
+        def read_document(element: Element) -> Document:
+            document = {names[child.tag]: readers[child.tag](child) for child in element}
+            for name in needed:
+                if name not in document:
+                    raise ValueError(f"<{tag(name)}> is missing in <{element.tag}>")
+            return document
+
+        return read_document
+    if field.type == "array":
+        (item,) = field.fields
+        read_item = _reader(item)
+        return lambda element: [read_item(child) for child in element]
+    read_text: Callable[[str], Any] = json.loads if field.type == "json" else from_text(field.type)
+
+    def read_scalar(element: Element) -> Any:
+        if len(element):
+            raise ValueError(f"<{element.tag}> holds more than text")
+        return read_text(element.text or "")
+
+    return read_scalar
+
+
+def json_text(value: object) -> str:
+    """Return a value as JSON, in place of elements where it differs in kind from record to record."""
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":"))
+
+
 def textual(decode: Decoder, schema: Schema) -> Decoder:
     """Return a decoder that reads the text of the schema's fields by their types."""
     return typed(decode, [field for field in schema.fields if field.type != "string"])
@@ -251,3 +366,21 @@ def _read_book3(node: Element) -> Book3:
 
 
 _READ: Final[dict[int, Callable[[Element], Any]]] = {1: _read_book1, 2: _read_book2, 3: _read_book3}
+
+
+class _Builder(ElementTree.TreeBuilder):
+    def doctype(self, name: str, public: str | None, system: str | None) -> None:
+        """Refuse it, so that no entity is ever declared."""
+        raise ValueError("it has a DOCTYPE")
+
+
+def codec() -> TreeCodec:
+    """Return the codec of the standard library."""
+    return TreeCodec(
+        "etree",
+        element=ElementTree.Element,
+        child=ElementTree.SubElement,
+        root=lambda: ElementTree.Element(ROOT),
+        write=lambda element: encoded(ElementTree.tostring(element, encoding="unicode")),
+        parse=lambda data: ElementTree.fromstring(data, ElementTree.XMLParser(target=_Builder())),
+    )

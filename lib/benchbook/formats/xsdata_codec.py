@@ -1,6 +1,6 @@
 """xsdata: dataclasses bound to elements and attributes."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, make_dataclass
 from typing import Final
 
@@ -13,7 +13,7 @@ from xsdata.formats.dataclass.serializers import XmlSerializer
 from xsdata.formats.dataclass.serializers.config import SerializerConfig
 
 from benchbook.formats import Binding, Bound, to_text
-from benchbook.formats.bound_xml import BoundXmlCodec, bindable
+from benchbook.formats.bound_xml import BoundXmlCodec, Member, bindable
 from benchbook.formats.tree import NAMESPACE, Element, encoded, read, tag, written
 from benchbook.schemas import Record
 
@@ -80,6 +80,19 @@ class XsdataCodec(BoundXmlCodec):
     def made(self, names: tuple[str, ...]) -> Callable[..., Bound]:
         elements = [field(metadata={**_ELEMENT, "name": tag(name)}) for name in bindable(names)]
         return make_dataclass("record", [(f"field_{i}", str, element) for i, element in enumerate(elements)])
+
+    @override
+    def nested(self, name: str, members: Sequence[Member]) -> Callable[..., Bound]:
+        attributes = [
+            (member.name, member.annotation, field(metadata={**_ELEMENT, "name": member.tag}, **member.default))
+            for member in members
+        ]
+        meta = type("Meta", (), {"name": tag(name)})
+        return make_dataclass("nested", attributes, kw_only=True, namespace={"Meta": meta})
+
+    @override
+    def compact(self, bound: Bound) -> bytes:
+        return encoded(self._compact.render(bound))
 
     @override
     def bind(self, root: Element, form: Bound) -> Bound:

@@ -29,7 +29,7 @@ import benchbook
 from benchbook import atomic, paths, plugins, processes, studies
 from benchbook.datasets import own_records
 from benchbook.inputs import InputError, contents, opened, text
-from benchbook.measure.environment import host
+from benchbook.measure.machine import host
 from benchbook.servers import Found
 from benchbook.studies.cell import CellParameters
 
@@ -74,10 +74,7 @@ def identity(study: str, parameters: CellParameters, server: str) -> str:
     (`code_hash`), the versions of the libraries and of Python, the server's version, the host, and what children
     inherit that could change a measured value, where that is set. Never of the number of blocks.
 
-    Raises
-    ------
-    InputError
-        When the records that it was given cannot be used, or the study's notebook is none.
+    Raises `InputError` when the records that it was given cannot be used, or the study's notebook is none.
     """
     inherited = processes.inherited()
     return _digest(
@@ -160,21 +157,24 @@ def _notebook_code(path: Path) -> list[str]:
     written = text(contents(path, NOTEBOOK_LIMIT, name), name)
     try:
         cells = json.loads(written)["cells"]
-        code = [cell for cell in cells if cell["cell_type"] == "code"]
-        sources = ["".join(cell["source"]) for cell in code if "draw" not in cell["metadata"].get("tags", [])]
+        sources = [
+            "".join(cell["source"])
+            for cell in cells
+            if cell["cell_type"] == "code" and "draw" not in cell["metadata"].get("tags", [])
+        ]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise InputError(name, f"not a Jupyter notebook: {type(error).__name__}: {error}") from error
-    return [_checked(source, f"{name}, code cell {number}") for number, source in enumerate(sources, 1)]
-
-
-def _checked(source: str, where: str) -> str:
-    """Return a notebook cell's code as `_normal` does, and say where it is none."""
-    try:
-        return _normal(source)
-    except SyntaxError as error:
-        raise InputError(where, f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)") from error
-    except (ValueError, RecursionError, MemoryError) as error:
-        raise InputError(where, f"not Python that can be read: {error}") from error
+    normal = []
+    for number, source in enumerate(sources, 1):
+        where = f"{name}, code cell {number}"
+        try:
+            normal.append(_normal(source))
+        except SyntaxError as error:
+            why = f"line {error.lineno}: {error.msg} (only Python can be measured, no magics)"
+            raise InputError(where, why) from error
+        except (ValueError, RecursionError, MemoryError) as error:
+            raise InputError(where, f"not Python that can be read: {error}") from error
+    return normal
 
 
 def _normal(code: str) -> str:

@@ -8,14 +8,14 @@ from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 
-from benchbook import lanes, results, servers, studies
+from benchbook import lanes, results, rooms, servers, studies
 from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
+from benchbook.grid.expansion import Choice, choose, load
 from benchbook.grid.identities import code_hash, identity, records, server_version
-from benchbook.grid.points import Choice, choose, load
 from benchbook.inputs import InputError
-from benchbook.measure.environment import host
-from benchbook.results.merge import origins
+from benchbook.measure.machine import host
+from benchbook.results.views import origins
 from benchbook.schemas import UnfitError
 from benchbook.studies.cell import CellParameters
 
@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Kind: TypeAlias = tuple[str, str]
 """A cell whatever its block and its code: its study, and its parameters as the results state them."""
+
+Place: TypeAlias = tuple[str, Topology, str]
+"""What cells share in a visit: a product (``none`` is one too), a topology, and the room that its servers stand in."""
 
 CELLS: Final = 50_000
 """Cells of the longest plan, over all blocks; the papers' have some thousands."""
@@ -52,6 +55,16 @@ class Cell:
         return self.parameters.arm
 
     @property
+    def place(self) -> Place:
+        """Where it runs: a cell without servers makes its room by itself."""
+        return self.product, self.topology, rooms.NONE if self.product == "none" else self.room
+
+    @property
+    def room(self) -> str:
+        """The room that it needs, as `benchbook.rooms` reads it, or ``none``."""
+        return _room(self.parameters)
+
+    @property
     def kind(self) -> Kind:
         """What blocks, and other versions of the code, share."""
         return kind(self.study, self.parameters)
@@ -76,8 +89,8 @@ class Cell:
 class LeftOut:
     """What a plan leaves out, and why.
 
-    A product, or a lane as ``lane java``, that the profile has only where it is found; or cells that records of one's
-    own make no sense with.
+    A product, a room (as ``room lan-100m``) or a lane (as ``lane java``) that the profile has only where it is found;
+    or cells that records of one's own make no sense with.
     """
 
     product: str
@@ -178,18 +191,15 @@ def left_out(
     for choice in _chosen(slugs, profile, where, changes):
         if choice.refused:
             refused.setdefault(choice.refused, []).append(choice)
-        elif _left_out(choice):
-            product, topology = _deployment(choice.grid.study, choice.parameters)
-            lacking = product if _server(product, topology).missing else f"lane {choice.parameters.lane}"
-            absent.setdefault(lacking, []).append(choice)
+        elif _left_out(choice) and not _not_needed(choice):
+            absent.setdefault(_lacking(choice), []).append(choice)
 
     def left(what: str, choices: Sequence[Choice], why: str, refused: tuple[CellParameters, ...] = ()) -> LeftOut:
         return LeftOut(what, tuple(dict.fromkeys(choice.grid.study for choice in choices)), why, refused)
 
     not_found = []
     for lacking, choices in absent.items():
-        why = _stack(choices[0].grid.study, choices[0].parameters).missing or ""
-        not_found.append(left(lacking, choices, why.partition("\n")[0]))
+        not_found.append(left(lacking, choices, _why_not(choices[0]).partition("\n")[0]))
     return not_found + [
         left(
             f"{len(choices)} cell{'' if len(choices) == 1 else 's'} a block",
@@ -223,7 +233,7 @@ def finished(study: str | None = None) -> set[str]:
 
 def _finished(study: str | None = None) -> list[tuple[str, str, str]]:
     """Return what finished here, whatever the blocks, as `current` takes it."""
-    done = (result.facts for result in results.folder.whole(study) if result.facts.state == "done")
+    done = (result.facts for result in results.whole(study) if result.facts.state == "done")
     return list(dict.fromkeys((facts.cell_id, facts.study, str(facts.parameters)) for facts in done))
 
 
@@ -300,10 +310,34 @@ def _whole(file: str, sha256: str) -> Dataset:
     return own_records.read(file, sha256=sha256)
 
 
+def _lacking(choice: Choice) -> str:
+    """Return what a point that is left out would need: its product, its room, or its lane."""
+    product, topology = _deployment(choice.grid.study, choice.parameters)
+    if (server := _server(product, topology)).missing or server.stand_in:
+        return product
+    room = _room(choice.parameters)
+    return f"room {room}" if rooms.lacking(room) else f"lane {choice.parameters.lane}"
+
+
 def _left_out(choice: Choice) -> bool:
-    if choice.refused is not None:
+    if choice.refused is not None or _not_needed(choice):
         return True
-    return choice.optional and _stack(choice.grid.study, choice.parameters).missing is not None
+    return choice.product.if_available and bool(_why_not(choice))
+
+
+def _why_not(choice: Choice) -> str:
+    """Return why a point cannot run here, or is not run on the stand-in that was found; empty when it is run."""
+    stack = _stack(choice.grid.study, choice.parameters)
+    if stack.missing is not None:
+        return stack.missing
+    why = choice.excluded(stand_in=True) if stack.stand_in else None
+    return f"only a stand-in is here: {why}" if why else ""
+
+
+def _not_needed(choice: Choice) -> bool:
+    """Return whether it stands in for cells of a lane that can run here."""
+    lane = choice.product.without
+    return bool(lane) and not isinstance(lanes.find(lane), lanes.Missing)
 
 
 @cache
@@ -318,10 +352,10 @@ def _ordered(choices: Iterable[Choice]) -> list[Cell]:
     cells: list[Cell] = []
     for block in range(max((blocks for blocks, _ in each), default=0)):
         first = len(cells)
-        visits: dict[tuple[str, Topology], list[Cell]] = {}
+        visits: dict[Place, list[Cell]] = {}
         for blocks, cell in each:
             if block < blocks:
-                visits.setdefault((cell.product, cell.topology), []).append(cell)
+                visits.setdefault(cell.place, []).append(cell)
         order = random.Random(f"block {block}")
         for deployment in order.sample(sorted(visits), len(visits)):
             for cell in order.sample(visits[deployment], len(visits[deployment])):
@@ -355,9 +389,13 @@ def _deployment(study: str, parameters: CellParameters) -> tuple[str, Topology]:
     return place
 
 
+def _room(parameters: CellParameters) -> str:
+    return getattr(parameters, "room", rooms.NONE)
+
+
 def _stack(study: str, parameters: CellParameters) -> _Stack:
     """Return what a cell runs on beside Python: its server, and its lane's harness."""
-    server = _server(*_deployment(study, parameters))
+    server = _server(*_deployment(study, parameters), _room(parameters))
     if parameters.lane == "python":
         return server
     harness = lanes.find(parameters.lane)
@@ -367,11 +405,11 @@ def _stack(study: str, parameters: CellParameters) -> _Stack:
 
 
 @cache
-def _server(product: str, topology: Topology) -> _Stack:
-    """Return the server that would be used."""
+def _server(product: str, topology: Topology, room: str = rooms.NONE) -> _Stack:
+    """Return the server that would be used, in that room."""
     if product == "none":
-        return _Stack("none")
+        return _Stack("none", missing=rooms.lacking(room))
     server = servers.find(product, topology)
     if isinstance(server, servers.Missing):
         return _Stack("missing", missing=server.why)
-    return _Stack(server_version(server), stand_in=server.stand_in)
+    return _Stack(server_version(server), missing=servers.unplaceable(server, room), stand_in=server.stand_in)

@@ -4,3 +4,7 @@ In comes what `benchbook run --hosts` was asked; out go results in this machine'
 with `dispatch`, the run's side, which asks `works` what to send; a `worker` measures it. `places` is another use of
 the same workers: there they hold the servers, and the run measures here.
 """
+
+
+class NoLabError(RuntimeError):
+    """The hosts cannot be used, or no more: says why, and what to do."""

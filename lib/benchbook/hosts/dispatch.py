@@ -14,12 +14,11 @@ from distributed import CancelledError, Client, Future, KilledWorker, Security
 
 from benchbook.digits import duration
 from benchbook.grid import Cell
-from benchbook.hosts import worker
-from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, NoLabError, Order, Plan, differences, sameness
-from benchbook.results import store
-from benchbook.runner.progress import Progress
+from benchbook.hosts import NoLabError, worker
+from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, differences, sameness
+from benchbook.results.folder import keep
+from benchbook.runner.progress import Progress, Summary
 from benchbook.runner.run_folder import writing
-from benchbook.runner.summary import Summary
 
 ANSWER_S: Final = 10.0
 """How long a scheduler may take to answer."""
@@ -97,22 +96,7 @@ class Connected(AbstractContextManager["Connected"]):
 
 
 class Lab(Connected):
-    """The hosts behind a Dask scheduler.
-
-    Parameters
-    ----------
-    scheduler
-        Its address, such as ``tls://lab:8786``.
-    security
-        What is shown to it, and asked of it.
-    asked
-        Which cells each host is asked to plan.
-
-    Raises
-    ------
-    NoLabError
-        When no scheduler answers.
-    """
+    """The hosts behind a Dask scheduler, each of which plans the cells that were asked for."""
 
     def __init__(self, scheduler: str, security: Security, asked: Asked) -> None:
         self._asked = asked
@@ -269,7 +253,7 @@ class Lab(Connected):
             self._send(host)
         for name, content in delivery.files.items():
             with writing():
-                store.keep(name, content)
+                keep(name, content)
         self._summary.add(delivery.summary)
         delivered = {".".join(name.split(".")[:2]) for name in delivery.files}
         self._progress.lost([cell for cell in sent.ended if f"{cell.study}/{cell.key}" not in delivered])

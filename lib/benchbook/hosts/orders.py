@@ -3,19 +3,18 @@
 import hashlib
 import json
 import platform
+from array import array
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
-import numpy as np
 from typing_extensions import override
 
 from benchbook import paths, plugins
 from benchbook.grid import Cell
-from benchbook.runner.progress import Listener
-from benchbook.runner.summary import Summary
+from benchbook.runner.progress import Listener, Summary
 
 STOPPED: Final = "stopped"
 """Why a delivery ended that the run itself stopped."""
@@ -30,10 +29,6 @@ as its number in the order."""
 
 StudyBlock: TypeAlias = tuple[int, str]
 """A block of a study."""
-
-
-class NoLabError(RuntimeError):
-    """The hosts cannot be used, or no more: says why, and what to do."""
 
 
 @dataclass(frozen=True)
@@ -53,25 +48,25 @@ class Plan:
         by_identity = {cell.identity: replace(cell, state="todo") for cell in reversed(cells)}
         self.kinds = [*by_identity.values()]
         numbers = {identity: number for number, identity in enumerate(by_identity)}
-        rows = [(numbers[cell.identity], cell.block, cell.position) for cell in cells]
-        self._rows = np.array(rows, np.int32).reshape(-1, 3)
-        studies = {study: number for number, study in enumerate(dict.fromkeys(cell.study for cell in self.kinds))}
-        of_kind = np.array([studies[cell.study] for cell in self.kinds], np.int32)
-        parts = self._rows[:, 1] * len(studies) + of_kind[self._rows[:, 0]]
-        begins, self._of_part = np.unique(parts, return_index=True, return_inverse=True)[1:]
-        firsts = [self._rows[row] for row in begins]
-        named = [(int(block), self.kinds[kind].study) for kind, block, _ in firsts]
-        self._numbers: dict[StudyBlock, int] = {named[number]: number for number in map(int, np.argsort(begins))}
+        self._places: dict[StudyBlock, array[int]] = {}
+        """By part the number of each of its cells and the cell's position there, one after the other."""
+        for cell in cells:
+            places = self._places.setdefault((cell.block, cell.study), array("i"))
+            places.extend((numbers[cell.identity], cell.position))
 
     @property
     def parts(self) -> Collection[StudyBlock]:
         """Its parts, in the order in which they are run."""
-        return self._numbers.keys()
+        return self._places.keys()
 
     def cells(self, part: StudyBlock | None = None) -> list[Cell]:
         """Return the cells of a part, or all, as if nothing were done of them yet."""
-        rows = self._rows if part is None else self._rows[self._of_part == self._numbers[part]]
-        return [replace(self.kinds[kind], block=block, position=position) for kind, block, position in rows.tolist()]
+        cells = []
+        for block, study in self.parts if part is None else [part]:
+            places = self._places[block, study]
+            for number, position in zip(places[::2], places[1::2], strict=True):
+                cells.append(replace(self.kinds[number], block=block, position=position))
+        return sorted(cells, key=lambda cell: (cell.block, cell.position))
 
 
 @dataclass(frozen=True)

@@ -15,11 +15,11 @@ from urllib.parse import urlsplit
 
 from distributed import Client, Future, Security, get_worker
 
-from benchbook import servers
+from benchbook import rooms, servers
 from benchbook.deployment import Role, Topology
-from benchbook.hosts import worker
+from benchbook.hosts import NoLabError, worker
 from benchbook.hosts.dispatch import Connected
-from benchbook.hosts.orders import NoLabError, differences, sameness
+from benchbook.hosts.orders import differences, sameness
 from benchbook.hosts.worker import Job
 from benchbook.schemas import Document
 from benchbook.scrubbing import scrubbed
@@ -43,10 +43,7 @@ _held: Final[dict[str, tuple[Fleet, Found]]] = {}
 class Places(Connected):
     """The workers behind a Dask scheduler on which servers are started, as ``BENCHBOOK_PLACE`` says.
 
-    Raises
-    ------
-    NoLabError
-        When no scheduler answers, there is no such host, or it runs other code.
+    Raises `NoLabError` when no scheduler answers, there is no such host, or it runs other code.
     """
 
     def __init__(self, scheduler: str, security: Security) -> None:
@@ -67,8 +64,10 @@ class Places(Connected):
         if event[1].get("action") == "remove-worker":
             self._lost.add(event[1]["worker"])
 
-    def up(self, product: str, topology: Topology) -> Running:
+    def up(self, product: str, topology: Topology, room: str = rooms.NONE) -> Running:
         """Start servers where they belong; raises `ServerError` as `benchbook.servers.start` does."""
+        if room != rooms.NONE:
+            raise ServerError(f"room {room}: its machines are namespaces of this one, not other hosts")
         names = placement(topology)
         with ExitStack() as undo:
             leases = {
@@ -220,8 +219,7 @@ async def _in_main_thread(work: Callable[[], T]) -> T:
     """Have it done where servers are started, with which they would end."""
     job = Job(work)
     worker.this_slot().put(job)
-    answer: T = await job.answer
-    return answer
+    return await job.answer
 
 
 def _begin(lease: str, product: str, topology: Topology, address: str) -> None:

@@ -18,7 +18,7 @@ import dask
 from distributed import Scheduler, Security
 
 from benchbook.credentials import made
-from benchbook.hosts.orders import NoLabError
+from benchbook.hosts import NoLabError
 
 PORT: Final = 8786
 """Dask's own."""
@@ -48,10 +48,7 @@ class _Scheduler(OnePort, Scheduler):
 def serve(address: str, credentials: Path) -> None:
     """Be the scheduler at an address of this machine until SIGINT or SIGTERM; without credentials, make them first.
 
-    Raises
-    ------
-    NoLabError
-        When the credentials cannot be used, or nothing can listen there.
+    Raises `NoLabError` when the credentials cannot be used, or nothing can listen there.
     """
     if not credentials.exists():
         make(credentials)
@@ -66,11 +63,8 @@ def serve(address: str, credentials: Path) -> None:
 def secured(scheduler: str, credentials: Path, unprotected: bool = False) -> tuple[str, Security]:
     """Return a scheduler's whole address, and what is shown to it and asked of it.
 
-    Raises
-    ------
-    NoLabError
-        When that is no address, or there are no credentials that can be used; unless the lab is `unprotected`, which
-        has none.
+    Raises `NoLabError` when that is no address, or there are no credentials that can be used; unless the lab is
+    `unprotected`, which has none.
     """
     at = _address(scheduler, "tcp" if unprotected else "tls")
     if not at.startswith("tls://"):

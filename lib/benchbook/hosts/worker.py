@@ -17,8 +17,9 @@ import threading
 import time
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Generic, TypeVar
 
 import dask
 import psutil
@@ -29,12 +30,14 @@ from benchbook import grid, paths
 from benchbook.folders import FolderError
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay, sameness
 from benchbook.hosts.scheduler import RESTING, OnePort
-from benchbook.measure.environment import host
+from benchbook.measure.machine import host
 from benchbook.results import files
 from benchbook.runner.batch import Batch
+from benchbook.runner.progress import Summary
 from benchbook.runner.quiet import NotQuietError
 from benchbook.runner.run_folder import UnwritableError, machine, run_lock
-from benchbook.runner.summary import Summary
+
+T = TypeVar("T")
 
 RETRY_S: Final = 2.0
 """Until a scheduler that is not there, or has gone, is asked again."""
@@ -58,40 +61,26 @@ class _StoppedError(KeyboardInterrupt):
     """The run that sent the order wants no more of it."""
 
 
-class Job:
+class Job(Generic[T]):
     """Work for the main thread, and to whom its answer goes.
 
-    Parameters
-    ----------
-    work
-        What is to be done there.
-    name
-        Of the order that it measures; none of other work, which nobody stops.
+    Its name is that of the order which it measures; other work has none, and nobody stops it.
     """
 
-    def __init__(self, work: Callable[[], Any], name: str = "") -> None:
+    def __init__(self, work: Callable[[], T], name: str = "") -> None:
         self._work = work
         self.name = name
         self.unwanted = False
         self._loop = asyncio.get_running_loop()
-        self.answer: asyncio.Future[Any] = self._loop.create_future()
+        self.answer: asyncio.Future[T] = self._loop.create_future()
 
     def run(self) -> None:
         """Do it, and give the answer, or what was raised, back to the scheduler, if it still waits for one."""
         try:
-            answer, error = self._work(), None
-        except Exception as raised:
-            answer, error = None, raised
-
-        def give() -> None:
-            if self.answer.done():
-                return
-            if error is not None:
-                self.answer.set_exception(error)
-            else:
-                self.answer.set_result(answer)
-
-        self.call(give)
+            give = partial(self.answer.set_result, self._work())
+        except Exception as error:
+            give = partial(self.answer.set_exception, error)
+        self.call(lambda: None if self.answer.done() else give())
 
     def call(self, function: Callable[..., object], *arguments: object) -> None:
         """Have the thread that talks to the scheduler call a function."""
@@ -104,11 +93,11 @@ class Slot:
     """The main thread, which does one job at a time."""
 
     def __init__(self) -> None:
-        self._jobs: queue.SimpleQueue[Job] = queue.SimpleQueue()
-        self._newest: Job | None = None
+        self._jobs: queue.SimpleQueue[Job[Any]] = queue.SimpleQueue()
+        self._newest: Job[Any] | None = None
         self._measuring = False
 
-    def put(self, job: Job) -> None:
+    def put(self, job: Job[Any]) -> None:
         """Give the main thread a job; Dask does so only when it has the answer of the one before."""
         self._newest = job
         self._jobs.put(job)
@@ -125,7 +114,7 @@ class Slot:
         while True:
             self._jobs.get().run()
 
-    def measure(self, order: Order, job: Job, tell: Callable[[News], None]) -> Delivery:
+    def measure(self, order: Order, job: Job[Delivery], tell: Callable[[News], None]) -> Delivery:
         """Measure an order; whatever ends it, what is finished is delivered."""
         delivery = Delivery()
         try:
@@ -191,14 +180,13 @@ async def measured(order: Order) -> Delivery:
     def tell(news: News) -> None:
         job.call(dask_worker.log_event, NEWS, news)
 
-    job = Job(lambda: here.measure(order, job, tell), order.name)
+    job: Job[Delivery] = Job(lambda: here.measure(order, job, tell), order.name)
     here.put(job)
     while not job.answer.done():
         await asyncio.wait([job.answer], timeout=_GLANCE_S)
         if not wanted(dask_worker, order.name):
             here.stop({order.name})
-    delivery: Delivery = job.answer.result()
-    return delivery
+    return job.answer.result()
 
 
 async def planned(asked: Asked) -> tuple[str, str, Plan]:
@@ -213,8 +201,7 @@ async def planned(asked: Asked) -> tuple[str, str, Plan]:
     # It is for the main thread: to see which servers are here it starts them.
     job = Job(plan)
     this_slot().put(job)
-    answer: tuple[str, str, Plan] = await job.answer
-    return answer
+    return await job.answer
 
 
 def this_slot() -> Slot:

@@ -14,9 +14,8 @@ from benchbook import results
 from benchbook.grid import Cell, Kind, elsewhere, in_their_states
 from benchbook.hosts.dispatch import Host, Work
 from benchbook.hosts.orders import Delivery, StudyBlock
-from benchbook.runner.costs import Costs
 from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import Look, Rounds
+from benchbook.runner.rounds import Costs, Look, Rounds
 from benchbook.runner.standing import Standing
 
 
@@ -107,17 +106,7 @@ class Shared(Work):
 
 
 class UntilDecided(Work):
-    """Round after round on each host, until what it can decide is decided there.
-
-    Parameters
-    ----------
-    look
-        Returns what judges a host's cells.
-    left_s
-        Seconds that are left of the budget.
-    known
-        How long cells took.
-    """
+    """Round after round on each host, until what it can decide is decided there, as `look` judges its cells."""
 
     def __init__(
         self,

@@ -58,11 +58,13 @@ def process_meters(pid: int, role: str) -> list[Meter]:
         Meter("cpu_total", role, "ns", clock, step, lambda: sum(tree_cpu(pid))),
         Meter("cpu_user", role, "ns", split, split_step, lambda: tree_cpu(pid).user),
         Meter("cpu_system", role, "ns", split, split_step, lambda: tree_cpu(pid).system),
-        _memory_meter("memory_rss", pid, role, _rss, "psutil.memory_info", resource.getpagesize()),
     ]
+    memory = [("memory_rss", "psutil.memory_info", resource.getpagesize(), _rss)]
     with suppress(OSError, ValueError):
         _pss(pid)
-        meters.append(_memory_meter("memory_pss", pid, role, _pss, "/proc/PID/smaps_rollup", 1024))
+        memory.append(("memory_pss", "/proc/PID/smaps_rollup", 1024, _pss))
+    for metric, source, resolution, read in memory:
+        meters.append(Meter(metric, role, "B", source, resolution, partial(_of_tree, pid, read), kind="after"))
     return meters
 
 
@@ -138,10 +140,10 @@ def machine_meters() -> list[Meter]:
     ]
 
 
-def capacity_meter(role: str) -> Meter:
-    """Return what all processors of this machine could have given in the window, in ns, on the monotonic clock."""
-    processors = psutil.cpu_count() or 1
-    source = f"{CLOCK_SOURCE} times {processors} processors"
+def capacity_meter(role: str, own: int = 0) -> Meter:
+    """Return what the role's `own` processors, or all of this machine's, could have given in the window, in ns."""
+    processors = own or psutil.cpu_count() or 1
+    source = f"{CLOCK_SOURCE} times {processors} processors{' of its own' if own else ''}"
     return Meter("cpu_capacity", role, "ns", source, CLOCK_RESOLUTION * processors, lambda: clock() * processors)
 
 
@@ -168,17 +170,13 @@ def _children(pid: int) -> list[psutil.Process]:
     return psutil.Process(pid).children(recursive=True)
 
 
-def _memory_meter(
-    metric: str, pid: int, role: str, read: Callable[[int], float], source: str, resolution: float
-) -> Meter:
-    def read_tree() -> float:
-        total = read(pid)
-        for child in _children(pid):
-            with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
-                total += read(child.pid)
-        return total
-
-    return Meter(metric, role, "B", source, resolution, read_tree, kind="after")
+def _of_tree(pid: int, read: Callable[[int], float]) -> float:
+    """Return what is read of a process and of all its children together."""
+    total = read(pid)
+    for child in _children(pid):
+        with suppress(psutil.NoSuchProcess, ProcessLookupError, FileNotFoundError):
+            total += read(child.pid)
+    return total
 
 
 def _rss(pid: int) -> float:

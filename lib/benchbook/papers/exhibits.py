@@ -1,9 +1,9 @@
-"""All figures and tables by name, each paper's from its own folder, and drawing them all."""
+"""All figures and tables by name, each paper's own, and drawing them all."""
 
 from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 from weakref import WeakKeyDictionary
 
 from benchbook import workers
@@ -11,14 +11,14 @@ from benchbook.evidence import Evidence
 from benchbook.papers import load
 from benchbook.plots import ratios, style, verdicts
 from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
-from benchbook.plots.points import where
-from benchbook.plots.provenance import provenance
+from benchbook.plots.points import FrameRow, where
+from benchbook.plots.provenance import Provenance, provenance
 from benchbook.studies import SLUGS
 
-_PAPERS: Final = {study: load(study, "figures") for study in SLUGS}
+_PAPERS: Final = {study: load(study) for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
-_PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], dict[str, Any]]]"] = WeakKeyDictionary()
+_PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], Provenance]]"] = WeakKeyDictionary()
 """What `measured` returned of evidence that is still looked at, by profile and studies."""
 
 # whatever draws a series asks for its look by the name alone
@@ -31,7 +31,7 @@ def overview(evidence: Evidence) -> Exhibit:
     return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
 
 
-def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, Any] | None:
+def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | None:
     """Return what a study comes to: its first headline with a sentence that could be judged, and the contrast; or None.
 
     Claims that were decided come before those that are open.
@@ -86,12 +86,12 @@ def made(evidence: Evidence, name: str) -> Exhibit:
     return doubted(exhibit) if {*studies_of(name)} & {study for study, _ in evidence.untrusted} else exhibit
 
 
-def about(evidence: Evidence, name: str, profile: str) -> dict[str, Any]:
+def about(evidence: Evidence, name: str, profile: str) -> Provenance:
     """Return the provenance of one figure or table."""
     return measured(evidence, studies_of(name), profile)
 
 
-def measured(evidence: Evidence, studies: Sequence[str], profile: str) -> dict[str, Any]:
+def measured(evidence: Evidence, studies: Sequence[str], profile: str) -> Provenance:
     """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
     known = _PROVENANCES.setdefault(evidence, {})
     if (of := (profile, *studies)) not in known:

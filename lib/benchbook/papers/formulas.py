@@ -7,7 +7,7 @@ of `FUNCTIONS`. A list of numbers is taken element by element. Of a printed numb
 
 import ast
 import operator
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, reduce
 from statistics import fmean
@@ -58,18 +58,12 @@ def _extreme(whole: Callable[[Array], Any], each: np.ufunc) -> Callable[..., Any
     return lambda first, *others: reduce(each, others, first) if others else whole(first)
 
 
-def _geometric_mean(values: Array) -> Value:
-    """Return the geometric mean, of a table that of each row."""
-    mean: Value = np.exp(np.log(values).mean(axis=-1))
-    return mean
-
-
 FUNCTIONS: Final[dict[str, Callable[..., Any]]] = {
     "argmax": np.argmax,
     "argmin": np.argmin,
     "count": np.count_nonzero,
     "diff": np.diff,
-    "geometric_mean": _geometric_mean,
+    "geometric_mean": lambda values: np.exp(np.log(values).mean(axis=-1)),  # of a table that of each row
     "max": _extreme(np.max, np.maximum),
     "mean": fmean,
     "min": _extreme(np.min, np.minimum),
@@ -169,13 +163,9 @@ def sentence(text: str, names: Names) -> str:
             parts.append(words)
             if formula is not None:
                 value = evaluate(formula, names)
-                parts.append(_listed(value, form or "") if isinstance(value, np.ndarray) else format(value, form or ""))
+                of_list = value if isinstance(value, np.ndarray) else [value]
+                *first, last = (format(each, form or "") for each in of_list)
+                parts.append(f"{', '.join(first)} and {last}" if first else last)
     except ValueError as error:
         raise FormulaError(str(error)) from error
     return "".join(parts)
-
-
-def _listed(values: Iterable[object], form: str) -> str:
-    """Return values as a list in a sentence: ``1.2, 3.4 and 5.6``."""
-    *first, last = (format(value, form) for value in values)
-    return f"{', '.join(first)} and {last}" if first else last

@@ -15,8 +15,8 @@ all that tells its number apart, the stack of a contrast too, so that it means t
 import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any, Final
+from dataclasses import dataclass, replace
+from typing import Final
 
 import pandas as pd
 
@@ -25,7 +25,7 @@ from benchbook.evidence import Counts, Evidence, published
 from benchbook.papers import exhibits
 from benchbook.plots import latex, style
 from benchbook.plots.names import STACKS
-from benchbook.plots.points import each
+from benchbook.plots.points import FrameRow, each
 from benchbook.studies import SLUGS
 
 NAN: Final = float("nan")
@@ -70,7 +70,9 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
 
     def made() -> pd.DataFrame:
-        stated = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *_marks(evidence), *printed()]
+        drawn = [name for name in exhibits.FIGURES if not _SHEET.search(name)]
+        marks = [mark for name in drawn for mark in _of_figure(evidence, name)]
+        stated = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *marks, *printed()]
         keyed = _by_key(stated).values()
         frame = pd.DataFrame([vars(number) for number in keyed])
         # counts stay whole: in a column of floats they would be read back as measured
@@ -109,7 +111,7 @@ def _by_key(stated: Iterable[Number]) -> dict[str, Number]:
         while key in keyed:
             again += 1
             key = f"{number.key}.{again}"
-        keyed[key] = number if key == number.key else Number(**{**vars(number), "key": key})
+        keyed[key] = replace(number, key=key)
     return keyed
 
 
@@ -168,12 +170,12 @@ def _contrasts(evidence: Evidence) -> Iterator[Number]:
             yield from _ratios(row, f"{row.id}.{_key(*at)}", sentence, evidence)
 
 
-def _at(row: Any) -> str:
+def _at(row: FrameRow) -> str:
     """Return where a contrast was judged, in words."""
     return ", ".join(filter(None, (row.contrast, row.common, STACKS[row.lane])))
 
 
-def _ratios(row: Any, key: str, says: str, evidence: Evidence) -> Iterator[Number]:
+def _ratios(row: FrameRow, key: str, says: str, evidence: Evidence) -> Iterator[Number]:
     """Yield a contrast's ratio of all blocks, the one of its look, and the published one where there is one."""
     doubts = ["untrusted run"] if (row.study, row.host) in evidence.untrusted else []
     caveat = "; ".join([*doubts, *(["a stand-in ran"] if row.stand_in else [])])
@@ -187,12 +189,6 @@ def _ratios(row: Any, key: str, says: str, evidence: Evidence) -> Iterator[Numbe
     if not math.isnan(row.published):
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
         yield Number(f"{key}.{_THEIRS}", row.published, about, (row.study,))
-
-
-def _marks(evidence: Evidence) -> Iterator[Number]:
-    for name in exhibits.FIGURES:
-        if not _SHEET.search(name):
-            yield from _of_figure(evidence, name)
 
 
 def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
@@ -218,15 +214,15 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
         )  # fmt: skip
 
 
-def _placed(row: Any) -> list[Any]:
+def _placed(row: FrameRow) -> list[object]:
     return [place for place in (row.panel, row.level, row.series) if place not in ("", None)]
 
 
-def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, Any]:
+def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, object]:
     """Return where a number comes from, and what it is, as one JSON object; without what there is not."""
     ends = (number.value, number.low, number.high, number.confidence)
     value, low, high, confidence = (end if math.isfinite(end) else None for end in ends)
-    about: dict[str, Any] = {"key": number.key, "text": number.text, "value": value, "low": low, "high": high}
+    about: dict[str, object] = {"key": number.key, "text": number.text, "value": value, "low": low, "high": high}
     about |= {"confidence": confidence, "unit": number.unit or None, "says": number.says}
     about |= {"blocks": number.blocks or None, "caveat": number.caveat or None}
     if not number.printed:

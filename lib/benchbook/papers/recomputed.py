@@ -7,13 +7,12 @@ recomputed, and why. Both read ``data/published`` alone.
 A file names its lists of words or numbers. In a key ``[source, row, column]`` of printed numbers, and in a sentence,
 ``{name}`` stands for a level of ``each``, of which every combination is a check of its own; in a key a list, or the
 name of one in braces, makes it a list of numbers. `benchbook.papers.formulas` says what a formula may hold. What no
-formula says is a function of ``papers/<slug>/recomputed.py``, which ``code`` names: it yields checks, or returns values
-for a finding's sentences by name.
+formula says is a function of the paper's own module, which ``code`` names: it yields checks, or returns values for a
+finding's sentences by name.
 """
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache
 from itertools import product
@@ -22,16 +21,15 @@ from typing import Annotated, Any, Final, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
-from pydantic import Field
+from pydantic import Field, RootModel
 
 from benchbook import papers, paths
-from benchbook.evidence.claim_files import nearest_number
+from benchbook.evidence.claim_files import nearest_number, sections, stated_at
 from benchbook.evidence.claims import Strict, Text
 from benchbook.evidence.published import Number, found, published
 from benchbook.inputs import InputError
-from benchbook.papers.check import Check, Compute, alike, bound, follows, less, limit
 from benchbook.papers.formulas import Names, Printed, Value, evaluate, sentence
-from benchbook.strict import Located, load, nearest, valid
+from benchbook.strict import Located, nearest, valid
 from benchbook.studies import SLUGS
 
 FindingKind: TypeAlias = Literal["misprint", "contradiction", "implausible", "unsupported", "not shown"]
@@ -50,6 +48,99 @@ Extreme: TypeAlias = Annotated[dict[Literal["least", "most"], Place], Field(min_
 """The smallest or the largest of several printed numbers."""
 
 SECTIONS: Final = ("study", "lists", "checks", "findings")
+
+SIMILAR: Final = 1.25
+"""Two times within this factor count as "close", "very similar" or "slightly" apart: lenient, so that what fails it
+fails beyond doubt. The papers give no factor."""
+
+_ROUNDED: Final = 1 + 1e-9
+"""Leeway for the computer's own rounding, beside that of print."""
+
+Compute: TypeAlias = Callable[..., float]
+CheckKind: TypeAlias = Literal["number", "bound", "order", "likeness"]
+"""``number``: a printed value; ``bound``: a limit that a value must keep; ``order``: which of two is larger;
+``likeness``: that two are about the same."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """What one recomputation came to."""
+
+    study: str
+    kind: CheckKind
+    says: str
+    where: str  # it is printed
+    of: str  # the sources that it is recomputed from
+    printed: str  # the characters; for orders and likeness the claim about the ratio
+    recomputed: float  # in the printed number's unit; for orders and likeness the ratio, first over second
+    tolerance: float  # half the last printed digit's unit and what the sources' rounding adds; for likeness the factor
+    agrees: bool
+    key: tuple[str, str, str, str] | None = None  # the published number that is recomputed; None for orders
+    used: tuple[tuple[str, str, str, str], ...] = ()  # those that it was computed from
+
+
+def propagate(compute: Compute, *of: Number) -> tuple[float, float]:
+    """Compute from printed values; return the result, and how far their rounding, one input at a time, may move it."""
+    values = [number.value for number in of]
+    middle = compute(*values)
+    reach = 0.0
+    for rank, number in enumerate(of):
+        moved = ([*values[:rank], number.value + side * number.rounding, *values[rank + 1 :]] for side in (-1, 1))
+        reach += max(abs(compute(*inputs) - middle) for inputs in moved)
+    return middle, reach
+
+
+def follows(claim: Number, compute: Compute, *of: Number, says: str, rounding: float | None = None) -> Check:
+    """Return whether a printed number is what ``compute`` makes of the others, to its printed digits.
+
+    ``rounding`` is half a unit of the last digit where the printed characters leave zeros out.
+    """
+    value, reach = propagate(compute, *of)
+    tolerance = (claim.rounding if rounding is None else rounding) + reach
+    agrees = abs(claim.value - value) <= tolerance * _ROUNDED
+    return _check("number", says, claim, of, value, tolerance, agrees)
+
+
+def bound(claim: Number, side: Literal["above", "below"], compute: Compute, *of: Number, says: str) -> Check:
+    """Return whether a value keeps a printed bound, up to the rounding of what it is computed from."""
+    value, reach = propagate(compute, *of)
+    excess = claim.value - value if side == "above" else value - claim.value
+    return _check("bound", says, claim, of, value, reach, excess <= reach * _ROUNDED)
+
+
+def limit(where: str, most: float, compute: Compute, *of: Number, says: str) -> Check:
+    """Return whether a value keeps a limit that nobody prints, such as 100 % for shares that add up."""
+    value, reach = propagate(compute, *of)
+    return _check("bound", says, (where, f"at most {most:g}"), of, value, reach, value - most <= reach * _ROUNDED)
+
+
+def less(where: str, compute: Compute, *of: Number, says: str) -> Check:
+    """Return whether a ratio is less than 1 by more than the rounding of what it is computed from."""
+    value, reach = propagate(compute, *of)
+    return _check("order", says, (where, "less than 1"), of, value, reach, value + reach < 1)
+
+
+def alike(where: str, compute: Compute, *of: Number, says: str) -> Check:
+    """Return whether a ratio that a sentence calls close to 1 lies within the factor `SIMILAR`."""
+    ratio = compute(*(number.value for number in of))
+    return _check("likeness", says, (where, "about 1"), of, ratio, SIMILAR, 1 / SIMILAR <= ratio <= SIMILAR)
+
+
+def _check(
+    kind: CheckKind,
+    says: str,
+    claim: Number | tuple[str, str],
+    of: tuple[Number, ...],
+    recomputed: float,
+    tolerance: float,
+    agrees: bool,
+) -> Check:
+    """Return a check of a printed number, or of what a sentence claims: where, and of the ratio what."""
+    where, printed, key = (claim.source, claim.printed, claim.key) if isinstance(claim, Number) else (*claim, None)
+    used = tuple(number.key for number in of)
+    sources = ", ".join(dict.fromkeys(source for _, source, _, _ in used)) or "itself"
+    study = key[0] if key else used[0][0]
+    return Check(study, kind, says, where, sources, printed, recomputed, tolerance, agrees, key, used)
 
 
 @dataclass(frozen=True)
@@ -73,47 +164,31 @@ class Finding:
         return self.name.partition(".")[0]
 
 
-class Head(Strict):
-    """What a file says before its checks and findings."""
-
-    study: Text
-    lists: dict[str, Words] = Field(default_factory=dict)
+class Lists(RootModel[dict[str, Words]]):
+    """A file's lists by name."""
 
 
 class CodeForm(Strict):
-    """Checks that a function of the paper's ``recomputed.py`` makes."""
+    """Checks that a function of the paper's own module makes."""
 
     code: str
 
 
 class CheckForm(Strict):
-    """A check, or one for every combination of levels, as a file states it.
+    """A check, or one for every combination of levels, as a file states it."""
 
-    Parameters
-    ----------
-    check
-        ``equal``: the printed number is what the formula gives; ``above`` and ``below``: the formula keeps the printed
-        bound, or the ``limit`` that nobody prints; ``less``: it is less than 1, as ``where`` says; ``alike``: it is
-        about 1.
-    each
-        Levels by name, or of several names in rows (``"format, table"``): a list, or the name of one.
-    of
-        The printed numbers that it is computed from, by their names in the formula.
-    formula
-        Without one it is the number in ``of``, or the first over the second.
-    rounding
-        A formula for half a unit of the last digit, where the printed characters leave zeros out.
-    """
-
+    # ``equal``: the printed number is what the formula gives; ``above`` and ``below``: the formula keeps the printed
+    # bound, or the ``limit`` that nobody prints; ``less``: it is less than 1, as ``where`` says; ``alike``: about 1
     check: Literal["equal", "above", "below", "less", "alike"]
     says: Text
     where: str = ""
+    # levels by name, or of several names in rows (``"format, table"``): a list, or the name of one
     each: dict[str, str | Words] = Field(default_factory=dict)
     printed: Place | None = None
     limit: float | None = None
-    of: dict[str, Place | Extreme] = Field(default_factory=dict)
-    formula: str = ""
-    rounding: str = ""
+    of: dict[str, Place | Extreme] = Field(default_factory=dict)  # what it is computed from, by names in the formula
+    formula: str = ""  # without one it is the number in ``of``, or the first over the second
+    rounding: str = ""  # a formula for half a unit of the last digit, where the printed characters leave zeros out
 
 
 class FindingForm(Strict):
@@ -143,7 +218,7 @@ class Recomputed:
     def checks(self) -> Iterator[Check]:
         """Yield what each check comes to, in the order of the file; an InputError says what is wrong in which line."""
         for form, item in self.stated:
-            with _at(item):
+            with stated_at(item):
                 if isinstance(form, CodeForm):
                     yield from self._code(form.code)()
                 else:
@@ -153,24 +228,24 @@ class Recomputed:
     def finding(self, name: str) -> Finding:
         """Return a finding, computed anew; an InputError says what is wrong in which line."""
         form, item = self.named[name]
-        with _at(item):
+        with stated_at(item):
             names: dict[str, Value | Printed] = {**self._names({}), **self._printed(form.of, item, self._names({}))}
             if form.code:
                 names |= self._code(form.code)()
             for value, formula in form.values.items():
-                with _at(item.value["values"].value[value]):
+                with stated_at(item.value["values"].value[value]):
                     names[value] = evaluate(formula, names)
             texts = []
             for part in ("printed", "recomputed", "why"):
-                with _at(item.value[part]):
+                with stated_at(item.value[part]):
                     texts.append(sentence(getattr(form, part), names))
         return Finding(name, form.title, form.kind, form.source, *texts)
 
     def _code(self, name: str) -> Callable[[], Any]:
         """Return a function of the paper's own code."""
-        known = vars(papers.load(self.study, "recomputed"))
+        known = vars(papers.load(self.study))
         if name not in known:
-            raise ValueError(f"papers/{self.study}/recomputed.py has no function {name!r}: {nearest(name, known)}")
+            raise ValueError(f"papers/{self.study} has no function {name!r}: {nearest(name, known)}")
         function: Callable[[], Any] = known[name]
         return function
 
@@ -199,7 +274,7 @@ class Recomputed:
         """Return a check of one combination of levels."""
         of, claimed = self._printed(form.of, item, names), None
         if form.printed:
-            with _at(item.value["printed"]):
+            with stated_at(item.value["printed"]):
                 claimed = self._numbers(form.printed, names)
                 names = {**names, "printed": claimed}
         names = {**names, **of}
@@ -224,7 +299,7 @@ class Recomputed:
         """Return the printed numbers by name; `item` is what holds their keys under ``of``."""
         numbers = {}
         for name, place in of.items():
-            with _at(item.value["of"].value[name]):
+            with stated_at(item.value["of"].value[name]):
                 if isinstance(place, dict):
                     ((which, among),) = place.items()
                     extreme = min if which == "least" else max
@@ -240,17 +315,6 @@ class Recomputed:
         keys = product(*([part] if isinstance(part, str) else part for part in parts))
         shape = tuple(len(part) for part in parts if not isinstance(part, str))
         return Printed(tuple(printed(self.study, *key) for key in keys), shape)
-
-
-@contextmanager
-def _at(place: Located) -> Iterator[None]:
-    """Say where it stands when something that a file states is wrong."""
-    try:
-        yield
-    except InputError:
-        raise
-    except ValueError as error:
-        raise InputError(place.where, str(error)) from error
 
 
 def _words(part: Word | tuple[Word, ...], names: Names) -> str | list[str]:
@@ -291,15 +355,8 @@ def read(path: Path) -> Recomputed:
     benchbook.inputs.InputError
         When it has another form, with the line.
     """
-    whole = load(path)
-    parts = whole.mapping("a file of findings")
-    for name, place in parts.items():
-        if name not in SECTIONS:
-            raise InputError(place.where, f"no section {name!r}: {nearest(name, SECTIONS)}")
-    above = {name: place for name, place in parts.items() if name in Head.model_fields}
-    head = valid(Head, Located(above, whole.where), "a file of findings")
-    if head.study not in SLUGS or head.study != path.stem:
-        raise InputError(whole.where, f"study: the study of this file, {path.stem}, one of {', '.join(SLUGS)}")
+    study, parts = sections(path, SECTIONS, "a file of findings")
+    lists = valid(Lists, parts["lists"], "lists").root if "lists" in parts else {}
     stated: list[tuple[CheckForm | CodeForm, Located]] = []
     for item in parts["checks"].sequence("checks") if "checks" in parts else []:
         form: type[CheckForm | CodeForm] = CodeForm if "code" in item.mapping("a check") else CheckForm
@@ -307,10 +364,10 @@ def read(path: Path) -> Recomputed:
     named: dict[str, tuple[FindingForm, Located]] = {}
     for item in parts["findings"].sequence("findings") if "findings" in parts else []:
         finding = valid(FindingForm, item, "a finding")
-        if (name := f"{head.study}.{finding.name}") in named:
+        if (name := f"{study}.{finding.name}") in named:
             raise InputError(item.where, f"{name} stands here twice")
         named[name] = finding, item
-    return Recomputed(head.study, head.lists, tuple(stated), named)
+    return Recomputed(study, lists, tuple(stated), named)
 
 
 def _files(study: str | None = None) -> list[Recomputed]:

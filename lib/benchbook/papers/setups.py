@@ -10,9 +10,8 @@ from benchbook.digits import NOT_PRINTED
 from benchbook.evidence import Evidence
 from benchbook.plots import names
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import paper, where
+from benchbook.plots.points import misprints, paper, starred, where
 from benchbook.plots.provenance import Environments, distinct, environments, memory, software
-from benchbook.plots.tables import misprints
 
 Facts: TypeAlias = Mapping[str, Callable[[Environments], str]]
 """What stands in this machine's column for a row of a paper's set-up, made of the environments of its cells."""
@@ -59,8 +58,15 @@ def setup(
     machine, servers = environments(means), {names.engine(key): text for key, text in names.versions(means).items()}
     named = {} if hardware_alone else servers | software(means)
     caveats = [] if hardware_alone else list(names.caveats(means).values())
-    marked = printed.assign(marked=printed["printed"].where(printed["note"] == "", printed["printed"] + " *"))
-    frame = _by_node(marked, nodes) if nodes else _listed(marked)
+    marked = printed.assign(marked=starred(printed))
+    if nodes:
+        order = list(dict.fromkeys(marked["row"]))
+        frame = marked.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
+        frame = frame[[node for node in nodes if node in frame]].rename(columns=str.capitalize)
+        frame = frame.rename_axis("Item").reset_index().rename_axis(None, axis=1)
+    else:
+        texts = (marked["column"] + ": " + marked["marked"]).groupby(marked["row"], sort=False).agg("; ".join)
+        frame = pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})
     facts = {row: fact(machine) for row, fact in {**HERE, **here}.items()}
     frame["This machine"] = frame["Item"].map(named | facts).fillna("").replace("", NOT_PRINTED)
     items = set(frame["Item"])
@@ -68,18 +74,3 @@ def setup(
         frame = pd.concat([frame, pd.DataFrame(extra)], ignore_index=True).fillna(NOT_PRINTED)
     notes = caveats if machine else ["not run in this profile"]
     return Exhibit(f"{study}, {about}, theirs and this one", frame, (*notes, *misprints(printed)))
-
-
-def _by_node(printed: pd.DataFrame, nodes: Sequence[str]) -> pd.DataFrame:
-    """Return one column a node, as the paper sets it."""
-    order = list(dict.fromkeys(printed["row"]))
-    table = printed.pivot(index="row", columns="column", values="marked").reindex(order).fillna(NOT_PRINTED)
-    table = table[[node for node in nodes if node in table]]
-    return table.rename(columns=str.capitalize).rename_axis("Item").reset_index().rename_axis(None, axis=1)
-
-
-def _listed(printed: pd.DataFrame) -> pd.DataFrame:
-    """Return one column of what a section says."""
-    marked = printed["column"] + ": " + printed["marked"]
-    texts = marked.groupby(printed["row"], sort=False).agg("; ".join)
-    return pd.DataFrame({"Item": texts.index, "Published": texts.to_numpy()})

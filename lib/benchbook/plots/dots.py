@@ -1,7 +1,6 @@
 """Dot plots: a row a thing compared, a panel a level, a printed number hollow over the filled one of this machine."""
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,8 @@ from numpy.typing import NDArray
 
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import each
-from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, settle, sheet, width, wrapped
+from benchbook.plots.points import FrameRow, each
+from benchbook.plots.sheet import REACH, legend, log_scale, marks, not_run, settle, sheet, width, wrapped
 
 _ROW_INCHES = 0.23
 _TICK_INCHES = 0.37  # that a tick's name needs
@@ -29,6 +28,7 @@ def dots(
     log: bool = True,
     reference: float | None = None,
     columns: int | None = None,
+    summary: str = "mean",
 ) -> Exhibit:
     """Draw points as dots in panels.
 
@@ -44,28 +44,25 @@ def dots(
         A value to draw a line at (1 for ratios).
     columns
         Panels side by side; all of them when None.
+    summary
+        What of the blocks a filled point is.
     """
-    if not style.layout().drawn:
+    layout = style.layout()
+    if not layout.drawn:
         return Exhibit(title, points, tuple(notes))
     series = style.ordered(points["series"]) or [""]
-    crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
-    layout = style.layout()
     with style.applied():
-        labels = _labels(rows)
-        room = layout.width - _widest(labels, layout.rc["ytick.labelsize"]) - 0.2
-        titles = min(_widest(panels, layout.rc["axes.titlesize"], "bold") + 0.02, 1.0 if layout.narrow else 1.6)
-        narrowest = max(_PANEL_INCHES, titles)
-        columns = min(columns or len(panels), max(1, int(room / narrowest)))
-        lines = -(-len(panels) // columns)
-        columns = -(-len(panels) // lines)
-        row_inches = _ROW_INCHES * layout.marks * max(1.0, 0.55 * crowd)
-        heights = np.array([max(1.0, _high(label) / row_inches) for label in labels] or [1.0])
+        points_of_labels = layout.rc["ytick.labelsize"]
+        labels = [_lines(row, layout.width * (0.44 if layout.narrow else 0.62), points_of_labels) for row in rows]
+        room = layout.width - _widest(labels, points_of_labels) - 0.2
+        lines, columns = _grid(panels, columns or len(panels), room)
+        heights = _heights(points, labels)
         places = dict(zip(rows, heights.cumsum() - heights / 2, strict=False))
         heads = {panel: _lines(panel, room / columns - 0.05, layout.rc["axes.titlesize"], "bold") for panel in panels}
         above = max(head.count("\n") for head in heads.values()) * 1.2 * layout.rc["axes.titlesize"] / 72
         under, between = (0.3, 0.2) if layout.narrow else (0.45, 0.3)
-        height = under + lines * (between + above + row_inches * heights.sum())
-        figure = sheet(title, notes, legend(points, series, line=False), height)
+        height = under + lines * (between + above + _row_inches(points) * heights.sum())
+        figure = sheet(title, notes, legend(points, series, line=False, summary=summary), height)
         grid = figure.subplots(lines, columns, sharey=True, sharex=True, squeeze=False)
         for rank, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             in_panel = points[points["panel"] == panel]
@@ -85,11 +82,26 @@ def dots(
     return Exhibit(title, points, tuple(notes), figure)
 
 
-def _labels(rows: Sequence[str]) -> list[str]:
-    """Return the rows' names, long ones in lines."""
+def _grid(panels: Sequence[str], abreast: int, room: float) -> tuple[int, int]:
+    """Return in how many lines and columns panels stand on so many inches: at most so many abreast, as titles fit."""
     layout = style.layout()
-    room, points = layout.width * (0.44 if layout.narrow else 0.62), style.layout().rc["ytick.labelsize"]
-    return [_lines(row, room, points) for row in rows]
+    titles = min(_widest(panels, layout.rc["axes.titlesize"], "bold") + 0.02, 1.0 if layout.narrow else 1.6)
+    columns = min(abreast, max(1, int(room / max(_PANEL_INCHES, titles))))
+    lines = -(-len(panels) // columns)
+    return lines, -(-len(panels) // lines)
+
+
+def _row_inches(points: pd.DataFrame) -> float:
+    """Return how high a row is whose name takes one line: the higher, the more series stand in one."""
+    crowd = int(points.groupby(["panel", "level"])["series"].nunique().max()) if len(points) else 1
+    return _ROW_INCHES * style.layout().marks * max(1.0, 0.55 * crowd)
+
+
+def _heights(points: pd.DataFrame, labels: Sequence[str]) -> NDArray[np.float64]:
+    """Return how high each row is, in rows whose name takes one line; without rows, of one."""
+    lines = np.array([label.count("\n") + 1 for label in labels])
+    inches = (lines * 1.2 + 0.5) * style.layout().rc["ytick.labelsize"] / 72
+    return np.maximum(1.0, inches / _row_inches(points)) if len(labels) else np.ones(1)
 
 
 def _lines(text: str, room: float, points: float, weight: str = "normal") -> str:
@@ -100,11 +112,6 @@ def _lines(text: str, room: float, points: float, weight: str = "normal") -> str
 def _widest(texts: Sequence[str], points: float, weight: str = "normal") -> float:
     """Return how many inches wide the widest of some texts is."""
     return max((width(text, points, weight) for text in texts), default=0.0)
-
-
-def _high(label: str) -> float:
-    """Return how many inches a row needs for its name."""
-    return ((label.count("\n") + 1) * 1.2 + 0.5) * float(style.layout().rc["ytick.labelsize"]) / 72
 
 
 def _draw(axes: Axes, points: pd.DataFrame, places: Mapping[str, float], series: Sequence[str]) -> None:
@@ -127,26 +134,22 @@ def _shift(rank: int, count: int) -> float:
     return 2 * reach * (rank / (count - 1) - 0.5)
 
 
-def _dot(axes: Axes, point: Any, y: float) -> None:
+def _dot(axes: Axes, point: FrameRow, y: float) -> None:
     look, size = style.look(point.series), style.layout().marks
     if point.source == "published":
-        axes.plot(point.value, y, look.marker, color=look.colour if point.series else style.INK, markersize=8.5 * size,
-                  markerfacecolor="none", markeredgewidth=1.2 * size, zorder=4)  # fmt: skip
+        marks(axes, point.value, y, look.marker, look.colour if point.series else style.INK, hollow=True)
         return
     if pd.notna(point.low):
         ends, colour = [point.low, point.high], look.colour
         axes.plot(ends, [y, y], color=colour, linewidth=1.6 * size, solid_capstyle="butt", zorder=3)
         axes.plot(ends, [y, y], "|", color=colour, markersize=6 * size, zorder=3)
-    shape = ">" if point.censored else look.marker
-    axes.plot(point.value, y, shape, color=look.colour, markersize=5 * size, zorder=3.5)
+    marks(axes, point.value, y, ">" if point.censored else look.marker, look.colour)
 
 
 def _scale(axes: Axes, points: pd.DataFrame, log: bool, reference: float | None, most: int) -> None:
     """Scale x to hold every point of all panels."""
     if log and (points["value"] > 0).any():
-        axes.set_xscale("log")
-        axes.set_xlim(_room(points, reference))
-        name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=most))
+        log_scale(axes, "x", *_room(points, reference), most)
         axes.grid(visible=True, which="major", axis="x")
     elif not log:
         axes.set_xlim(left=min(0.0, float(points["low"].min()) if points["low"].notna().any() else 0.0))

@@ -17,24 +17,12 @@ from benchbook.plots import latex, style
 
 @dataclass(frozen=True)
 class Exhibit:
-    """What is shown and what is said of it.
+    """What is shown and what is said of it."""
 
-    Parameters
-    ----------
-    title
-        Study, the paper's own number of it, quantity and unit.
-    frame
-        A table as it is set, a figure's points as they are drawn.
-    notes
-        Blocks, levels that did not run, stand-ins, censored values.
-    figure
-        The drawing; None for a table.
-    """
-
-    title: str
-    frame: pd.DataFrame
-    notes: tuple[str, ...] = ()
-    figure: Figure | None = None
+    title: str  # study, the paper's own number of it, quantity and unit
+    frame: pd.DataFrame  # a table as it is set, a figure's points as they are drawn
+    notes: tuple[str, ...] = ()  # blocks, levels that did not run, stand-ins, censored values
+    figure: Figure | None = None  # none of a table
 
 
 Maker = Callable[[Evidence], Exhibit]
@@ -62,7 +50,7 @@ def doubted(exhibit: Exhibit) -> Exhibit:
 
 
 def save(
-    exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any], formats: Sequence[str] = ("csv", "svg", "png")
+    exhibit: Exhibit, stem: Path, provenance: Mapping[str, Any], formats: Sequence[str] = ("csv", "svg")
 ) -> list[Path]:
     """Write the exhibit in some formats, and beside them its provenance (``.json``); return the files.
 

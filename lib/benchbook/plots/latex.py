@@ -61,7 +61,9 @@ def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, a
     wide = frame.shape[1] > _MANY
     kind, room = ("table*", _PAGE) if wide else ("table", _COLUMN)
     texts = frame.astype(str)
-    heads = [_split(str(name)) for name in frame.columns]
+    # what columns of one quantity share in their names, and what is a column's own: whose numbers they are
+    parts = [_SOURCE.fullmatch(str(name)) for name in frame.columns]
+    heads = [(part[1], part[2]) if part else ("", str(name)) for part, name in zip(parts, frame.columns, strict=True)]
     size, places = _set(texts, [last for _, last in heads], room)
     rows = ["    " + " & ".join(map(escaped, row)) + r" \\" for row in texts.itertuples(index=False, name=None)]
     lines = [
@@ -75,12 +77,6 @@ def table(frame: pd.DataFrame, *, title: str, notes: Sequence[str], name: str, a
 
 def _caption(title: str, notes: Sequence[str]) -> str:
     return " ".join(escaped(part[:1].upper() + part[1:].rstrip(".") + ".") for part in (title, *notes) if part)
-
-
-def _split(name: str) -> tuple[str, str]:
-    """Return what columns of one quantity share in their names, and what is a column's own: whose numbers they are."""
-    parts = _SOURCE.fullmatch(name)
-    return (parts[1], parts[2]) if parts else ("", name)
 
 
 def _set(texts: pd.DataFrame, heads: Sequence[str], room: float) -> tuple[str, str]:

@@ -10,7 +10,7 @@ from benchbook.digits import between, short
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import REACH, legend, log_ticks, name_ticks, not_run, settle, sheet
+from benchbook.plots.sheet import REACH, legend, log_scale, marks, name_ticks, not_run, settle, sheet
 
 _PANEL_INCHES = 2.25
 _COLUMNS = 2
@@ -67,7 +67,11 @@ def lines(
         for place, (axes, panel) in enumerate(zip(grid.flat, panels, strict=False)):
             in_panel = apart[apart["panel"] == panel]
             row = panels[place // columns * columns :][:columns]
-            _panel(axes, in_panel, (heads or {}).get(panel, panel), series, layout.width / columns - _BESIDE_INCHES)
+            axes.set_title((heads or {}).get(panel, panel))
+            for name in series:
+                _draw(axes, in_panel[in_panel["series"] == name].sort_values("level"), style.look(name))
+            if not (in_panel["source"] == "here").any():
+                not_run(axes, layout.width / columns - _BESIDE_INCHES)
             _along(axes, axes_names, ticks, log[0])
             _upwards(axes, apart[apart["panel"].isin(row)] if alike else in_panel, log[1], limits)
             _bounds(axes, in_panel[in_panel["value"].isna()])
@@ -77,16 +81,6 @@ def lines(
             axes.set_ylabel("")
         settle(figure)
     return Exhibit(title, points, tuple(notes), figure)
-
-
-def _panel(axes: Axes, points: pd.DataFrame, head: str, series: Sequence[str], room: float) -> None:
-    axes.set_title(head)
-    for name in series:
-        of_series = points[points["series"] == name].sort_values("level")
-        _published(axes, of_series[(of_series["source"] == "published") & of_series["value"].notna()], style.look(name))
-        _here(axes, of_series[of_series["source"] == "here"], style.look(name))
-    if not (points["source"] == "here").any():
-        not_run(axes, room)
 
 
 def _apart(points: pd.DataFrame, series: Sequence[str], log: bool, span: float) -> pd.DataFrame:
@@ -110,19 +104,17 @@ def _bounds(axes: Axes, bounds: pd.DataFrame) -> None:
                   bbox={"facecolor": "white", "alpha": 0.7, "edgecolor": "none", "pad": 0.6})  # fmt: skip
 
 
-def _published(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
-    axes.plot(points["level"], points["value"], look.dash, color=look.colour, linewidth=0.7, alpha=0.7, zorder=2)
-    size = style.layout().marks
-    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=8.5 * size,
-              markerfacecolor="none", markeredgewidth=1.2 * size, zorder=4)  # fmt: skip
-
-
-def _here(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
-    axes.plot(points["level"], points["value"], look.dash, color=look.colour, zorder=2.5)
-    size = style.layout().marks
-    axes.plot(points["level"], points["value"], look.marker, color=look.colour, markersize=5 * size, zorder=3.5)
-    axes.vlines(points["level"], points["low"], points["high"], color=look.colour, linewidth=1.6 * size, zorder=3)
-    axes.plot(points["level"], points["low"], "_", points["level"], points["high"], "_", color=look.colour, zorder=3)
+def _draw(axes: Axes, points: pd.DataFrame, look: style.Look) -> None:
+    """Draw one series: its printed values, and over them those of this machine with their intervals."""
+    printed = points[(points["source"] == "published") & points["value"].notna()]
+    axes.plot(printed["level"], printed["value"], look.dash, color=look.colour, linewidth=0.7, alpha=0.7, zorder=2)
+    marks(axes, printed["level"], printed["value"], look.marker, look.colour, hollow=True)
+    here = points[points["source"] == "here"]
+    x, low, high = here["level"], here["low"], here["high"]
+    axes.plot(x, here["value"], look.dash, color=look.colour, zorder=2.5)
+    marks(axes, x, here["value"], look.marker, look.colour)
+    axes.vlines(x, low, high, color=look.colour, linewidth=1.6 * style.layout().marks, zorder=3)
+    axes.plot(x, low, "_", x, high, "_", color=look.colour, zorder=3)
 
 
 def _along(axes: Axes, names: tuple[str, str], ticks: Sequence[float], log: bool) -> None:
@@ -146,9 +138,7 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
         if len(marks):
             low, high = max(low, marks.min() / REACH), min(high, marks.max() * REACH)
         room = (high / low) ** 0.06 * 1.3
-        axes.set_yscale("log")
-        axes.set_ylim(low / room, high * room)
-        name_ticks(axes.yaxis, log_ticks(low / room, high * room))
+        log_scale(axes, "y", low / room, high * room)
     else:
         low = min(low, 0.0)
         axes.set_ylim(limits or (low - 0.03 * (high - low), high + 0.1 * (high - low)))

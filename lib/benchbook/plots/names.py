@@ -4,7 +4,7 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook import registry
+from benchbook import registry, rooms
 from benchbook.compliance import untested
 
 ENGINES: Final[dict[str, str]] = {
@@ -57,6 +57,11 @@ def engine(name: str) -> str:
     return ENGINES.get(name) or registry.title(name)
 
 
+def room(name: str) -> str:
+    """Return a room's name in print, that of having none too."""
+    return "loopback" if name == rooms.NONE else name
+
+
 def codec(name: str) -> str:
     """Return the codec's name in print: its library's."""
     return CODECS.get(name, name)
@@ -70,8 +75,6 @@ def ordered(labels: set[str]) -> list[str]:
 
 def caveats(rows: pd.DataFrame) -> dict[str, str]:
     """Return what must be said of each engine that these rows (columns ``engine, engine_version, stand_in``) hold."""
-    if "engine" not in rows:
-        return {}
     about = rows[["engine", "engine_version", "stand_in"]].drop_duplicates().dropna(subset=["engine"])
     by_engine = about.groupby("engine", sort=True)
     return {str(engine): caveat for engine, group in by_engine if (caveat := _caveat(str(engine), group))}

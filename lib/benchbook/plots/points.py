@@ -1,7 +1,11 @@
-"""What a figure draws, one row a mark: a printed number, or the mean of this machine's blocks with its interval."""
+"""What figures draw and tables set, one row a mark: a printed number, or the mean of this machine's blocks.
+
+Tables have the papers' form: every printed number beside this machine's, which carries its interval.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import product
 from typing import Any, Final, TypeAlias
 from weakref import WeakKeyDictionary
 
@@ -9,10 +13,11 @@ import numpy as np
 import pandas as pd
 
 from benchbook import stats, studies
+from benchbook.digits import NOT_PRINTED, interval, rounded
 from benchbook.evidence import Evidence
 from benchbook.evidence.means import CHANGES
-from benchbook.evidence.sides import Measured, first_arms
-from benchbook.plots.names import STACKS, caveats, stood_in
+from benchbook.evidence.measured import Measured, first_arms
+from benchbook.plots.names import STACKS, caveats, mark, stood_in
 
 COLUMNS: Final = (
     "panel",  # the part of the figure
@@ -34,6 +39,10 @@ COLUMNS: Final = (
 Way: TypeAlias = Mapping[str, str | int]
 """The level of each factor that a figure does not show."""
 
+SOURCES: Final = ("published", "here")
+NOT_RUN: Final = "not run"
+"""What stands in a table's cell for what this machine has not."""
+
 _PLACE: Final = ["panel", "level", "series"]
 _ASKED: Final = ("block", "censored", "stand_in")
 """Columns of which a point is told, besides its value and place."""
@@ -49,12 +58,19 @@ _UNSAID: Final[dict[str, Any]] = {
 }
 
 
-def each(table: pd.DataFrame) -> Iterator[Any]:
-    """Yield a frame's rows as named tuples, whose fields' types pandas cannot tell."""
+FrameRow: TypeAlias = Any
+"""A frame's row, as `each` yields it: a named tuple whose fields' types pandas cannot tell."""
+
+Column: TypeAlias = "pd.Series[Any] | str"
+"""What each row has, or what all have."""
+
+
+def each(table: pd.DataFrame) -> Iterator[FrameRow]:
+    """Yield a frame's rows as named tuples."""
     yield from table.itertuples()
 
 
-def where(table: pd.DataFrame, **levels: Any) -> pd.DataFrame:
+def where(table: pd.DataFrame, **levels: object) -> pd.DataFrame:
     """Return the rows in which each column has that level, or one of those levels."""
     for name, level in levels.items():
         table = table[table[name].isin(level if isinstance(level, list | tuple) else [level])]
@@ -67,23 +83,22 @@ def paper(evidence: Evidence, study: str, source: str) -> pd.DataFrame:
 
 
 def wide(evidence: Evidence, study: str) -> pd.DataFrame:
-    """Return a study's block means as `benchbook.evidence.sides.Measured.table`, the ``lane`` always known.
+    """Return a study's block means as `benchbook.evidence.measured.Measured.table`, the ``lane`` always known.
 
     Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
     A study's figures share it, so it is not to be changed.
     """
     by_study = _WIDE.setdefault(evidence, {})
     if study not in by_study:
-        by_study[study] = _wide(evidence, study)
+        measured = Measured(study, first_arms(where(evidence.means, study=study)))
+        if measured.means.empty:
+            columns = [*measured.means, *studies.load(study).Parameters.model_fields]
+            table = pd.DataFrame(columns=list(dict.fromkeys(columns)))
+        else:
+            table = measured.table()
+            table = table.assign(lane=table["lane"].fillna("python"))
+        by_study[study] = table
     return by_study[study]
-
-
-def _wide(evidence: Evidence, study: str) -> pd.DataFrame:
-    measured = Measured(study, first_arms(where(evidence.means, study=study)))
-    if measured.means.empty:
-        return pd.DataFrame(columns=[*{**dict.fromkeys(measured.means), **studies.load(study).Parameters.model_fields}])
-    table = measured.table()
-    return table.assign(lane=table["lane"].fillna("python"))
 
 
 def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
@@ -110,7 +125,7 @@ def here(
     unit: str,
     scale: float = 1.0,
     over: str | None = None,
-    **places: "pd.Series[Any] | str",
+    **places: Column,
 ) -> pd.DataFrame:
     """Return the points of this machine: mean of the blocks' means and its 95 % t interval.
 
@@ -156,7 +171,7 @@ def _caveats(rows: pd.DataFrame) -> tuple["pd.Series[int]", Callable[[tuple[int,
     return number, cache(lambda numbers: "; ".join(caveats(every.loc[[*numbers]]).values()))
 
 
-def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, Any]:
+def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, object]:
     blocks = group.groupby(["block", over] if over else "block")["drawn"].mean()
     means = (blocks.unstack(over).dropna().mean(axis=1) if over else blocks).to_numpy(dtype=float)
     scale: stats.Scale = "logit" if unit == "%" else "log"
@@ -176,14 +191,18 @@ def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dic
     }
 
 
-def printed(rows: pd.DataFrame, *, unit: str, **places: "pd.Series[Any] | str") -> pd.DataFrame:
+def printed(rows: pd.DataFrame, *, unit: str, **places: Column) -> pd.DataFrame:
     """Return the points of the paper, of rows as `benchbook.evidence.published` returns them; misprints get a star."""
-    text = rows["printed"].where(rows["note"].fillna("") == "", rows["printed"] + " *")
     points = rows[["value"]].astype(float).assign(low=np.nan, high=np.nan, source="published", unit=unit)
-    return points.assign(**_UNSAID | places | {"printed": text})[list(COLUMNS)].reset_index(drop=True)
+    return points.assign(**_UNSAID | places | {"printed": starred(rows)})[list(COLUMNS)].reset_index(drop=True)
 
 
-def framed(rows: Iterable[Mapping[str, Any]], **about: Any) -> pd.DataFrame:
+def starred(rows: pd.DataFrame) -> "pd.Series[str]":
+    """Return published numbers as printed, with a star behind each that has a note, as `misprints` lists them."""
+    return rows["printed"].where(rows["note"].fillna("") == "", rows["printed"] + " *")
+
+
+def framed(rows: Iterable[Mapping[str, object]], **about: object) -> pd.DataFrame:
     """Return points of which each row says what is its own, and `about` what all have; of the rest nothing is said."""
     points = pd.DataFrame([{**_UNSAID, **about, **row} for row in rows])
     return points.reindex(columns=[*dict.fromkeys([*COLUMNS, *points])])
@@ -271,3 +290,39 @@ def by_source(published: pd.DataFrame, by_stack: Mapping[str, pd.DataFrame]) -> 
     """Return the points for a table, each stack's with a source of its own; and the sources."""
     heads = headed(by_stack)
     return joined(published, *(measured.assign(source=head) for head, measured in heads.items())), ["published", *heads]
+
+
+def table(
+    points: pd.DataFrame, *, corner: str, rows: Sequence[str], columns: Sequence[str], sources: Sequence[str] = SOURCES
+) -> pd.DataFrame:
+    """Return points as a table of text: a row a level, a column a source (published, here) of each panel.
+
+    Rows are levels and columns are panels, in order; the corner is the first column's name.
+    """
+    cells = {(str(p.level), str(p.panel), str(p.source)): _text(p) for p in each(points)}
+    body = {
+        f"{column}, {source}": [
+            cells.get((row, column, source), NOT_PRINTED if source == "published" else NOT_RUN) for row in rows
+        ]
+        for column, source in product(columns, sources)
+    }
+    return pd.DataFrame({corner: list(rows), **body})
+
+
+def _text(point: FrameRow) -> str:
+    """Return a point as text: as printed, or the mean with its 95 % interval and, of a stand-in, that it is one."""
+    if point.printed:
+        return str(point.printed)
+    text = ("> " if point.censored else "") + rounded(point.value, point.low, point.high)[0]
+    ends = interval(point.value, point.low, point.high, point.unit)
+    text += f" ({ends})" if ends else ""
+    return f"{text} {mark(point.caveat, stand_in=point.stand_in)}".rstrip()
+
+
+def misprints(rows: pd.DataFrame) -> list[str]:
+    """Return what the published numbers' notes say, one sentence a note, for the asterisks of a table."""
+    places: dict[str, list[str]] = {}
+    for row, column, note in zip(rows["row"], rows["column"], rows["note"], strict=True):
+        if note:
+            places.setdefault(str(note), []).append(f"{row}, {column}")
+    return [f"* {'; '.join(where)}: {note}" for note, where in places.items()]

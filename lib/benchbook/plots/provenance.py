@@ -1,7 +1,7 @@
 """Where numbers come from: machine, dates, versions and profile, as they stand beside each figure."""
 
 import json
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
@@ -11,7 +11,11 @@ from benchbook.plots.names import versions
 from benchbook.plots.points import where
 from benchbook.suite import suite
 
-Environments = list[dict[str, Any]]
+Environments: TypeAlias = list[dict[str, Any]]
+"""What cells say of the machines and programs that ran them, as JSON holds it."""
+
+Provenance: TypeAlias = dict[str, object]
+"""Where a figure's numbers come from, as it stands in the file beside it."""
 
 RUNTIMES: Final = {"java": "JVM", "node": "Node.js"}
 """What runs the programs of other stacks, by lane."""
@@ -21,12 +25,10 @@ _DERIVED: Final = frozenset(derived.metric for derived in DERIVED)
 _FLEETING: Final = {"load", "frequency_mhz", "fsyncs_per_s", "clock_step_s", "slowed_for_heat"}
 
 
-def environments(observations: pd.DataFrame) -> Environments:
+def environments(means: pd.DataFrame) -> Environments:
     """Return the distinct environments that cells were measured in, without what differs from moment to moment."""
-    if "environment" not in observations:
-        return []
     by_text = {}
-    for text in observations["environment"].dropna().unique():
+    for text in means["environment"].dropna().unique():
         stable = {key: value for key, value in json.loads(text).items() if key not in _FLEETING}
         by_text[json.dumps(stable, sort_keys=True)] = stable
     return [by_text[key] for key in sorted(by_text)]
@@ -61,14 +63,13 @@ def software(means: pd.DataFrame) -> dict[str, str]:
     return {name: text for name, text in named.items() if text}
 
 
-def span(observations: pd.DataFrame) -> list[pd.Timestamp]:
+def span(means: pd.DataFrame) -> list[pd.Timestamp]:
     """Return when the first and the last value's measuring began; nothing without values."""
-    first = observations["started_at"].dropna()
-    last = observations["last_started_at"].dropna() if "last_started_at" in observations else first
-    return [first.min(), last.max()] if len(first) else []
+    first = means["started_at"].dropna()
+    return [first.min(), means["last_started_at"].max()] if len(first) else []
 
 
-def provenance(means: pd.DataFrame, profile: str) -> dict[str, Any]:
+def provenance(means: pd.DataFrame, profile: str) -> Provenance:
     """Return what is written beside each figure, of observations and the code that draws them, not of the time."""
     machine = environments(means)
     return {

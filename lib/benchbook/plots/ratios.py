@@ -1,5 +1,6 @@
 """Comparisons as ratios: the paper's hollow, this machine's with its 95 % interval, a study's own or all studies'."""
 
+import json
 import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -7,16 +8,18 @@ from dataclasses import dataclass, field
 from functools import partial
 from math import isnan
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
 from benchbook.evidence import Evidence
+from benchbook.evidence.claims import Level
 from benchbook.evidence.effects import of_a_mean
+from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import Way, counted, each, framed, joined, settled, where
+from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, settled, where
 from benchbook.studies import SLUGS
 
 METRICS: Final = {
@@ -26,6 +29,8 @@ METRICS: Final = {
     "size": "size",
     "bandwidth": "bandwidth",
     "bytes_received": "bytes",
+    "card_bytes_sent": "bytes at the card, sent",
+    "card_bytes_received": "bytes at the card, received",
     "cpu_percent": "share of the CPU",
     "cpu_user_percent": "user CPU share",
     "cpu_system_percent": "system CPU share",
@@ -35,22 +40,24 @@ METRICS: Final = {
 }
 """What is compared as a ratio, in print. The ratio of times an object is that of the times: it stands in the tables."""
 
+Compared: TypeAlias = dict[tuple[Any, ...], FrameRow]
+"""Comparisons by the stack and the levels of some factors."""
 
 ratio_dots: Final = partial(dots, axis="ratio", reference=1.0)
 """Draws points around the line at 1."""
 
 
-def sides(row: Any) -> str:
+def sides(row: FrameRow) -> str:
     """Return a comparison's sides in words."""
     return f"{row.a} / {row.b}"
 
 
-def of_n(row: Any) -> str:
+def of_n(row: FrameRow) -> str:
     """Return a comparison's number of records, objects or books."""
     return f"n = {int(row.n):,}"
 
 
-def quantity(row: Any) -> str:
+def quantity(row: FrameRow) -> str:
     """Return what is compared, and of which role."""
     return f"{METRICS[row.metric]}, {row.role}"
 
@@ -62,15 +69,16 @@ class Ratios:
     study: str
     comparison: str  # as the table of comparisons names it
     title: str
-    row: Callable[[Any], str]  # where a comparison is drawn, as `panel` and `series`
+    row: Callable[[FrameRow], str]  # where a comparison is drawn, as `panel` and `series`
     way: Way  # levels of factors that are not shown
     own: Mapping[str, Way] = field(default_factory=dict)  # which of them are a stack's own, by its name
-    panel: Callable[[Any], str] = of_n
-    series: Callable[[Any], str] = lambda row: ""
+    panel: Callable[[FrameRow], str] = of_n
+    series: Callable[[FrameRow], str] = lambda row: ""
     keep: tuple[str, ...] = ()  # operations; all when empty
     over: str = ""  # the one side that all others are drawn over; every pair as it stands when empty
     panels: tuple[str, ...] = ()  # their order; as they come when empty
     abreast: int = 4  # how many panels stand side by side
+    across: str = ""  # a factor: only what ran at several of its levels is drawn; all when empty
     one_n: bool = False  # whether only the largest n is drawn that most rows have
 
     def __call__(self, evidence: Evidence) -> Exhibit:
@@ -96,6 +104,8 @@ class Ratios:
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
         kept = kept[kept["ratio"].notna()]
+        if self.across:
+            kept = _at_several(kept, self.across)
         rows = [_over(row, self.over) for row in each(kept) if self.over in ("", row.side_a, row.side_b)]
         rows, notes = of_one_n(rows, notes) if self.one_n else (rows, notes)
         at = f", {of_n(rows[0])}" if self.one_n and rows else ""
@@ -106,12 +116,23 @@ class Ratios:
         return points, [*_notes(points), *notes], at
 
 
+def _at_several(compared: pd.DataFrame, factor: str) -> pd.DataFrame:
+    """Return the comparisons of cells that ran at several levels of a factor."""
+    if factor not in compared:
+        return compared[:0]
+    cells = []
+    for row in each(compared):
+        settings = {name: level for name, level in row.settings.items() if name not in (factor, "repetitions")}
+        cells.append(json.dumps([row.a, row.b, settings], default=str))
+    return compared[compared.groupby(cells)[factor].transform("nunique").gt(1).to_numpy()]
+
+
 def own(evidence: Evidence, study: str) -> Exhibit:
     """Draw the comparisons of a study's cells that are in no profile: of their times, where they have any."""
     table = where(evidence.comparisons, study=study, metric=list(METRICS))
     times = where(table, metric=["wall_time", "elapsed_time"])
     rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
-    rows = sorted(rows, key=lambda row: (row.operation, *(_in_order(level) for level in _settings(row).values())))
+    rows = sorted(rows, key=lambda row: (row.operation, *map(in_order, _settings(row).values())))
     varying = {name for row in rows for name, level in _settings(row).items() if level != _settings(rows[0]).get(name)}
     conditions = ([_in_words(name, level) for name, level in _settings(row).items() if name in varying] for row in rows)
     points = joined(*(
@@ -125,23 +146,24 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
 
 
-def _settings(row: Any) -> dict[str, Any]:
+def _settings(row: FrameRow) -> CellSettings:
     """Return what a comparison's cells ran with, own records first; not what no reader asked for."""
     shown = {name: level for name, level in row.settings.items() if name not in _UNSAID}
     ran = {name: level for name, level in shown.items() if level not in (None, "none")}
     return {"dataset_file": row.settings.get("dataset_file") or "", **ran}
 
 
-def _in_order(level: Any) -> tuple[float, str]:
+def in_order(level: object) -> tuple[float, str]:
+    """Return what levels of one factor are sorted by: numbers by their size, before texts."""
     return (float(level), "") if isinstance(level, int | float) else (0.0, str(level))
 
 
-def _in_words(name: str, level: Any) -> str:
+def _in_words(name: str, level: Level) -> str:
     """Return a setting as a reader says it."""
     if name == "dataset_file":
-        return Path(level).name
+        return Path(str(level)).name
     if name == "lane":
-        return names.STACKS[level]
+        return names.STACKS[str(level)]
     return f"{name.replace('_', ' ')} {f'{level:,}' if isinstance(level, int) else level}"
 
 
@@ -157,7 +179,7 @@ def with_settings(table: pd.DataFrame) -> pd.DataFrame:
 
 def by_condition(
     table: pd.DataFrame, factors: Sequence[str], way: Way, own: Mapping[str, Way] | None = None
-) -> tuple[dict[tuple[Any, ...], Any], list[str]]:
+) -> tuple[Compared, list[str]]:
     """Return the comparisons of a table by stack and the levels of some factors, and what must be said of them."""
     by_stack, notes = settled(with_settings(table), way, own)
     compared = ((stack, row) for stack, rows in by_stack.items() for row in each(rows))
@@ -169,7 +191,14 @@ def blocks_a_side(counts: Iterable[float]) -> str:
     return f"here: ratio of the blocks' geometric means, {counted(counts, ' a side')}"
 
 
-def of_one_n(rows: list[Any], notes: list[str]) -> tuple[list[Any], list[str]]:
+def of_stacks(compared: Compared, stacks: Iterable[str]) -> list[str]:
+    """Say of how many blocks ratios are, and which of the stacks did not run."""
+    blocks = [blocks_a_side([min(row.n_a, row.n_b) for row in compared.values()])] if compared else []
+    ran = {stack for stack, *_ in compared}
+    return [*blocks, *(note for stack in stacks if stack not in ran for note in not_run([stack]))]
+
+
+def of_one_n(rows: list[FrameRow], notes: list[str]) -> tuple[list[FrameRow], list[str]]:
     """Return the rows of one n, the largest of those that most have, and the notes with which it is."""
     if not rows:
         return rows, notes
@@ -179,7 +208,7 @@ def of_one_n(rows: list[Any], notes: list[str]) -> tuple[list[Any], list[str]]:
     return [row for row in rows if row.n == n], [*notes, f"all at n = {int(n):,}{remark}"]
 
 
-def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
+def points_of(row: FrameRow, level: str, panel: str = "", series: str = "", caveat: str = "") -> pd.DataFrame:
     """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
     about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
@@ -188,13 +217,13 @@ def points_of(row: Any, level: str, panel: str = "", series: str = "", caveat: s
     return framed(marks, unit="ratio", **about, **flags)
 
 
-def beside(published: float, ratio: float, low: float, high: float, blocks: int) -> list[dict[str, Any]]:
+def beside(published: float, ratio: float, low: float, high: float, blocks: int) -> list[dict[str, object]]:
     """Return the paper's ratio, where it prints one, and this machine's."""
     here = {"source": "here", "value": ratio, "low": low, "high": high, "blocks": blocks}
     return [here] if isnan(published) else [{"source": "published", "value": published}, here]
 
 
-def _over(row: Any, side: str) -> Any:
+def _over(row: FrameRow, side: str) -> FrameRow:
     """Return a comparison with that side below the line; as it stands when it has no such side above it."""
     if row.side_a != side:
         return row
@@ -203,7 +232,7 @@ def _over(row: Any, side: str) -> Any:
     return row._replace(**swapped, **ratios, published_ratio=1 / row.published_ratio)
 
 
-def _about(row: Any, caveats: Mapping[str, str]) -> str:
+def _about(row: FrameRow, caveats: Mapping[str, str]) -> str:
     """Return what must be said of a comparison's engines, of what is said of all engines."""
     engines = dict.fromkeys((row.side_a, row.side_b, row.settings.get("engine")))
     return "; ".join(caveats[engine] for engine in engines if engine in caveats)
@@ -256,12 +285,12 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
 
 def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> Exhibit:
     """Draw the headlines on each host that ran them, and on hosts like them where so many have that there is a mean."""
-    pairs = [(study, headline) for study, several in headlines.items() for headline in several]
-    drawn = [
-        _contrast(evidence, study, headline, lane, host).assign(host=host)
-        for study, headline in pairs
-        for lane, host in _places(evidence, headline)
-    ]
+    drawn = []
+    for study, headline in [(study, headline) for study, several in headlines.items() for headline in several]:
+        # on the lane that counts every host that judged it
+        (outcome,) = each(where(evidence.outcomes, id=headline.claim))
+        hosts = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)["host"].unique()
+        drawn += [_contrast(evidence, study, headline, outcome.lane, host).assign(host=host) for host in hosts if host]
     points = joined(*(part.assign(panel=part["level"].str.replace(" (", "\n("), level=part["host"]) for part in drawn))
     panels = list(dict.fromkeys(points["panel"]))
     rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
@@ -269,14 +298,7 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
     return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
 
 
-def _places(evidence: Evidence, headline: Headline) -> list[tuple[str, str]]:
-    """Return on the lane that counts every host that judged a headline's claim."""
-    (outcome,) = each(where(evidence.outcomes, id=headline.claim))
-    contrasts = where(evidence.contrasts, id=headline.claim, lane=outcome.lane)
-    return [(outcome.lane, host) for host in dict.fromkeys(contrasts["host"]) if host]
-
-
-def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> Any:
+def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "") -> FrameRow | None:
     """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
     contrasts = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
@@ -285,7 +307,7 @@ def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "
     return rows[-1] if rows else None
 
 
-def condition(headline: Headline, row: Any) -> str:
+def condition(headline: Headline, row: FrameRow) -> str:
     """Return where a headline's contrast was judged, in words: its levels that are not in the name, and the stack."""
     shown = ", ".join(part for part in row.contrast.split(", ") if part not in ("", *headline.levels))
     place = ", ".join(filter(None, (shown, row.common, names.STACKS[row.lane])))

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from benchbook.plots import style
 from benchbook.plots.points import each
-from benchbook.plots.sheet import log_ticks, name_ticks
+from benchbook.plots.sheet import log_scale
 
 COLOURS: Final = (style.BLUE, style.ORANGE, style.GREEN, style.PINK)
 MARKS: Final = ("D", "s", "^")
@@ -77,18 +77,13 @@ def _in_order(axes: Axes, values: pd.DataFrame, sides: Sequence[str], colours: M
             axes.plot(in_row["repetition"], in_row["value"], "o-", color=colours[side], ms=3.5, lw=0.7)
     drawn = values["value"]
     if drawn.min() > 0:
-        axes.set_yscale("log")
-        axes.set_ylim(drawn.min() / 1.2, drawn.max() * 1.2)
-        name_ticks(axes.yaxis, log_ticks(*axes.get_ylim(), most=6))
+        log_scale(axes, "y", drawn.min() / 1.2, drawn.max() * 1.2, 6)
     axes.set(title="In their order", xlabel="repetition")
 
 
 def _scaled(axes: Axes, values: list[float]) -> None:
     """Scale logarithmically where values differ by several times, else from nought."""
-    positive = [value for value in values if value > 0]
-    if positive and len(positive) == len(values) and max(values) > 3 * min(values):
-        axes.set_xscale("log")
-        axes.set_xlim(min(values) / 1.4, max(values) * 1.4)
-        name_ticks(axes.xaxis, log_ticks(*axes.get_xlim(), most=5))
+    if values and all(value > 0 for value in values) and max(values) > 3 * min(values):
+        log_scale(axes, "x", min(values) / 1.4, max(values) * 1.4, 5)
     elif values and min(values) >= 0:
         axes.set_xlim(0, max(values) * 1.1 or 1)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -20,6 +20,8 @@ from matplotlib.transforms import Bbox
 
 from benchbook.digits import short
 from benchbook.plots import style
+
+Numbers: TypeAlias = "float | pd.Series[Any]"
 
 REACH = 10.0
 """Times a mark: an interval that goes further leaves its panel, and so shows no end."""
@@ -120,16 +122,13 @@ def _thin(axis: Axis) -> None:
     order = sorted(boxes)
     kept: dict[float, Bbox] = {}
     for place in [*order[:1], *order[:0:-1][:1], *order[1:-1]]:
-        if not any(_touch(boxes[place], other) for other in kept.values()):
-            kept[place] = boxes[place]
+        box = boxes[place]
+        # less than half a letter between two names
+        gap = 0.25 * box.height
+        if not any(box.x0 < other.x1 + gap and other.x0 < box.x1 + gap for other in kept.values()):
+            kept[place] = box
     if len(kept) < len(boxes):
         axis.set_ticks(order, [short(place) if place in kept else "" for place in order])
-
-
-def _touch(box: Bbox, other: Bbox) -> bool:
-    """Return whether two names have less than half a letter between them."""
-    gap = 0.25 * box.height
-    return bool(box.x0 < other.x1 + gap and other.x0 < box.x1 + gap)
 
 
 def _columns(entries: Sequence[str], room: float, points: float) -> int:
@@ -142,8 +141,8 @@ def _columns(entries: Sequence[str], room: float, points: float) -> int:
     return 1
 
 
-def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) -> list[Artist]:
-    """Return the legend's entries: hollow, filled, and a shape for each series when there are several."""
+def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True, summary: str = "mean") -> list[Artist]:
+    """Return the legend's entries: hollow, filled (a `summary` of blocks), and a shape for each of several series."""
     published = points[points["source"] == "published"]
     measured = set(points.loc[points["source"] == "here", "series"])
     handles: list[Artist] = []
@@ -152,7 +151,7 @@ def legend(points: pd.DataFrame, series: Sequence[str], *, line: bool = True) ->
     if published["value"].isna().any():
         handles.append(Patch(label="published, as a bound", **style.BOUND))
     several = len(series) > 1
-    handles.append(mark("here, mean and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
+    handles.append(mark(f"here, {summary} and 95 % interval", style.Look(style.INK if several else style.BLUE, "o")))
     if (points["stand_in"].astype(bool) & (points["source"] == "here")).any():
         handles.append(Patch(label="a stand-in ran, not the product", **style.STAND_IN))
     if several:
@@ -167,6 +166,22 @@ def mark(label: str, look: style.Look, *, filled: bool = True, line: bool = Fals
         markerfacecolor=look.colour if filled else "none", markeredgewidth=1.3 * style.layout().marks,
         markersize=(6 if filled else 8) * style.layout().marks,
     )  # fmt: skip
+
+
+def marks(axes: Axes, x: Numbers, y: Numbers, shape: str, colour: str, *, hollow: bool = False) -> None:
+    """Draw marks of one series: a paper's hollow, and over all that is drawn of this machine."""
+    size = style.layout().marks
+    if hollow:
+        about: dict[str, Any] = {"markersize": 8.5 * size, "markerfacecolor": "none", "markeredgewidth": 1.2 * size}
+        axes.plot(x, y, shape, color=colour, zorder=4, **about)
+    else:
+        axes.plot(x, y, shape, color=colour, markersize=5 * size, zorder=3.5)
+
+
+def log_scale(axes: Axes, along: Literal["x", "y"], low: float, high: float, most: int = 10) -> None:
+    """Scale x or y logarithmically from one end to the other, with ticks that have names: so many at most."""
+    axes.set(**{f"{along}scale": "log", f"{along}lim": (low, high)})
+    name_ticks(axes.xaxis if along == "x" else axes.yaxis, log_ticks(low, high, most))
 
 
 def not_run(axes: Axes, room: float) -> None:

@@ -18,7 +18,7 @@ from benchbook.evidence import Counts, Evidence, claims
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.points import COLUMNS, each, framed, where
+from benchbook.plots.points import COLUMNS, FrameRow, each, framed, where
 from benchbook.plots.ratios import beside
 from benchbook.plots.sheet import mark, name_ticks, settle, sheet, width, wrapped
 from benchbook.studies import SLUGS
@@ -149,7 +149,7 @@ class DrawnClaim:
         return columns.gap + columns.line * lines
 
 
-def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
+def _drawn(row: FrameRow, *, several: bool, than: float) -> DrawnClaim:
     about = [*([row.contrast] if row.contrasts > 1 and row.contrast else []), *([row.lane] if several else [])]
     says = str(row.says).rstrip(".") + (f" ({', '.join(about)})" if about else "")
     claimed = open_ended(row.claimed, row.margin, than)
@@ -159,7 +159,7 @@ def _drawn(row: Any, *, several: bool, than: float) -> DrawnClaim:
     return DrawnClaim(says, claimed, *numbers, row.verdict, bool(row.untrusted), beneath)
 
 
-def _of_products(row: Any) -> str:
+def _of_products(row: FrameRow) -> str:
     """Return of how many products a verdict is, where some are missing."""
     return f"{row.products_judged} of {row.products} products" if row.products_judged < row.products else ""
 
@@ -168,7 +168,10 @@ def draw(rows: Sequence[DrawnClaim], title: str, notes: Sequence[str], nothing: 
     """Return a sheet with a row a claim; when there is none, what is then said stands in the middle."""
     height = sum(row.height for row in rows) or 0.5
     with style.applied():
-        figure = sheet(title, notes, _legend(rows), height + _AXIS_INCHES + 0.16)
+        handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), filled=False)]
+        handles += [mark(name, look) for name, look in LOOKS.items() if any(row.verdict == name for row in rows)]
+        handles.append(Patch(fc=CLAIMED, ec="none", label="where the claim puts it"))
+        figure = sheet(title, notes, handles, height + _AXIS_INCHES + 0.16)
         axes = _axes(figure, height)
         if not rows:
             figure.text(0.5, 0.5, nothing, ha="center", va="center", style="italic", color=style.FAINT)
@@ -193,7 +196,8 @@ def _axes(figure: Figure, height: float) -> Axes:
     """Return axes whose y is inches from the top, with room at both sides for text."""
     engine: Any = figure.get_layout_engine()
     foot = engine.get()["rect"][1]
-    figure.set_layout_engine("none")
+    # "none" is an engine, too: the figure would be drawn once more before each saving.
+    figure.set_layout_engine(None)
     total = figure.get_figheight()
     bottom = round(foot + _AXIS_INCHES / total, 5)
     left, wide = Columns.here().plot
@@ -283,12 +287,6 @@ def ticks(low: float, high: float, inches: float = 2.2) -> list[float]:
         apart = all(abs(log10(tick / other)) > room / inches * log10(high / low) for other, room in needed)
         kept += [tick] if low <= tick <= high and apart else []
     return sorted(kept)
-
-
-def _legend(rows: Sequence[DrawnClaim]) -> list[Artist]:
-    handles: list[Artist] = [mark("published", style.Look(style.INK, "o"), filled=False)]
-    handles += [mark(name, look) for name, look in LOOKS.items() if any(row.verdict == name for row in rows)]
-    return [*handles, Patch(fc=CLAIMED, ec="none", label="where the claim puts it")]
 
 
 def open_ended(claimed: str, margin: float, than: float = 1.0) -> tuple[float, float]:

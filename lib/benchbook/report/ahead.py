@@ -1,15 +1,15 @@
 """What claims that are not decided wait for: the command that runs it, or why it cannot run here."""
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Final
+from collections.abc import Sequence
+from typing import Final
 
 import pandas as pd
 
 from benchbook import evidence, grid, studies
 from benchbook.evidence.claims import Tested
 from benchbook.evidence.judge import DECIDED
+from benchbook.evidence.measured import parameters
 from benchbook.evidence.published import text
-from benchbook.evidence.sides import parameters
 from benchbook.runner.standing import Reading, readings, standings
 
 FULL: Final = "paper"
@@ -69,14 +69,9 @@ def _command(of_claim: Sequence[Reading]) -> str:
         return f"what cannot run here: {'; '.join(dict.fromkeys(reading.why for reading in of_claim))}"
     claim = of_claim[0].claim
     kinds = sorted({kind for reading in of_claim if reading.lane == lane for kind in reading.cells})
-    levels = _levels(claim, [parameters(as_json) for _, as_json in kinds])
-    wanted = [f"--where {name}={','.join(values)}" for name, values in levels.items()]
-    return f"cells that this profile has not: benchbook run {claim.study} --profile {FULL} {' '.join(wanted)}"
-
-
-def _levels(claim: Tested, cells: Sequence[Mapping[str, Any]]) -> dict[str, list[str]]:
-    """Return the levels of what a claim names of its cells' parameters, as ``--where`` takes them."""
+    cells = [parameters(as_json) for _, as_json in kinds]
     sides = [name for side in claim.sides().values() for name in side]
     names = dict.fromkeys(["lane", *claim.at, *claim.each, *sides])
-    levels = {name: [text(cell[name]) for cell in cells if name in cell] for name in names}
-    return {name: list(dict.fromkeys(texts)) for name, texts in levels.items() if texts}
+    levels = {name: dict.fromkeys(text(cell[name]) for cell in cells if name in cell) for name in names}
+    wanted = [f"--where {name}={','.join(of_name)}" for name, of_name in levels.items() if of_name]
+    return f"cells that this profile has not: benchbook run {claim.study} --profile {FULL} {' '.join(wanted)}"

@@ -1,9 +1,14 @@
-"""Build a profile's report, one page that loads nothing from elsewhere, unless nothing it depends on has changed."""
+"""Build a profile's report, one page that loads nothing from elsewhere, unless nothing it depends on has changed.
 
+Its drawings are pictures in the notebook, which may be opened anywhere, and SVG in the page's own colours in the page.
+"""
+
+import base64
 import hashlib
 import json
 import re
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,6 +28,27 @@ _DRAWN: Final = 5
 """Figures after which it is said how many are drawn."""
 
 LINKS_THAT_LOAD: Final = {"src", "srcset", "poster", "data"}
+
+LETTER: Final = "DejaVuSans"
+"""What the ids of letters' outlines begin with."""
+
+_THEME: Final = {
+    "#ffffff": "var(--paper)",
+    "#1a1a1a": "var(--ink)",
+    "#000000": "var(--ink)",
+    "#6b6b6b": "var(--faint)",
+    "#e4e4e4": "var(--grid)",
+    "#e9eef3": "var(--tint)",
+    "#e6e6e6": "var(--tint)",
+    "#f1f1f1": "var(--tint)",
+    "#0173b2": "var(--drawn-blue)",
+    "#d55e00": "var(--drawn-vermilion)",
+    "#029e73": "var(--drawn-green)",
+}
+"""Colours of `benchbook.plots.style` that a dark page has others for."""
+
+_PICTURE: Final = "data:image/svg+xml;base64,"
+"""How pictures begin that hold a drawing: where a notebook's outputs are not trusted, SVG is left out."""
 
 
 class ReportError(RuntimeError):
@@ -59,8 +85,10 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     folder = paths.figures(profile)
     page, stamp = folder / PAGE, folder / STAMP
     inputs = fingerprint(profile)
-    if _stamped(stamp) == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
-        return page
+    with suppress(OSError, ValueError):  # a stamp that says nothing that can be read
+        stamped = json.loads(stamp.read_text(encoding="utf-8"))
+        if stamped == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
+            return page
     if profile != paths.REFERENCE:
         states = {cell.state for cell in grid.plan(studies.SLUGS, profile)}
         if not states & {"done", "failed"}:
@@ -88,14 +116,6 @@ def fingerprint(profile: str) -> str:
     return digest.hexdigest()
 
 
-def _stamped(stamp: Path) -> Any:
-    """Return what the stamp says; None when it says nothing that can be read."""
-    try:
-        return json.loads(stamp.read_text(encoding="utf-8"))
-    except (OSError, ValueError):
-        return None
-
-
 def _digest(page: Path) -> str | None:
     """Return the page's digest; None when there is none: a page that was cut short is built again."""
     return hashlib.sha256(page.read_bytes()).hexdigest() if page.is_file() else None
@@ -104,8 +124,8 @@ def _digest(page: Path) -> str | None:
 def _execute(profile: str, folder: Path, say: Say) -> Path:
     """Run the notebook and return the executed one, once everything it should have drawn is there."""
     from benchbook.papers import exhibits
-    from benchbook.runner import kernels
-    from benchbook.runner.notebook import execute
+    from benchbook.runner import fork_server
+    from benchbook.runner.notebook import Kernel, execute
 
     source, target = paths.notebooks() / NOTEBOOK, folder / NOTEBOOK
     figures = [folder / f"{name}.svg" for name in exhibits.FIGURES]
@@ -123,8 +143,8 @@ def _execute(profile: str, folder: Path, say: Say) -> Path:
         if title := titles.get(cell):
             say(f"notebook: {title}")
 
-    with kernels.folder() as own, kernels.fork_server([], own) as fork_server:
-        kernel = kernels.Kernel(fork_server, own, paths.notebooks(), own / "kernel.log")
+    with fork_server.folder() as own, fork_server.fork_server([], own) as server:
+        kernel = Kernel(server, own, paths.notebooks(), own / "kernel.log")
         # what is asked once a second whether anything has died looks at how far the figures are
         ended = execute(source, {"profile": profile}, kernel, target, broken=drawn, skipped="", begun=begun)
     if ended.why:
@@ -178,19 +198,16 @@ def _inline(document: "HtmlElement") -> None:
     """Put drawings that take the page's colours in place of the pictures that the notebook shows."""
     import lxml.html
 
-    from benchbook.report.drawings import drawing, inline
-
     for figure in document.find_class("drawn"):
         for picture in figure.iter("img"):
-            svg = inline(drawing(picture.get("src")), figure.get("id"))
-            picture.getparent().replace(picture, lxml.html.fragment_fromstring(svg))
+            svg = base64.b64decode(picture.get("src").removeprefix(_PICTURE)).decode()
+            drawing = lxml.html.fragment_fromstring(inline(svg, figure.get("id")))
+            picture.getparent().replace(picture, drawing)
 
 
 def _letters_once(document: "HtmlElement") -> None:
     """Keep the outline of each letter, which every figure brings, once before all figures."""
     from lxml.html import builder
-
-    from benchbook.report.drawings import LETTER
 
     shared: dict[str, HtmlElement] = {}
     for letter in document.xpath(f"//*[starts-with(@id, '{LETTER}')]"):
@@ -237,3 +254,32 @@ def _paginate(document: "HtmlElement") -> None:
         view.insert(1, builder.NAV({"class": "local", "aria-label": "On this page"}, *parts))
     for heading in main.xpath(".//h2 | .//h3 | .//h4"):
         heading.tag = f"h{int(heading.tag[1]) - 1}"  # each part is a page of its own
+
+
+def picture(svg: str) -> str:
+    """Return the address of a picture that holds a drawing."""
+    return _PICTURE + base64.b64encode(svg.encode()).decode()
+
+
+def inline(svg: str, name: str) -> str:
+    """Return a drawing's SVG for a page: without what files need, with the page's colours, ids of its own.
+
+    Parameters
+    ----------
+    svg
+        As `benchbook.plots.exhibit.save` writes it.
+    name
+        The figure's, which its ids begin with; those of letters stay, for all figures share them.
+    """
+    body = svg[svg.index("<svg") :]
+    body = re.sub(r"<(metadata|title)>.*?</\1>|<!--.*?-->", "", body, flags=re.DOTALL)
+    used = set(re.findall(r'(?:url\(#|href="#)([^")]+)', body))
+    body = re.sub(r' id="([^"]+)"', lambda match: match[0] if match[1] in used else "", body)
+    body = re.sub(rf'(\bid="|url\(#|href="#)(?!{LETTER})', rf"\g<1>{name}-", body)
+    for colour, variable in _THEME.items():
+        body = body.replace(colour, variable)
+    body = body.replace("xlink:href", "href").replace('xmlns:xlink="http://www.w3.org/1999/xlink" ', "")
+    body = re.sub(
+        r'<svg [^>]*?(viewBox="[^"]+")[^>]*>', r'<svg aria-hidden="true" focusable="false" \1>', body, count=1
+    )
+    return re.sub(r">\s+<", "><", body)

@@ -23,6 +23,11 @@ COUNTS: Final = ("repetitions", "blocks")
 
 STATES: Final = {"done": "done", "failed": "failed", "skipped": "skipped", "todo": "not run yet"}
 
+_OUTLIERS: Final = 15
+
+_PLACES: Final = ("port", "bindIp", "keyFile", "path")
+"""Settings of a server that say where it is, not how it runs."""
+
 DAMAGED: Final = "what was measured is damaged: it is left out, and measured again by the next run"
 
 
@@ -199,12 +204,15 @@ def _listed(levels: list[Any]) -> str:
     return ", ".join(f"{level:,}" if type(level) is int else str(level) for level in levels) or "none"
 
 
-def outliers(merged: Merged, most: int = 15) -> pd.DataFrame:
-    """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms."""
+def outliers(merged: Merged) -> pd.DataFrame:
+    """Return where timed repetitions lie beyond Tukey's limits, with the block's mean with and without them, in ms.
+
+    Where they move it most.
+    """
     means = merged.means
     rows = means[(means["outliers"] > 0) & means["metric"].isin(results.TIMES)]
     change = (rows["value_without"] / rows["value"] - 1).abs().rename("change")
-    rows = rows.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(most)
+    rows = rows.join(change).sort_values(["change", "cell_id", "block"], ascending=[False, True, True]).head(_OUTLIERS)
     columns = {"study": "Study", "operation": "Operation", "n": "n", "block": "Block", "measured": "Repetitions"}
     columns |= {"outliers": "Outliers", "value": "Mean, ms", "value_without": "Without, ms"}
     shown = rows.assign(value=rows["value"] / 1e6, value_without=rows["value_without"] / 1e6)
@@ -217,21 +225,12 @@ def servers(merged: Merged) -> pd.DataFrame:
     for environment in environments(merged.means):
         ran_on = environment.get("servers") or {}
         if nodes := ran_on.get("nodes"):
-            primary = _flat(ran_on.get("settings", {}).get("primary", {}))
-            settings = ", ".join(f"{name} = {value}" for name, value in sorted(primary.items()) if value is not None)
-            rows[ran_on["product"], len(nodes), settings] = None
+            primary = ran_on.get("settings", {}).get("primary", {})
+            (flat,) = pd.json_normalize([primary]).to_dict("records") if primary else ({},)
+            known = {str(name): value for name, value in sorted(flat.items()) if value is not None}
+            settings = [f"{name} = {value}" for name, value in known.items() if name.rpartition(".")[2] not in _PLACES]
+            rows[ran_on["product"], len(nodes), ", ".join(settings)] = None
     return pd.DataFrame(sorted(rows), columns=["Product", "Nodes", "Settings"])
-
-
-def _flat(settings: dict[str, Any], prefix: str = "") -> dict[str, Any]:
-    """Return nested settings with dotted names, addresses and ports left out."""
-    flat: dict[str, Any] = {}
-    for name, value in settings.items():
-        if isinstance(value, dict):
-            flat |= _flat(value, f"{prefix}{name}.")
-        elif name not in ("port", "bindIp", "keyFile", "path"):
-            flat[prefix + name] = value
-    return flat
 
 
 def machine(merged: Merged) -> pd.DataFrame:

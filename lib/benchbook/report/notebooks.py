@@ -13,10 +13,10 @@ from benchbook.digits import NOT_PRINTED, estimate, interval, number, rounded
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.runs import Run
-from benchbook.papers.references import reference
+from benchbook.papers import reference
 from benchbook.plots.points import where
 from benchbook.plots.ratios import METRICS, sides
-from benchbook.results import store
+from benchbook.results.folder import joined
 
 
 def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any], **other: Any) -> Markdown:
@@ -43,7 +43,9 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
         rows.append(_rows(study, slug, second, study.run(second)))
     table = pd.concat(rows)
     comparisons = Evidence.of(table.assign(block=table["repetition"])).comparisons
-    beside = _elsewhere(slug)
+    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
+    tables = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
+    beside = {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
     lines = [_line(row, beside) for row in Compared.of(comparisons[comparisons["ratio"].notna()])]
     if not lines:
         return Markdown("**No ratio:** one side of the question ran alone.")  # type: ignore[no-untyped-call]
@@ -69,15 +71,8 @@ def _rows(study: ModuleType, slug: str, asked: BaseModel, observations: pd.DataF
     known |= {"study": slug, "cell_id": str(named.get("engine", slug)), "block": 0, "state": "done", "host": "here"}
     known |= {"parameters": asked.model_dump_json(), "topology": study.deployment(asked)[1]}
     values = observations[[name for name in observations if name in results.OBSERVATIONS.names]]
-    rows: pd.DataFrame = store.joined(known, values).to_pandas()
+    rows: pd.DataFrame = joined(known, values).to_pandas()
     return rows
-
-
-def _elsewhere(slug: str) -> dict[str, dict[tuple[str, ...], Compared]]:
-    """Return the comparisons of a study that batch runs made, here and in the reference run, by what they compare."""
-    runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
-    tables = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
-    return {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
 
 
 def _line(row: Compared, beside: Mapping[str, Mapping[tuple[str, ...], Compared]]) -> str:

@@ -15,20 +15,18 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, select_autoes
 from markupsafe import Markup
 
 from benchbook.compliance import untested
-from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value
+from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value, plural
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
-from benchbook.evidence.outcomes import notes
-from benchbook.papers import exhibits, recomputed
-from benchbook.papers.references import reference
+from benchbook.evidence.verdicts import notes
+from benchbook.papers import exhibits, recomputed, reference
 from benchbook.plots import ratios
 from benchbook.plots.exhibit import save
 from benchbook.plots.names import STACKS, mark
-from benchbook.plots.points import each, where
+from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
 from benchbook.plots.ratios import METRICS, sides
-from benchbook.plots.tables import NOT_RUN, SOURCES
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
-from benchbook.report.drawings import in_words, picture
+from benchbook.report.builder import picture
 from benchbook.report.merge import Merged
 
 Shown = HTML | Markdown
@@ -151,7 +149,7 @@ def exhibit(folder: Path, name: str) -> Shown:
         return frame(rows, title=about["title"], notes=about["notes"], name=name)
     points = pd.read_csv(folder / f"{name}.csv", keep_default_na=False, na_values={column: [""] for column in _NUMBERS})
     svg = (folder / f"{name}.svg").read_text(encoding="utf-8")
-    shown = {"picture": picture(svg), "values": in_words(points), "provenance": _measured(about)}
+    shown = {"picture": picture(svg), "values": words.values(points), "provenance": _measured(about)}
     return _html("figure", name=name, title=about["title"], **shown)
 
 
@@ -161,9 +159,9 @@ _NUMBERS: Final = ("value", "low", "high")
 def _measured(about: Mapping[str, Any]) -> str:
     """Return a figure's provenance in a line."""
     days = list(dict.fromkeys(about["measured"]))
-    blocks = "1 block" if len(about["blocks"]) == 1 else f"{len(about['blocks'])} blocks"
     measured = f"Measured {' to '.join(days)}" if days else ""
-    parts = [measured, blocks if about["blocks"] else "", about["host_cpu"], about["measured_by"]]
+    blocks = plural(len(about["blocks"]), "block") if about["blocks"] else ""
+    parts = [measured, blocks, about["host_cpu"], about["measured_by"]]
     return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
@@ -231,35 +229,28 @@ def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
     """Show rows of `benchbook.evidence.comparisons`, a pair each, or say that there are none."""
     if table.empty:
         return Markdown(otherwise)  # type: ignore[no-untyped-call]
-    ordered = _ordered(table)
-    return _html("comparisons", rows=list(zip(each(ordered), _varying(ordered["factors"]), strict=True)))
-
-
-def _ordered(table: pd.DataFrame) -> pd.DataFrame:
-    """Bring comparisons of one quantity together, small n before large."""
+    # those of one quantity together, small n before large
     quantity = table.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
     natural = table["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
-    return table.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+    ordered = table.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
+    # without the factors that are the same in every row
+    factors = [text.split(", ") for text in ordered["factors"]]
+    same = set.intersection(*map(set, factors)) if len(factors) > 1 else set()
+    varying = [", ".join(part for part in parts if part not in same) for parts in factors]
+    return _html("comparisons", rows=list(zip(each(ordered), varying, strict=True)))
 
 
-def _varying(factors: "pd.Series[str]") -> list[str]:
-    """Drop the factors that are the same in every row."""
-    rows = [text.split(", ") for text in factors]
-    same = set.intersection(*map(set, rows)) if len(rows) > 1 else set()
-    return [", ".join(part for part in parts if part not in same) for parts in rows]
-
-
-def _mark(row: Any) -> str:
+def _mark(row: FrameRow) -> str:
     """Return what a comparison's engines are marked with: that a stand-in ran, or that an adapter is untested."""
     engines = {str(row.side_a), str(row.side_b), str(row.settings.get("engine"))}
     return mark("".join(map(untested, sorted(engines))), stand_in=row.stand_in)
 
 
-def _ratio(row: Any) -> str:
+def _ratio(row: FrameRow) -> str:
     return estimate(row.ratio, row.low, row.high)
 
 
-def _estimate(row: Any) -> str:
+def _estimate(row: FrameRow) -> str:
     if pd.isna(row.ratio) and pd.notna(row.difference):
         return estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
     return _ratio(row)
@@ -287,17 +278,15 @@ def claims(
     testable, rest = (outcomes[(outcomes["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     by_claim = dict(list(contrasts.groupby(["id", "host", "lane"], sort=False)))
     of_reference = {} if reference is None else {row.id: words.result(row) for row in each(reference) if row.host}
-    judged = [(row, _stage(row), *_why(row, by_claim), notes(row._asdict())) for row in each(testable)]
+    judged = []
+    for row in each(testable):
+        confidence = "" if isnan(row.low) else "; repeated 95 % interval"
+        stage = f"{row.stage}{confidence}; in {STACKS[row.lane]}"
+        judged.append((row, stage, *_why(row, by_claim), notes(row._asdict())))
     return _html("claims", judged=judged, rest=list(each(rest)), waits=waits, told=of_reference, untrusted=UNTRUSTED)
 
 
-def _stage(row: Any) -> str:
-    """Return when it was decided, by which interval, and on which lane."""
-    confidence = "" if isnan(row.low) else "; repeated 95 % interval"
-    return f"{row.stage}{confidence}; in {STACKS[row.lane]}"
-
-
-def _why(row: Any, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
+def _why(row: FrameRow, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
     """Return the reason, and behind it each of several contrasts, and what the other lanes and hosts found."""
     contrasts = by_claim.get((row.id, row.host, row.lane))
     others = [f"{STACKS[other['lane']]} on {other['host']}: {words.result(other)}" for other in row.others]
@@ -305,7 +294,7 @@ def _why(row: Any, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]
         return row.why, others
     judged, rest = (contrasts[(contrasts["verdict"] != NOT_TESTABLE) == wanted] for wanted in (True, False))
     counts = ", ".join(f"{count} {name}" for name, count in judged["verdict"].value_counts().items())
-    counted = f"{len(judged)} contrast{'' if len(judged) == 1 else 's'}: {counts}"
+    counted = f"{plural(len(judged), 'contrast')}: {counts}"
     counted += f"; {len(rest)} more could not be judged" if len(rest) else ""
     counted += f"; {row.products_missing}" if row.products_missing else ""
     absent = rest.groupby("why", sort=False)["contrast"].agg("; ".join)

@@ -4,20 +4,19 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan
-from typing import Any
 
 import pandas as pd
 
 from benchbook import grid, paths, studies
 from benchbook.compliance import untested
-from benchbook.digits import estimate, interval, number, rounded
+from benchbook.digits import between, estimate, interval, number, plural, rounded
 from benchbook.evidence import Counts
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.sides import disturbed
-from benchbook.papers import exhibits
+from benchbook.evidence.measured import disturbed
+from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
-from benchbook.papers.references import Reference, reference
+from benchbook.plots.points import FrameRow, each
 from benchbook.plots.provenance import environments
 from benchbook.plots.ratios import condition
 from benchbook.report.merge import Merged, ran
@@ -240,7 +239,7 @@ def verdicts(table: pd.DataFrame) -> str:
     return sentences
 
 
-def result(row: Any) -> str:
+def result(row: FrameRow) -> str:
     """Return one row's result in a line: verdict, ratio and interval, and when it was decided."""
     outcome = row if isinstance(row, Mapping) else row._asdict()
     parts = [outcome["wording"], outcome["stage"]]
@@ -252,7 +251,7 @@ def result(row: Any) -> str:
 def study_verdicts(table: pd.DataFrame) -> str:
     """Return the same of one study's rows, in a sentence."""
     counts = Counts.of(table)
-    return f"**{counts.claims} claim{'' if counts.claims == 1 else 's'}**: {counts.listed_with_sittings}."
+    return f"**{plural(counts.claims, 'claim')}**: {counts.listed_with_sittings}."
 
 
 def recomputations(tally: pd.DataFrame, coverage: Mapping[str, int], findings: Sequence[Finding]) -> str:
@@ -272,3 +271,23 @@ def study_recomputed(checks: pd.DataFrame, findings: Sequence[Finding]) -> str:
     """Return the counts of one study."""
     agree = int(checks["agrees"].sum())
     return f"**{len(checks)} recomputed, {agree} agree, {len(checks) - agree} disagree; {len(findings)} findings.**"
+
+
+_MOST_READ = 100
+"""Points that are read out; the data has them all."""
+
+
+def values(points: pd.DataFrame) -> str:
+    """Return the values that a figure shows, as text: each published one and each of this machine with its interval."""
+    texts = [_value(row) for row in each(points.head(_MOST_READ))]
+    if len(points) > _MOST_READ:
+        texts.append(f"and {len(points) - _MOST_READ} more, in the data")
+    return "; ".join(texts)
+
+
+def _value(row: FrameRow) -> str:
+    where = ", ".join(str(name) for name in (row.panel, row.level, row.series) if name != "")
+    unit = "" if row.unit == "ratio" else str(row.unit)
+    if isnan(row.value):
+        return f"{where}: {row.source} bounds ({between(row.low, row.high)}) {unit}".rstrip()
+    return f"{where}: {row.source} {estimate(row.value, row.low, row.high, unit)}"

@@ -89,10 +89,7 @@ def facts(table: pa.Table) -> Facts:
 def typed(frame: "pd.DataFrame", schema: pa.Schema) -> pa.Table:
     """Return the frame as an Arrow table: the schema's columns in its order; those that the frame lacks are null.
 
-    Raises
-    ------
-    ValueError
-        When the frame has a column that the schema does not know, or a value of another type.
+    Raises `ValueError` when the frame has a column that the schema does not know, or a value of another type.
     """
     if unknown := sorted(set(frame.columns) - set(schema.names)):
         raise ValueError(f"the results have no column {', '.join(unknown)}")
@@ -124,14 +121,7 @@ def write_table(path: Path, table: pa.Table, held: Facts | None = None) -> None:
 def sealed(file: BinaryIO, schema: pa.Schema, held: Facts | None = None, **options: Any) -> Iterator[pq.ParquetWriter]:
     """Yield what writes a Parquet file, whose footer then says what it holds, if that is told, and its checksum.
 
-    Parameters
-    ----------
-    file
-        An empty file that can be read, too.
-    schema, options
-        As `pyarrow.parquet.ParquetWriter` takes them.
-    held
-        What a cell's file in the results' folder holds.
+    The file is empty, and can be read, too; schema and options are as `pyarrow.parquet.ParquetWriter` takes them.
     """
     with pq.ParquetWriter(file, schema, **options) as writer:
         yield writer
@@ -147,12 +137,8 @@ def sealed(file: BinaryIO, schema: pa.Schema, held: Facts | None = None, **optio
 def whole(path: Path) -> Facts:
     """Return what a result's file holds, once it is known to hold what was written.
 
-    Raises
-    ------
-    DamagedError
-        When it does not, says no checksum, or is no regular file.
-    FileNotFoundError
-        When there is none.
+    Raises `DamagedError` when it does not, says no checksum, or is no regular file, and `FileNotFoundError` when there
+    is none.
     """
     with _opened(path) as file:
         return held(file)
@@ -189,19 +175,8 @@ def check(path: Path) -> None:
 def read(path: Path, rows: int | None = None) -> pa.Table:
     """Return the table of a file that says its checksum: a cell's, an export, or one of the reference run.
 
-    Parameters
-    ----------
-    path
-        The file.
-    rows
-        How many it may have; None: any number.
-
-    Raises
-    ------
-    DamagedError
-        When its bytes are not those that were written, it says no checksum, or has more rows.
-    FileNotFoundError
-        When there is none.
+    Raises `DamagedError` when its bytes are not those that were written, it says no checksum, or has more than so many
+    `rows` (None: any number), and `FileNotFoundError` when there is none.
     """
     with _opened(path) as file, _reading():
         _hold(file, *_tail(file))

@@ -1,22 +1,37 @@
-"""The results' folder: which files are whole and hold what their names say, which do not, and who may replace them.
+"""The results' folder: a file a cell and block, which its name tells with its state, and who may replace it.
 
 Each file is held against its checksum and its name once a process, and again only when it was replaced. Damaged files
 are set aside, told of, and never removed; while a run writes, they are only left out.
 """
 
 import fcntl
+import itertools
+import json
 import os
 import re
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from datetime import datetime
+from io import BytesIO
 from pathlib import Path
-from typing import Final, TextIO
+from typing import TYPE_CHECKING, Final, Literal, TextIO, get_args
 
-from benchbook import paths
+import numpy as np
+import pyarrow as pa
+from pyarrow.json import ParseOptions, ReadOptions, read_json
+
+from benchbook import atomic, paths
 from benchbook.results import files
-from benchbook.results.files import DamagedError, Facts
+from benchbook.results.files import DamagedError, Facts, typed, write_table
+from benchbook.results.schema import CELLS, OBSERVATIONS
+
+if TYPE_CHECKING:
+    import pandas as pd
+
+State = Literal["done", "failed", "skipped"]
+STATES: Final[tuple[State, ...]] = get_args(State)
 
 LOCK: Final = ".running"
 """The file that whoever replaces or moves a result's file holds the lock of."""
@@ -26,10 +41,21 @@ _SAYS: Final = 200
 
 _GLANCE_S: Final = 0.05
 
-_NAME: Final = re.compile(r"([0-9A-Za-z_-]+)\.(0|[1-9][0-9]*)(?:\.(failed|skipped))?\.parquet")
+_WORD: Final = "[0-9A-Za-z_-]+"
+"""What can name a cell's file, and the folder of its study."""
+
+_NAME: Final = re.compile(rf"({_WORD})\.(0|[1-9][0-9]*)(?:\.(failed|skipped))?\.parquet")
 _SUFFIX: Final = ".damaged"
 _ASIDE: Final = re.compile(_NAME.pattern + re.escape(_SUFFIX) + r"(\.[0-9]+)?")
 _ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
+
+_PATH_PART: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
+_PATH: Final = re.compile(
+    r"(?:(?<=file://)|(?<![\w./~<)…]))(?!/(?:proc|sys|dev)/)"  # what the kernel tells is the same on every machine
+    # As Python quotes them names may have spaces.
+    rf"(?:(?<=')/[^':,;\n]*/(?=[^':,;/\n]+')|/(?:{_PATH_PART}/)+(?={_PATH_PART}))"
+)
+"""The folders in an absolute path, in a text or in JSON."""
 
 
 class BusyError(RuntimeError):
@@ -50,6 +76,80 @@ class Whole:
 
 
 _seen: dict[str, tuple[tuple[int, ...], Facts | str]] = {}
+
+
+def path(study: str, identity: str, block: int, state: State = "done") -> Path:
+    """Return where a cell's file lies when it is in that state."""
+    suffix = "" if state == "done" else f".{state}"
+    return paths.results() / study / f"{identity}.{block}{suffix}.parquet"
+
+
+def states(study: str) -> dict[str, State]:
+    """Return the state of each of a study's written cells, by ``identity.block``: of what is damaged, none."""
+    written = whole(study)
+    by_key: dict[str, State] = {}
+    for state in reversed(STATES):  # done outlives what an interrupted `write` left beside
+        by_key |= {file.key: state for file in written if file.facts.state == state}
+    return by_key
+
+
+def without_paths(text: str) -> str:
+    """Return a text, which may be JSON, with the last name alone of each path that it names on this or any machine."""
+    return _PATH.sub("…/", text)
+
+
+def write(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" = None) -> Path:
+    """Write a cell's file under the name of its state, then remove those of its earlier states.
+
+    Parameters
+    ----------
+    cell
+        Columns of `CELLS`; at least ``study, cell_id, block, state``. Its reason and environment are written without
+        paths.
+    values
+        What the study delivered. Where it states a column of `CELLS` itself, that stands; None for a cell without
+        values, which becomes one row that says why.
+    """
+    texts = [name for name in ("reason", "environment") if cell.get(name) is not None]
+    table = joined({**cell, **{name: without_paths(str(cell[name])) for name in texts}}, values)
+    return _put_table(files.facts(table), table)
+
+
+def take_in(table: pa.Table) -> tuple[int, int]:
+    """Write the cells of observations that were measured before or elsewhere; those that are here already stay.
+
+    Return how many cells were written, and how many were here already. Raises `ValueError` when the table has other
+    columns than `OBSERVATIONS`, or a row that names no cell; nothing was written then.
+    """
+    names = {*table.column_names}
+    if unknown := sorted(names - {*OBSERVATIONS.names}):
+        raise ValueError(f"it has a column {unknown[0]!r}, which observations have not")
+    if lacking := [name for name in OBSERVATIONS.names if name not in names]:
+        raise ValueError(f"it has no column {lacking[0]!r}")
+    cells = list(_cells(table.select(OBSERVATIONS.names).cast(OBSERVATIONS)))
+    known = {study: states(study) for study in {held.study for held, _ in cells}}
+    new = 0
+    for held, rows in cells:
+        state = known[held.study].get(f"{held.cell_id}.{held.block}")
+        if state is None or (state != "done" and held.state == "done"):
+            _put_table(held, rows)
+            new += 1
+    return new, len(cells) - new
+
+
+def keep(name: str, content: bytes) -> None:
+    """Write a file of a results' folder elsewhere under the same name here: a cell's, or what was kept of a notebook.
+
+    Raises `ValueError` when it is a cell's and does not hold one, and `benchbook.results.DamagedError` when it is, and
+    not whole.
+    """
+    target = paths.results() / name
+    if target.suffix == ".parquet":
+        _hold_name(held := files.held(BytesIO(content)), name)
+        _put(held, lambda path: atomic.write(path, content, durable=True))
+    else:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_bytes(content)
 
 
 def whole(study: str | None = None) -> list[Whole]:
@@ -109,12 +209,8 @@ def _moved(path: Path, why: str) -> str:
 def locked(patience_s: float = 0.0) -> Iterator[TextIO]:
     """Hold the lock, and yield where its holder says who it is; the system lets go of it however the process ends.
 
-    Raises
-    ------
-    BusyError
-        When another still holds it when the patience ends: says who.
-    OSError
-        When the folder takes nothing.
+    Raises `BusyError`, which says who has it, when the patience ends before that, and `OSError` when the folder takes
+    nothing.
     """
     deadline = time.monotonic() + patience_s
     with _lock_file() as file:
@@ -149,20 +245,77 @@ def _taken(file: TextIO) -> bool:
     return True
 
 
+def _put(held: Facts, write: Callable[[Path], object]) -> Path:
+    """Have a cell's file written, then remove those of its other states."""
+    place: dict[str, Path] = {state: path(held.study, held.cell_id, held.block, state) for state in STATES}
+    target = place.pop(held.state)
+    write(target)
+    if stale := [other for other in place.values() if other.exists()]:
+        for other in stale:
+            other.unlink()
+        atomic.flush_folder(target.parent)
+    return target
+
+
+def _put_table(held: Facts, table: pa.Table) -> Path:
+    return _put(held, lambda path: write_table(path, table, held))
+
+
+def _cells(table: pa.Table) -> Iterator[tuple[Facts, pa.Table]]:
+    """Yield each cell's rows with what they say of it."""
+    table = table.sort_by([(name, "ascending") for name in files.KEYS])  # stable: a cell's rows keep their order
+    keys = table.select(files.KEYS).to_pandas()
+    begins = np.flatnonzero((keys != keys.shift()).any(axis=1))
+    for begin, end in itertools.pairwise([*begins, len(table)]):
+        rows = table.slice(begin, end - begin)
+        held = files.facts(rows)
+        _hold_name(held, f"row {begin}, sorted by cell,")
+        yield held, rows
+
+
+def _hold_name(held: Facts, where: str) -> None:
+    """Raise `ValueError` when what a file says of itself cannot be its name."""
+    words = re.fullmatch(_WORD, str(held.study)) and re.fullmatch(_WORD, str(held.cell_id))
+    if not words or held.block is None or held.block < 0 or held.state not in STATES:
+        raise ValueError(f"{where} is of no cell: {held.study} {held.cell_id}.{held.block}, {held.state}")
+
+
+def joined(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" = None) -> pa.Table:
+    """Return the values with their cell's columns, in the form of `OBSERVATIONS`."""
+    known = _row(cell, OBSERVATIONS if values is None else CELLS)
+    if values is None:
+        return known
+    # Only now: it is slow to import, and who only reads states writes nothing.
+    import pyarrow.compute as pc
+
+    own = values if isinstance(values, pa.Table) else typed(values, OBSERVATIONS)
+    columns = {column.name: pa.nulls(len(own), column.type) for column in OBSERVATIONS}
+    columns |= {name: own[name] for name in own.column_names}
+    for name in CELLS.names:
+        value = known[name][0]
+        whose = name in files.KEYS  # no study says whose the file is
+        columns[name] = pa.repeat(value, len(own)) if whose else pc.coalesce(columns[name], value)
+    return pa.table(columns).cast(OBSERVATIONS)
+
+
+def _row(cell: Mapping[str, object], schema: pa.Schema) -> pa.Table:
+    """Return the cell as one row, by way of JSON: Arrow takes Python's values only with pandas, slow to import."""
+    if unknown := sorted({*cell} - {*schema.names}):
+        raise ValueError(f"the results have no column {', '.join(unknown)}")
+    line = json.dumps(dict(cell), default=datetime.isoformat, allow_nan=False).encode()
+    read = ReadOptions(use_threads=False, block_size=len(line) + 1)
+    return read_json(BytesIO(line), read, ParseOptions(explicit_schema=schema))
+
+
 def _entries(study: str | None = None) -> Iterator["os.DirEntry[str]"]:
-    for folder in [paths.results() / study] if study else _folders():
-        try:
-            with os.scandir(folder) as entries:
-                yield from sorted(entries, key=lambda entry: entry.name)
-        except (FileNotFoundError, NotADirectoryError):
-            continue
-
-
-def _folders() -> list[Path]:
-    try:
-        return sorted(path for path in paths.results().iterdir() if path.is_dir() and not path.name.startswith("."))
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    """Yield what lies in the folder of a study, or of each, by name."""
+    folders = [paths.results() / study] if study else []
+    if not study:
+        with suppress(FileNotFoundError, NotADirectoryError):
+            folders = sorted(path for path in paths.results().iterdir() if path.is_dir() and path.name[0] != ".")
+    for folder in folders:
+        with suppress(FileNotFoundError, NotADirectoryError), os.scandir(folder) as entries:
+            yield from sorted(entries, key=lambda entry: entry.name)
 
 
 def _checked_files(study: str | None = None) -> Iterator[tuple[Path, Facts | str]]:
@@ -171,18 +324,14 @@ def _checked_files(study: str | None = None) -> Iterator[tuple[Path, Facts | str
             continue
         path = Path(entry.path)
         try:
-            stamp = _stamp(entry)
+            stat = entry.stat(follow_symlinks=entry.is_symlink() and path.exists())
+            stamp = stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
             known = _seen.get(entry.path)
             if known is None or known[0] != stamp:
                 known = _seen[entry.path] = stamp, _checked(path, name)
         except FileNotFoundError:
             continue  # a run has just replaced a failure by a success
         yield path, known[1]
-
-
-def _stamp(entry: "os.DirEntry[str]") -> tuple[int, ...]:
-    facts = entry.stat(follow_symlinks=entry.is_symlink() and Path(entry.path).exists())
-    return facts.st_dev, facts.st_ino, facts.st_size, facts.st_mtime_ns, facts.st_ctime_ns
 
 
 def _checked(path: Path, name: re.Match[str]) -> Facts | str:

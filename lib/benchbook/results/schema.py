@@ -2,7 +2,7 @@
 
 A file holds one cell's values in one block, each value joined with its cell's columns (Parquet's run-length encoding
 makes the repetition free), so that reading a profile is one scan. Raw quantities only: rates, percentages and means
-are derived by whoever reads.
+are derived by whoever reads. What each column and metric means stands in ``data/dictionary.csv``.
 """
 
 from typing import Final, Literal, get_args
@@ -13,6 +13,7 @@ Metric = Literal[
     "wall_time",
     "catch_up_time",
     "elapsed_time",
+    "lag_time",
     "idle_time",
     "cpu_total",
     "cpu_user",
@@ -26,6 +27,8 @@ Metric = Literal[
     "memory_total",
     "bytes_sent",
     "bytes_received",
+    "card_bytes_sent",
+    "card_bytes_received",
     "size",
     "markup_size",
 ]
@@ -34,24 +37,27 @@ TIMES: Final[tuple[Metric, ...]] = ("wall_time", "catch_up_time", "elapsed_time"
 """What an operation took; the others are what it used meanwhile."""
 
 UNITS: Final[dict[Metric, str]] = {
-    "wall_time": "ns",  # the timed loop, on the clock of the row's role
-    "catch_up_time": "ns",  # from the loop's end until the replica holds what the primary holds
-    "elapsed_time": "ns",  # wall_time + catch_up_time, read as one interval
-    "idle_time": "ns",  # of wall_time, when a server waited for bytes
-    "cpu_total": "ns",  # user and system time by one exact counter, where the two alone are told in coarser steps
+    "wall_time": "ns",
+    "catch_up_time": "ns",
+    "elapsed_time": "ns",
+    "lag_time": "ns",
+    "idle_time": "ns",
+    "cpu_total": "ns",
     "cpu_user": "ns",
     "cpu_system": "ns",
-    "cpu_capacity": "ns",  # what all processors of the machine could have given in the window
+    "cpu_capacity": "ns",
     "memory_rss": "B",
     "memory_pss": "B",
-    "memory_change": "B",  # RSS after minus RSS before
-    "heap_change": "B",  # of the language's own heap: what is used after minus before
+    "memory_change": "B",
+    "heap_change": "B",
     "memory_used": "B",
     "memory_total": "B",
     "bytes_sent": "B",
     "bytes_received": "B",
+    "card_bytes_sent": "B",
+    "card_bytes_received": "B",
     "size": "B",
-    "markup_size": "B",  # of size, what is no value: names, tags, punctuation
+    "markup_size": "B",
 }
 """Unit of each metric, as stored."""
 
@@ -65,12 +71,12 @@ VALUES: Final = pa.schema(
         ("operation", pa.string()),
         ("role", pa.string()),
         ("metric", pa.string()),
-        ("value", pa.float64()),  # exact for whole nanoseconds and bytes below 2**53
+        ("value", pa.float64()),
         ("unit", pa.string()),
-        ("count", pa.int64()),  # items that the value covers
-        ("censored", pa.bool_()),  # True: the true value is larger (a wait ran out)
+        ("count", pa.int64()),
+        ("censored", pa.bool_()),
         ("source", pa.string()),
-        ("resolution", pa.float64()),  # in the value's unit
+        ("resolution", pa.float64()),
         ("started_at", _TIME),
     ]
 )
@@ -80,24 +86,24 @@ CELLS: Final = pa.schema(
     [
         ("cell_id", pa.string()),
         ("block", pa.int32()),
-        ("position", pa.int32()),  # rank of the cell in its block's random order
+        ("position", pa.int32()),
         ("run_id", pa.string()),
-        ("campaign", pa.string()),  # UTC start of runs without a pause of an hour or a restart: 2026-11-22T21:14:00Z
+        ("campaign", pa.string()),
         ("host", pa.string()),
         ("study", pa.string()),
         ("lane", pa.string()),
         ("arm", pa.string()),
         ("engine", pa.string()),
         ("engine_version", pa.string()),
-        ("image", pa.string()),  # of the containers that its servers ran in, by name, and
-        ("image_digest", pa.string()),  # by content: null where they ran on the machine itself
+        ("image", pa.string()),
+        ("image_digest", pa.string()),
         ("stand_in", pa.bool_()),
         ("topology", pa.string()),
         ("model", pa.string()),
-        ("driver", pa.string()),  # as study `drivers` names it: native driver or mapper
-        ("driver_version", pa.string()),  # the library that did the work, and its version
-        ("runtime", pa.string()),  # what ran another lane's program, and its version
-        ("heap_limit", pa.int64()),  # bytes that its heap may grow to
+        ("driver", pa.string()),
+        ("driver_version", pa.string()),
+        ("runtime", pa.string()),
+        ("heap_limit", pa.int64()),
         ("codec", pa.string()),
         ("format", pa.string()),
         ("dataset", pa.string()),
@@ -105,14 +111,14 @@ CELLS: Final = pa.schema(
         ("transport", pa.string()),
         ("link", pa.string()),
         ("durability", pa.string()),
-        ("n", pa.int64()),  # records stored or objects sent
+        ("n", pa.int64()),
         ("repetitions", pa.int32()),
-        ("parameters", pa.string()),  # JSON
-        ("environment", pa.string()),  # JSON
-        ("foreign_load", pa.float64()),  # processors that other processes, and the host's other guests, used meanwhile
-        ("disturbed", pa.bool_()),  # True: more of them than a quiet machine has
+        ("parameters", pa.string()),
+        ("environment", pa.string()),
+        ("foreign_load", pa.float64()),
+        ("disturbed", pa.bool_()),
         ("code_hash", pa.string()),
-        ("state", pa.string()),  # done, failed, skipped
+        ("state", pa.string()),
         ("reason", pa.string()),
         ("cell_started_at", _TIME),
         ("cell_ended_at", _TIME),

@@ -1,7 +1,7 @@
 """Executes a plan through papermill: one timing slot, a fresh kernel a cell, resumed and tried again.
 
 In come the cells of `benchbook.grid.plan`; out goes a file for each in the results' folder. Begin with `Batch` in
-`batch`: it makes a `visit` to each deployment, and runs each cell's `notebook` in a fresh kernel (`kernels`).
+`batch`: it makes a `visit` to each deployment, and runs each cell's `notebook` in a fresh kernel.
 A run until claims are decided asks `rounds` for its next cells: those that undecided claims read (`standing`),
-as far as their `costs` allow.
+as far as the time that they take allows.
 """

@@ -20,14 +20,12 @@ from benchbook.datasets import own_records
 from benchbook.folders import FolderError
 from benchbook.grid import Cell, code, code_hash
 from benchbook.inputs import InputError
-from benchbook.measure.environment import host
-from benchbook.measure.load import Load
+from benchbook.measure.machine import Load, host
 from benchbook.runner import quiet
-from benchbook.runner.kernels import Forks, Kernel
-from benchbook.runner.notebook import Ended, execute
-from benchbook.runner.progress import Listener
+from benchbook.runner.fork_server import Forks
+from benchbook.runner.notebook import Ended, Kernel, execute
+from benchbook.runner.progress import Failure, Listener, Part, Summary
 from benchbook.runner.run_folder import cell_begun, cell_ended, writing
-from benchbook.runner.summary import Failure, Part, Summary
 from benchbook.runner.visit import Up, Visit, wait_for_room
 from benchbook.scrubbing import scrubbed
 from benchbook.servers import ServerError
@@ -104,10 +102,10 @@ class Batch:
 
     def _visit(self, block: Iterable[Cell], forks: Forks, *, again: bool = False) -> None:
         """Visit one deployment after another and run its cells there; `again` for those that others disturbed."""
-        for (product, topology), cells in itertools.groupby(block, lambda cell: (cell.product, cell.topology)):
+        for place, cells in itertools.groupby(block, lambda cell: cell.place):
             if self._over():
                 break
-            with Visit(product, topology, forks, self._up) as visit:
+            with Visit(place, forks, self._up) as visit:
                 visited = list(cells)
                 for cell in visited:
                     if self._over():
@@ -246,9 +244,8 @@ class Stopwatch:
 def _columns(cell: Cell, state: results.State, reason: str | None = None) -> dict[str, object]:
     """Return a cell's columns that are known without running it."""
     parameters = cell.parameters.model_dump()
-    own = {name: parameters[name] for name in results.CELLS.names if name in parameters and name != "parameters"}
     return {
-        **own,
+        **{name: parameters[name] for name in results.CELLS.names if name in parameters},
         "cell_id": cell.identity,
         "block": cell.block,
         "position": cell.position,

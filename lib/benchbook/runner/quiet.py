@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from typing import Final
 
 from benchbook.digits import duration
-from benchbook.measure.load import QUIET, Load, Snapshot, load, snapshot
+from benchbook.measure.machine import QUIET, Load, Snapshot, load, snapshot
 
 PATIENCE_S: Final = 300.0
 """How long a run waits for a quiet machine: an update that the system makes by itself is over by then."""
@@ -26,12 +26,8 @@ class NotQuietError(RuntimeError):
 class Watch:
     """Watches what other processes than the run's use, before its cells and while they run.
 
-    Parameters
-    ----------
-    say
-        Is told, every second of a wait, what it is for, and once it is long what else can be done.
-    patience_s
-        How long a wait may last; None: nothing is waited for, the load is only recorded.
+    Every second of a wait it has `say` tell what it is for, and once it is long what else can be done. No wait is
+    longer than `patience_s`; with None nothing is waited for, the load is only recorded.
     """
 
     def __init__(self, say: Callable[[str, str], None], patience_s: float | None = PATIENCE_S) -> None:
@@ -44,15 +40,8 @@ class Watch:
     def begin(self, own: Collection[int]) -> None:
         """Wait until the machine is quiet, if it was not since the last cell began, and note that the next begins.
 
-        Parameters
-        ----------
-        own
-            The processes that with their descendants are the run's: its own, and its servers'.
-
-        Raises
-        ------
-        NotQuietError
-            When it never was while patience lasted.
+        The run's are its `own` processes, its servers' among them, with their descendants. Raises `NotQuietError` when
+        the machine never was quiet while patience lasted.
         """
         start, before_s = time.monotonic(), self.waited_s
         latest = self._window(own, 0.0)

@@ -2,18 +2,29 @@
 
 Looks and their intervals are those of `benchbook.stats.sequential`, so that to stop at one of them errs no more often
 than to run all blocks. Nothing is kept beside the results: what is open follows from them, and so a run that was ended
-goes on where it was.
+goes on where it was. How long cells take is known of those of the same parameters that ran here, else estimated from
+the committed reference run.
 """
 
+import json
 import random
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cache
 from typing import Final, TypeAlias
 
-from benchbook.grid import Cell, Kind
-from benchbook.runner.costs import Cost, Costs
+import pandas as pd
+from pydantic import ValidationError
+
+from benchbook import paths, studies
+from benchbook.digits import duration
+from benchbook.evidence.reference import MEANS
+from benchbook.grid import Cell, Kind, Place
+from benchbook.results import TIMES
+from benchbook.runner.progress import Durations
 from benchbook.runner.standing import Reading, Standing
+from benchbook.schemas import Document
 from benchbook.stats.sequential import LOOKS
 
 Look: TypeAlias = Callable[[], Sequence[Standing]]
@@ -25,17 +36,77 @@ Execute: TypeAlias = Callable[[Sequence[Cell]], Iterable[Cell]]
 GIVEN_UP: Final = 2
 """In how many blocks of one run a cell fails until its contrasts are left alone."""
 
+START_S: Final = {"python": 1.0, "node": 3.0, "java": 4.0}
+"""Seconds of a cell beside its repetitions, on each lane: medians of the reference run."""
+
+_SIZES: Final = ("n", "repetitions")
+"""Parameters that a cell's time grows with."""
+
+
+@dataclass(frozen=True)
+class Cost:
+    """What some cells take together."""
+
+    seconds: float
+    cells: int
+    estimated: int  # how many of them were not measured here
+    unknown: int  # and how many the seconds leave out, for nothing like them was ever measured
+
+    @property
+    def about(self) -> str:
+        """The time in words."""
+        return f"{'more than' if self.unknown else 'about'} {duration(self.seconds)}"
+
+    @property
+    def words(self) -> str:
+        """The time in words, with where it is from."""
+        parts = [f"{self.cells - self.estimated - self.unknown} measured here"]
+        parts += [f"{self.estimated} estimated from the reference run"] if self.estimated else []
+        parts += [f"{self.unknown} unknown"] if self.unknown else []
+        return f"{self.about} ({', '.join(parts)})"
+
+
+class Costs:
+    """Seconds of cells by their kind: what they took here, as `benchbook.results.seconds` has it, or an estimate."""
+
+    def __init__(self, known: Durations) -> None:
+        self._known = dict(known)
+        self._reference = _committed()
+        self._estimates: dict[Kind, float | None] = {}
+
+    def of(self, kinds: Iterable[Kind]) -> Cost:
+        """Return what cells take together."""
+        cells = list(kinds)
+        seconds = [self._known.get(kind, self.estimate(kind)) for kind in cells]
+        known = sum(kind in self._known for kind in cells)
+        estimates = [estimate for estimate in seconds if estimate is not None]
+        return Cost(sum(estimates), len(cells), len(estimates) - known, len(cells) - len(estimates))
+
+    def estimate(self, kind: Kind) -> float | None:
+        """Return the seconds of a cell as its nearest in the reference run took, at its number of records and passes.
+
+        The nearest is that of the same study with the fewest other parameters; None when there is none.
+        """
+        if kind not in self._estimates:
+            own = json.loads(kind[1])
+
+            def distance(cell: tuple[Document, float]) -> tuple[int, float]:
+                other, _ = cell
+                unlike = sum(own[name] != other.get(name) for name in own if name not in (*_SIZES, "arm", "seed"))
+                return unlike, abs(own.get("n", 1) - other.get("n", 1))
+
+            self._estimates[kind] = None
+            if near := self._reference.get(kind[0]):
+                other, seconds = min(near, key=distance)
+                scale = 1.0
+                for name in _SIZES:
+                    scale *= own.get(name, 1) / other.get(name, 1)
+                self._estimates[kind] = START_S[own["lane"]] + scale * seconds
+        return self._estimates[kind]
+
 
 class Rounds:
-    """What a run until all is decided does next.
-
-    Parameters
-    ----------
-    plan
-        The cells of all blocks, as `benchbook.grid.plan` returns them.
-    costs
-        How long they take.
-    """
+    """What a run until all is decided does next, of a plan's cells of all blocks."""
 
     def __init__(self, plan: Sequence[Cell], costs: Costs) -> None:
         self._costs = costs
@@ -47,16 +118,9 @@ class Rounds:
         self._failures: Counter[Kind] = Counter()
 
     def run(self, look: Look, execute: Execute, left_s: Callable[[], float]) -> Sequence[Standing]:
-        """Run round after round; return where the claims stand at the end.
+        """Run round after round while seconds are left of the budget; return where the claims stand at the end.
 
-        Parameters
-        ----------
-        look
-            Judges.
-        execute
-            Runs a round's cells, and may end before all of them when time is up.
-        left_s
-            Seconds that are left of the budget.
+        To `execute` a round's cells may end before all of them when time is up.
         """
         rounds = self.rounds(look, left_s)
         try:
@@ -166,9 +230,9 @@ class Rounds:
         Cheap contrasts come first, and the cells of one in random order.
         """
         order = random.Random(f"block {block}")
-        visits: dict[tuple[str, str], dict[Kind, Cell]] = {}
+        visits: dict[Place, dict[Kind, Cell]] = {}
         for cell in cells:
-            visits.setdefault((cell.product, cell.topology), {})[cell.kind] = cell
+            visits.setdefault(cell.place, {})[cell.kind] = cell
         ranked = list(contrasts)
         ordered: list[Cell] = []
         for deployment in order.sample(sorted(visits), len(visits)):
@@ -182,3 +246,30 @@ class Rounds:
 def _going_on(standing: Standing) -> tuple[Reading, ...]:
     """Return the contrasts of a claim of which blocks are wanted."""
     return (*standing.open, *standing.day)
+
+
+def spans(means: pd.DataFrame) -> dict[Kind, float]:
+    """Return for each cell the seconds from its first clock to its last, the mean of its blocks."""
+    times = means[means["metric"].isin(TIMES) & means["value"].notna()]
+    ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
+    blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
+    seconds = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
+    by_cell = seconds.groupby(["study", "parameters"]).mean().rename("seconds").reset_index()
+    return {(row["study"], row["parameters"]): row["seconds"] for row in by_cell.to_dict("records")}
+
+
+@cache
+def _committed() -> dict[str, list[tuple[Document, float]]]:
+    """Return by study the parameters and seconds of each cell of the reference run.
+
+    Parameters that the study had no name for yet stand at today's default; what it does not know any more is left out.
+    """
+    cells: dict[str, list[tuple[Document, float]]] = {}
+    file = paths.reference() / MEANS
+    for (study, text), seconds in spans(pd.read_parquet(file)).items() if file.exists() else ():
+        try:
+            parameters = studies.load(study).Parameters.model_validate_json(text)
+        except (KeyError, ValidationError):
+            continue
+        cells.setdefault(study, []).append((parameters.model_dump(mode="json"), seconds))
+    return cells

@@ -17,7 +17,7 @@ import psutil
 from pydantic import BaseModel
 
 from benchbook import atomic, paths
-from benchbook.measure.environment import host
+from benchbook.measure.machine import host
 from benchbook.results import folder
 
 _PATIENCE_S: Final = 1.0

@@ -17,7 +17,8 @@ from benchbook.evidence.contrasts import Contrast, asked, eligible, places
 from benchbook.evidence.forecast import all_at_best, at_best, look_that_decides
 from benchbook.evidence.judge import DECIDED, NOT_TESTABLE
 from benchbook.evidence.means import block_means
-from benchbook.evidence.sides import OF_ROWS, Measured, Place, Side
+from benchbook.evidence.measured import OF_ROWS, Measured, Place
+from benchbook.evidence.sides import Side
 from benchbook.evidence.verdicts import ClaimVerdict
 from benchbook.grid import Cell, Kind
 from benchbook.stats.campaigns import MOST
@@ -46,8 +47,8 @@ class Reading:
 def readings(cells: Iterable[Cell], claims: Iterable[Claim] | None = None) -> list[Reading]:
     """Return every contrast of every claim about a study of which there are cells, a reading for each of its lanes.
 
-    The cells' sides are found as those of measured rows are (`benchbook.evidence.sides`): what a claim does not name is
-    at its default, or as near to it as there are cells. Cells that do not run here and stand-ins are read by none.
+    The cells' sides are found as those of measured rows are (`benchbook.evidence.measured`): what a claim does not
+    name is at its default, or as near to it as there are cells. Nobody reads cells that do not run here, nor stand-ins.
 
     Parameters
     ----------
@@ -84,10 +85,9 @@ def _reading(
         """Return each side as one of all the cells whose mean it is."""
         united = {}
         for name, parts in (rows.parts(place, asked(claim, levels), statistic, claim.pooled) if rows else {}).items():
-            arrays: dict[str, Any] = {
-                array: np.concatenate([getattr(part, array) for part in parts])
-                for array in ("blocks", "campaigns", "values", "typical", "censored", "disturbed")
-            }
+            arrays: dict[str, Any] = {}
+            for array in ("blocks", "campaigns", "values", "typical", "censored", "disturbed"):
+                arrays[array] = np.concatenate([getattr(part, array) for part in parts])
             if len(arrays["blocks"]):
                 united[name] = replace(parts[0], **arrays, stand_in=any(part.stand_in for part in parts))
         return united
@@ -141,6 +141,8 @@ def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
 
 
 State: TypeAlias = Literal["decided", "open", "another day", "parked", "not here"]
+"""``decided``, though some of its contrasts may be open, or in these sittings alone; ``open``: more blocks may decide
+it; ``another day``: only those of later campaigns may; ``parked``: they would not; ``not here``: no cell tells."""
 
 PARKED: Final = (
     f"would stay open after {LOOKS[-1]} blocks, or {MOST} campaigns, were the interval a fifth narrower than forecast"
@@ -149,42 +151,18 @@ PARKED: Final = (
 
 @dataclass(frozen=True)
 class Standing:
-    """A claim on one lane.
-
-    Parameters
-    ----------
-    claim, lane
-        Which.
-    state
-        ``decided``, though some of its contrasts may be open, or in these sittings alone; ``open``: more blocks may
-        decide it; ``another day``: only those of later campaigns may; ``parked``: they would not; ``not here``: no cell
-        tells.
-    verdict
-        As `benchbook.evidence.verdicts` gives it today.
-    blocks
-        After which its verdict was given; 0 before the first look.
-    campaigns
-        In how many those of its contrasts have run that do not speak of days yet, the fewest; 0 when all do.
-    open
-        The contrasts to go on with, block by block.
-    day
-        Those of which one block of this sitting is wanted: they are decided in earlier ones, or days are their units.
-    expected
-        After how many blocks the last of them would be decided if estimates stay; None when that is not known.
-    why
-        Why it is parked or not here.
-    """
+    """A claim on one lane."""
 
     claim: Tested
     lane: str
     state: State
-    verdict: str
-    blocks: int
-    campaigns: int = 0
-    open: tuple[Reading, ...] = ()
-    day: tuple[Reading, ...] = ()
-    expected: int | None = None
-    why: str = ""
+    verdict: str  # as `benchbook.evidence.verdicts` gives it today
+    blocks: int  # after which its verdict was given; 0 before the first look
+    campaigns: int = 0  # the fewest that those of its contrasts ran in that do not speak of days yet; 0 when all do
+    open: tuple[Reading, ...] = ()  # the contrasts to go on with, block by block
+    day: tuple[Reading, ...] = ()  # of which one block of this sitting is wanted: of earlier ones, or judged by days
+    expected: int | None = None  # after how many blocks the last would be decided if estimates stay; None: not known
+    why: str = ""  # it is parked or not here
 
     @property
     def cells(self) -> frozenset[Kind]:
@@ -261,7 +239,9 @@ def _standing(
     looks = [None if row is None else look_that_decides(row, claim) for _, row in by_block]
     expected = None if None in looks else max((look for look in looks if look), default=None)
     campaigns = min((row.overall_campaigns for _, row in (*undecided, *of_sittings) if row), default=0)
-    state: State = "decided" if decided else "open" if by_block or day else "another day" if hopeful else "parked"
+    state: State = "decided"
+    if not decided:
+        state = "open" if by_block or day else "another day" if hopeful else "parked"
     open_ = tuple(reading for reading, _ in by_block)
     why = PARKED if state == "parked" else ""
     return Standing(claim, lane, state, verdict, blocks, campaigns, open_, day, expected, why)

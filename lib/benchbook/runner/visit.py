@@ -13,14 +13,15 @@ from typing import Final
 from benchbook import databases, folders, processes, servers
 from benchbook.deployment import NONE, VARIABLE, Deployment, Topology
 from benchbook.folders import Folder, FolderError
-from benchbook.measure.environment import environment
-from benchbook.runner import kernels
-from benchbook.runner.kernels import Forks
+from benchbook.grid import Place
+from benchbook.measure.machine import environment
+from benchbook.runner import fork_server
+from benchbook.runner.fork_server import Forks
 from benchbook.servers import Running, ServerError
 from benchbook.servers.errors import advised
 
-Up = Callable[[str, Topology], Running]
-"""Brings up the servers of a product in a topology."""
+Up = Callable[[str, Topology, str], Running]
+"""Brings up the servers of a product in a topology and a room."""
 
 ROOM: Final = 64 * 2**20
 """Bytes that are to be free before a cell is measured again, of a small disk an eighth."""
@@ -39,26 +40,29 @@ class Visit(AbstractContextManager["Visit"]):
     Its servers are what `up` brings up.
     """
 
-    def __init__(self, product: str, topology: Topology, forks: Forks, up: Up = servers.up) -> None:
-        self._place = (product, topology)
+    def __init__(self, place: Place, forks: Forks, up: Up = servers.up) -> None:
+        self._place = place
         self._bring_up = up
         self._up = ExitStack()
         self._running: Running | None = None
         self.forks = forks
+        self._folder: Folder | None = None
 
     def __exit__(self, *_: object) -> None:
         self.down()
-        if "_folder" in vars(self):
-            self._folder.remove()
-
-    @cached_property
-    def _folder(self) -> Folder:
-        return kernels.folder()
+        self._remove_folder()
 
     @property
     def folder(self) -> Path:
         """Where the kernels' sockets and what they deliver lie; the next run sweeps what a killed one left."""
+        if self._folder is None:
+            self._folder = fork_server.folder()
         return self._folder.path
+
+    def _remove_folder(self) -> None:
+        if self._folder is not None:
+            self._folder.remove()
+            self._folder = None
 
     def down(self) -> None:
         """Stop all that was started; the next `ready` starts it anew."""
@@ -73,11 +77,11 @@ class Visit(AbstractContextManager["Visit"]):
             self.forks.ready()
             with ExitStack() as up:
                 up.callback(setattr, self, "_running", None)
-                product, topology = self._place
+                product, topology, room = self._place
                 if product == "none":
                     self._running = Running(NONE, lambda: None, lambda: None)
                 else:
-                    self._running = up.enter_context(self._bring_up(product, topology))
+                    self._running = up.enter_context(self._bring_up(product, topology, room))
                 # Given servers are asked whether they take our data, and lose them at the end.
                 try:
                     databases.reserve(self.deployment)
@@ -96,15 +100,13 @@ class Visit(AbstractContextManager["Visit"]):
         """Stop all that was started and let go of all that lies in temporary folders; `ready` makes it anew."""
         self.down()
         self.forks.down()
-        if "_folder" in vars(self):
-            self._folder.remove()
-            del self._folder
+        self._remove_folder()
 
     def without_room(self, reason: str) -> str | None:
         """Return what of the temporary folder failed a cell: that it has gone, or was full; None if it did not."""
         if why := _lacking(0):
             return why
-        if "_folder" in vars(self) and not self.folder.is_dir():
+        if self._folder is not None and not self.folder.is_dir():
             return f"{self.folder} was removed"
         return _full() if _FULL in reason else None
 
@@ -159,10 +161,7 @@ def _release(deployment: Deployment) -> None:
 def wait_for_room(say: Callable[[str, str], None], why: str, over: Callable[[], bool]) -> None:
     """Say why a cell is measured again, and wait until temporary files can be written.
 
-    Raises
-    ------
-    benchbook.folders.FolderError
-        When that does not come while patience lasts, or time is `over`.
+    Raises `benchbook.folders.FolderError` when that does not come while patience lasts, or time is `over`.
     """
     until = time.monotonic() + PATIENCE_S
     say(why, "the cell is measured again once there is room for temporary files")

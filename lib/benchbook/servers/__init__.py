@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache
-from types import TracebackType
 from typing import Protocol, Self, TypeVar, cast
 
-from benchbook import registry
-from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced
+from benchbook import registry, rooms
+from benchbook.deployment import NONE, VARIABLE, Deployment, Node, Role, Topology, announced, roles
 from benchbook.registry import PRODUCTS as PRODUCTS
 from benchbook.scrubbing import shown
 from benchbook.servers import containers
@@ -108,12 +107,14 @@ class Running:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.stop()
 
 
-def start(product: str, topology: Topology) -> Running:
+def start(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     """Start servers on 127.0.0.1, in temporary folders, with generated passwords; they end with this process.
+
+    In a room each has a network namespace of its own and listens there; so does a client, whoever enters its.
 
     A ``replicated`` pair is a primary and a replica that follows it asynchronously; of a ``bidirectional`` one, where
     the product has it, both take writes and each follows the other. `ServerError` when the product is missing, or a
@@ -123,29 +124,66 @@ def start(product: str, topology: Topology) -> Running:
     installed = here(product, topology)
     if isinstance(installed, Missing):
         raise ServerError(installed.why)
-    try:
-        fleet = servers_of(product).fleet()
-    except OSError as error:
-        raise ServerError(advised(str(error))) from error
-
-    if installed.image:
-        containers.sweep(installed.image.engine)
-        fleet.image = installed.image
-
-    def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
-        return function(fleet, installed, *arguments)
-
+    if why := unplaceable(installed, room):
+        raise ServerError(why)
     with ExitStack() as undo:
-        undo.callback(fleet.stop)
-        urls, answers = _launched(product, topology, at, lambda: fleet.failure(_LAST_WORDS_S))
-        undo.pop_all()
-    pids = {server.role: pid for server in fleet.servers if (pid := server.pid) is not None}
-    settings = {"source": installed.source, "folder": str(fleet.folder.path)}
+        standing = undo.enter_context(rooms.standing(room, ("client", *roles(topology))))
+        fleets = _fleets(installed, topology, standing, undo)
+
+        def at(role: Role, function: Callable[..., T], *arguments: object) -> T:
+            with standing.entered(role):
+                return function(fleets[role], installed, *arguments)
+
+        def failure(patience_s: float = 0.0) -> str | None:
+            why = [why for fleet in dict.fromkeys(fleets.values()) if (why := fleet.failure(patience_s))]
+            return "\n".join(why) or None
+
+        with standing.entered("client"):
+            urls, answers = _launched(product, topology, at, lambda: failure(_LAST_WORDS_S))
+        stop = undo.pop_all().close
+    servers = {role: fleet.server(role) for role, fleet in fleets.items()}
+    pids = {role: pid for role, server in servers.items() if (pid := server.pid) is not None}
+    settings = {"source": installed.source, "folder": str(fleets["primary"].folder.path)}
     if image := installed.image:
         settings |= {"engine": image.engine.name, "image": image.known.reference, "image_digest": image.digest}
+    if room != rooms.NONE:
+        settings["room"] = room
     deployment = _deployment(product, topology, urls, answers, pids, settings)
-    nodes = tuple(replace(node, container=fleet.server(node.role).container) for node in deployment.nodes)
-    return Running(replace(deployment, nodes=nodes), fleet.failure, fleet.stop)
+    nodes = tuple(replace(node, container=servers[node.role].container) for node in deployment.nodes)
+    return Running(replace(deployment, nodes=nodes, places=standing.places), failure, stop)
+
+
+def _fleets(installed: Found, topology: Topology, standing: rooms.Standing, undo: ExitStack) -> dict[Role, Fleet]:
+    """Return each role's empty fleet: one for all, or in a room, where each has an address of its own, one a role."""
+    if installed.image:
+        containers.sweep(installed.image.engine)
+    by_address: dict[str, Fleet] = {}
+    for address, role in {standing.addresses[role]: role for role in roles(topology)}.items():
+        try:
+            fleet = servers_of(installed.product).fleet()
+        except OSError as error:
+            raise ServerError(advised(str(error))) from error
+        undo.callback(fleet.stop)
+        fleet.image, fleet.address, fleet.place = installed.image, address, standing.places.get(role)
+        by_address[address] = fleet
+    return {role: by_address[standing.addresses[role]] for role in roles(topology)}
+
+
+def unplaceable(found: Found, room: str) -> str | None:
+    """Return why servers that were found cannot stand in a room; None when they can, or need not."""
+    if room == rooms.NONE:
+        return None
+    if why := rooms.lacking(room):
+        return why
+    if found.places:
+        return f"room {room}: its machines are namespaces of this one, and {PLACE} names others"
+    if found.source == "address":
+        return f"room {room}: servers are started for it, and those of {found.product} are given by their address"
+    if found.stand_in:
+        return f"room {room}: what stands in for {found.product} listens on this machine's loopback alone"
+    if found.image and (why := containers.outside(found.image.engine)):
+        return f"room {room}: no container of {found.product} can be in it, for {why}"
+    return None
 
 
 def placed(
@@ -157,7 +195,7 @@ def placed(
     return _deployment(product, topology, urls, answers, {}, {"source": "placed", "hosts": hosts})
 
 
-def up(product: str, topology: Topology) -> Running:
+def up(product: str, topology: Topology, room: str = rooms.NONE) -> Running:
     """Return the servers at given addresses, else start some: what `start` raises, and errors about addresses.
 
     A server that others replicate from is refused as ``single``: that would be in its times.
@@ -165,7 +203,9 @@ def up(product: str, topology: Topology) -> Running:
     _check(product, topology)
     urls = given(product, topology)
     if urls is None:
-        return start(product, topology)
+        return start(product, topology, room)
+    if room != rooms.NONE and (why := unplaceable(Found(product, "", "address", {}, False), room)):
+        raise ServerError(why)
     answers = {role: _ask(product, topology, role, url) for role, url in urls.items()}
     pids = {role: pid for role, url in urls.items() if (pid := listener(product, url)) is not None}
 
@@ -184,8 +224,10 @@ def up(product: str, topology: Topology) -> Running:
 
 
 @contextmanager
-def session(engine: str, topology: Topology) -> Iterator[Deployment]:
+def session(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterator[Deployment]:
     """Yield servers for an engine: the runner's, else those at given addresses, else our own, stopped at the end.
+
+    Those in a room are reached from its client's place alone, where this thread is meanwhile.
 
     `ServerError` when the runner's or the given servers do not fit or do not answer, or ours do not start.
     """
@@ -193,12 +235,15 @@ def session(engine: str, topology: Topology) -> Iterator[Deployment]:
     if product == "none":
         yield NONE
     elif (deployment := announced()) is not None:
-        if (deployment.product, deployment.topology) != (product, topology):
+        if (deployment.product, deployment.topology, deployment.room) != (product, topology, room):
             what = f"announces {deployment.topology} {deployment.product}, not {topology} {product}"
+            if room != deployment.room:
+                what += f", and room {deployment.room}, not {room}"
             raise ServerError(f"{VARIABLE} ({os.environ[VARIABLE]}) {what}: unset it to start servers here")
-        yield deployment
+        with rooms.inside(deployment.places.get("client")):
+            yield deployment
     else:
-        with up(product, topology) as running:
+        with up(product, topology, room) as running, rooms.inside(running.deployment.places.get("client")):
             yield running.deployment
 
 

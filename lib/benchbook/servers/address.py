@@ -6,8 +6,7 @@ import os
 import re
 import urllib.error
 import urllib.request
-from collections.abc import Container, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from http.client import HTTPException
 from ipaddress import IPv6Address
@@ -118,9 +117,10 @@ def _fault(product: str, url: str) -> str | None:
     login, _, hosts = authority.rpartition("@")
     if "@" in rest or re.search(r"[@\[\]]|%(?![0-9A-Fa-f]{2})", login):
         return "holds signs that user and password must escape: write % as %25, @ as %40, / as %2F, ? as %3F, # as %23"
-    if "," in hosts and not registry.product(product).several_hosts:
+    known = registry.product(product)
+    if "," in hosts and not known.several_hosts:
         return f"names several hosts: {product} takes one"
-    if not hosts and registry.parsed(product).brand == "postgresql" and "host=" in rest:
+    if not hosts and known.host_option and known.host_option in rest:
         return None
     return next(filter(None, map(_host_fault, hosts.split(","))), None)
 
@@ -168,20 +168,6 @@ def location(url: str, port: int) -> str:
     return f"{f'[{host}]' if ':' in host else host}:{parts.port or port}"
 
 
-@contextmanager
-def as_addressed() -> Iterator[None]:
-    """Keep libpq from adding to an address what the user's ``PG*`` variables, and files in the user's home, say."""
-    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
-    for name in before:
-        del os.environ[name]
-    os.environ["HOME"] = os.devnull
-    try:
-        yield
-    finally:
-        del os.environ["HOME"]
-        os.environ.update(before)
-
-
 def basic_authorization(url: str, user: str = "") -> dict[str, str]:
     """Return the header of HTTP's basic authentication, in UTF-8, for an address's user, or for this one."""
     parts = urlsplit(url)
@@ -189,38 +175,30 @@ def basic_authorization(url: str, user: str = "") -> dict[str, str]:
     return {"Authorization": f"Basic {base64.b64encode(login.encode()).decode()}"} if login != ":" else {}
 
 
-def got(url: str, path: str, headers: dict[str, str], unknown: Container[int] = ()) -> Any:
-    """Return the JSON that a server answers to HTTP's GET; empty when the answer's status is one of `unknown`.
-
-    `PermissionError` when the user may not ask that, `ConnectionError` when there is no answer, or another one.
-    """
-    return _answered(urllib.request.Request(url + path, headers=headers), path, unknown, PATIENCE_S)
-
-
-def sent(
-    method: str,
+def http_json(
     url: str,
     path: str,
     headers: dict[str, str],
-    body: bytes,
+    *,
+    method: str = "GET",
+    body: bytes | None = None,
     unknown: Container[int] = (),
     patience_s: float = PATIENCE_S,
 ) -> Any:
-    """Return the JSON that a server answers when it is sent a body, else as `got`; empty when it answers nothing."""
+    """Return the JSON that a server answers; empty for a status in `unknown`, or where a body is answered by nothing.
+
+    `PermissionError` when the user may not ask that, `ConnectionError` when there is no answer, or another one.
+    """
     request = urllib.request.Request(url + path, body, headers, method=method)
-    return _answered(request, path, unknown, patience_s)
-
-
-def _answered(request: urllib.request.Request, path: str, unknown: Container[int], patience_s: float) -> Any:
     try:
         with urllib.request.urlopen(request, timeout=patience_s) as answer:
             text = answer.read()
-            return {} if request.data is not None and not text else json.loads(text)
+            return {} if body is not None and not text else json.loads(text)
     except urllib.error.HTTPError as error:
         if error.code in unknown:
             return {}
         why = "authentication failed" if error.code in (401, 403) else error.reason
-        if request.data is not None:  # what was wrong with it
+        if body is not None:  # what was wrong with it
             why = f"{why}: {' '.join(error.read(_REFUSAL_B).decode(errors='replace').split())}"
         kind = PermissionError if error.code == 403 else ConnectionError
         raise kind(f"{path}: {why} ({error.code})") from None

@@ -17,20 +17,21 @@ import resource
 import secrets
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, suppress
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Final
 
 import psutil
 
 from benchbook import processes
-from benchbook.deployment import numbers
+from benchbook.deployment import Place, numbers
 from benchbook.measure import Meter
+from benchbook.registry import Image
+from benchbook.schemas import Document
 from benchbook.servers.errors import ServerError
-from benchbook.servers.images import Image
 
 if TYPE_CHECKING:
     from docker import APIClient
@@ -39,6 +40,10 @@ VARIABLE: Final = "BENCHBOOK_CONTAINERS"
 """Environment variable that names an engine's socket (``unix://PATH``), or says `LEFT_OUT`."""
 
 LEFT_OUT: Final = "no"
+
+PODMAN: Final = "Podman"
+HOST: Final = "host"
+"""The network of this machine."""
 
 LABEL: Final = "benchbook.owner"
 """By which containers and networks are known as ours: who started them."""
@@ -57,6 +62,7 @@ _POLL_S: Final = 0.01
 _SHARED_MEMORY_B: Final = 1 << 30
 _STATS: Final = "the container engine's statistics (control group)"
 _STATUS: Final = "/benchbook.status"
+_ROOT: Final = "root:x:0:0::/root:/bin/sh\n"
 _MOST: Final = 32_768
 """Of files and of processes."""
 
@@ -119,23 +125,16 @@ def engine() -> Engine:
             raise NoEngineError(f"the container engine at {asked} is on another machine: its servers would be there")
         return _engine(asked)
     home, runtime = Path.home(), os.environ.get("XDG_RUNTIME_DIR", f"/run/user/{os.getuid()}")
-    sockets = [Path(place.format(home=home, runtime=runtime)) for place in _SOCKETS]
-    if not (found := [socket for socket in sockets if _there(socket)]):
-        raise NoEngineError("no container engine here: install Podman or Docker, and start its service")
     refusals = []
-    for socket in found:
-        try:
-            return _engine(f"unix://{socket}")
-        except NoEngineError as error:
-            refusals.append(str(error))
-    raise NoEngineError("; ".join(refusals))
-
-
-def _there(socket: Path) -> bool:
-    try:
-        return socket.exists()
-    except PermissionError:
-        return False
+    for place in _SOCKETS:
+        if os.access(path := place.format(home=home, runtime=runtime), os.F_OK):
+            try:
+                return _engine(f"unix://{path}")
+            except NoEngineError as error:
+                refusals.append(str(error))
+    raise NoEngineError(
+        "; ".join(refusals) or "no container engine here: install Podman or Docker, and start its service"
+    )
 
 
 @cache  # answers only: what was raised is asked again
@@ -150,7 +149,7 @@ def _engine(socket: str) -> Engine:
         )
     with answering(socket, f"the container engine at {path}") as client:
         about = client.info()
-    name = "Podman" if "Libpod-API-Version" in _greeting(socket) else "Docker"
+    name = PODMAN if "Libpod-API-Version" in _greeting(socket) else "Docker"
     return Engine(
         socket,
         f"{name} {about['ServerVersion']}",
@@ -196,10 +195,10 @@ def answering(socket: str, name: str, timeout_s: int | None = _TIMEOUT_S) -> "It
         with closing(connected(socket, timeout_s)) as client:
             yield client
     except (DockerException, OSError) as error:  # an OSError is what it breaks off with
-        raise NoEngineError(f"{name} does not answer: {told(error)}") from None
+        raise NoEngineError(f"{name} does not answer: {explanation(error)}") from None
 
 
-def told(error: Exception) -> str:
+def explanation(error: Exception) -> str:
     """Return an engine's error on one line."""
     return " ".join(str(getattr(error, "explanation", None) or error).split())
 
@@ -241,27 +240,24 @@ def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
                 layers[step["id"]] = (progress["current"], progress["total"])
             elif step.get("id") in layers:
                 layers[step["id"]] = (layers[step["id"]][1], layers[step["id"]][1])
-            yield sum(here for here, _ in layers.values()), sum(all_ for _, all_ in layers.values())
+            yield sum(fetched for fetched, _ in layers.values()), sum(size for _, size in layers.values())
     _find.cache_clear()
 
 
-def sweep(engine: Engine) -> list[str]:
-    """Remove containers and networks of ours whose owner is dead, and return their names."""
+def sweep(engine: Engine) -> None:
+    """Remove containers and networks of ours whose owner is dead."""
     from docker.errors import DockerException
 
-    gone = []
+    ours = {"label": LABEL}
     with answering(engine.socket, engine.name) as client:
-        for container in client.containers(all=True, filters={"label": LABEL}):
-            if not _alive(container["Labels"][LABEL]):
+        remove_container = partial(client.remove_container, force=True, v=True)
+        made: list[tuple[Document, Callable[[str], None]]]
+        made = [(each, remove_container) for each in client.containers(all=True, filters=ours)]
+        made += [(each, client.remove_network) for each in client.networks(filters=ours)]
+        for each, remove in made:
+            if not _alive(each["Labels"][LABEL]):
                 with suppress(DockerException):
-                    client.remove_container(container["Id"], force=True, v=True)
-                    gone.append(container["Id"][:12])
-        for network in client.networks(filters={"label": LABEL}):
-            if not _alive(network["Labels"][LABEL]):
-                with suppress(DockerException):
-                    client.remove_network(network["Id"])
-                    gone.append(network["Name"])
-    return gone
+                    remove(each["Id"])
 
 
 def owner() -> str:
@@ -298,16 +294,48 @@ def remove_bridge(engine: Engine, name: str) -> None:
         client.remove_network(name)
 
 
-def kept(
+def outside(engine: Engine) -> str | None:
+    """Return why an engine's containers cannot join a network namespace of ours; None when they can."""
+    if not engine.shares_kernel:
+        return f"{engine.name} is in a virtual machine"
+    if PODMAN not in engine.name:
+        return f"{engine.name} knows its own networks alone: {PODMAN}'s containers join others, too"
+    return f"{engine.name} is not root's" if engine.rootless else None
+
+
+@dataclass(frozen=True)
+class Order:
+    """What a keeper is asked to run, in a file that only its owner reads: passwords may be in it."""
+
+    socket: str  # the engine's
+    version: str  # its API's
+    container: Document  # as `docker.APIClient.create_container` takes it
+    host: Document  # as its `create_host_config` does
+    started: str  # the file in which the keeper says where the container runs, as `Started` has it
+    status: str  # the file in which the container says how its server ended
+
+    @classmethod
+    def read(cls, path: Path) -> "Order":
+        """Return the order that a file holds."""
+        return cls(**json.loads(path.read_text()))
+
+    def write(self, path: Path) -> None:
+        """Write it to a file, in the place of a former one."""
+        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
+            json.dump(asdict(self), file)
+
+
+def keeper_command(
     image: Present,
     command: Sequence[str | Path],
     folder: Path,
     name: str,
     user: tuple[int, int],
-    network: str | None = None,
-    environment: Mapping[str, str] | None = None,
+    network: str | None,
+    place: Place | None,
+    environment: Mapping[str, str],
 ) -> list[str | Path]:
-    """Return the command of a keeper, which runs `command` in a container; `started` tells where the server then runs.
+    """Return the command of a keeper, which runs `command` in a container; `Started.awaited` tells where that then is.
 
     Parameters
     ----------
@@ -316,70 +344,93 @@ def kept(
     name
         Of what runs, unlike others' in that folder: of the files beside it, and on a bridge the host's.
     user
-        The ids of the user and group as which it runs, on the host's network.
+        The ids of the user and group as which it runs, unless its image listens where it will: then it runs as that
+        would have it, and shares nothing.
     network
-        The bridge that it is on: then it runs as its image would have it, and shares nothing.
+        The bridge that it is on, if any.
+    place
+        Where it is, in a room.
     environment
         What it is told by beside the command.
     """
-    order, passwd, status, told_ = (folder / f"{name}.{kind}" for kind in ("container", "passwd", "status", "started"))
-    told_.unlink(missing_ok=True)
-    passwd.write_text("".join(_entries(user)))
+    started, status = folder / f"{name}.started", folder / f"{name}.status"
+    started.unlink(missing_ok=True)
     status.write_text("")
     status.chmod(0o666)  # whoever the server runs as; the folder is closed to others
-    limits = [_limit("nofile", resource.RLIMIT_NOFILE)]
-    if hasattr(resource, "RLIMIT_NPROC"):
-        limits.append(_limit("nproc", resource.RLIMIT_NPROC))
-    container: dict[str, Any] = {
+    variables = {"LC_ALL": "C", "TZ": "UTC", **environment}
+    container: Document = {
         "image": image.known.reference,
         "entrypoint": ["/bin/sh", "-c", _WITH_INPUT, _STATUS],
         "command": [str(part) for part in command],
-        "environment": {"LC_ALL": "C", "TZ": "UTC", **(environment or {})},
+        "environment": variables,
         "labels": {LABEL: owner()},
     }
-    host: dict[str, Any] = {
-        "network_mode": network or "host",
-        "binds": [f"{status}:{_STATUS}"],
+    binds = [f"{status}:{_STATUS}"]
+    host: Document = {
+        "network_mode": network or HOST,
+        "binds": binds,
         "auto_remove": True,
         "security_opt": ["label=disable"],
         "shm_size": _SHARED_MEMORY_B,
         "log_config": {"type": "none"},
-        "ulimits": limits,
+        "ulimits": _limits(),
     }
-    if network:
+    if place:
+        host |= {"network_mode": f"ns:{place.namespace}", "cpuset_cpus": ",".join(map(str, place.processors)) or None}
+        if place.memory:
+            host |= {"mem_limit": place.memory, "memswap_limit": place.memory}
+    if image.bridged:
         container["hostname"] = name
     else:
-        container |= {"user": ":".join(map(str, user)), "working_dir": str(folder)}
-        container["environment"]["HOME"] = str(folder)
-        host["binds"] += [f"{folder}:{folder}", f"{passwd}:/etc/passwd:ro"]
-        # of a user's own engine: who else the folder's owner would be in the container
-        host |= {"userns_mode": "keep-id"} if image.engine.rootless and "Podman" in image.engine.name else {}
+        # Programs ask who they run as, and images know nobody of this machine's.
+        uid, gid = user
+        users = folder / f"{name}.passwd"
+        users.write_text(_ROOT + (f"benchbook:x:{uid}:{gid}::/:/bin/sh\n" if uid else ""))
+        binds += [f"{folder}:{folder}", f"{users}:/etc/passwd:ro"]
+        container |= {"user": f"{uid}:{gid}", "working_dir": str(folder)}
+        variables["HOME"] = str(folder)
+        if image.engine.rootless and PODMAN in image.engine.name:
+            # Of a user's own engine: who else the folder's owner would be in the container.
+            host["userns_mode"] = "keep-id"
+    order = folder / f"{name}.container"
     socket = image.engine.socket
-    asked = {"socket": socket, "version": api_version(socket), "started": str(told_), "status": str(status)}
-    with os.fdopen(os.open(order, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-        json.dump({**asked, "container": container, "host": host}, file)
+    Order(socket, api_version(socket), container, host, str(started), str(status)).write(order)
     return [*processes.PYTHON, "-m", "benchbook.servers.keeper", order]
 
 
-class Started(NamedTuple):
-    """Where a server runs that a keeper holds."""
+def _limits() -> list[Document]:
+    """Return this process's limits as an engine takes them: no more than Podman's service may itself give."""
+    limits: list[Document] = []
+    for name in ("nofile", "nproc"):
+        # Not every system limits processes.
+        if (which := getattr(resource, f"RLIMIT_{name.upper()}", None)) is not None:
+            soft, hard = (_MOST if limit == resource.RLIM_INFINITY else limit for limit in resource.getrlimit(which))
+            limits.append({"Name": name, "Soft": min(soft, _MOST), "Hard": min(hard, _MOST)})
+    return limits
+
+
+@dataclass(frozen=True)
+class Started:
+    """Where a container runs, as its keeper says once it has begun."""
 
     container: str
-    pid: int | None  # on this machine; None in a virtual machine, or when it has ended
+    shell: int  # its first process, as the engine's kernel numbers it
     address: str  # on its bridge
 
+    @classmethod
+    def awaited(cls, folder: Path, name: str) -> "Started | None":
+        """Return where what a keeper runs by that name is, once that has said so; None when it has not in time."""
+        file, deadline = folder / f"{name}.started", time.monotonic() + _TIMEOUT_S
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(_POLL_S)
+        return cls(**json.loads(file.read_text())) if file.exists() else None
 
-def started(image: Present, folder: Path, name: str) -> Started:
-    """Return where a server runs, once its keeper has told: its process is the first child of its container's shell."""
-    file, deadline = folder / f"{name}.started", time.monotonic() + _TIMEOUT_S
-    while not file.exists() and time.monotonic() < deadline:
-        time.sleep(_POLL_S)
-    try:
-        container, top, address = json.loads(file.read_text())
-        children = psutil.Process(top).children() if image.engine.shares_kernel else []
-        return Started(container, min((child.pid for child in children), default=None), address)
-    except (OSError, ValueError, psutil.Error):
-        return Started("", None, "")
+    def server(self) -> int | None:
+        """Return its server's process, on an engine that shares this machine's kernel; None when it has ended."""
+        with suppress(psutil.Error):
+            # The first that the shell has started.
+            return min((child.pid for child in psutil.Process(self.shell).children()), default=None)
+        return None
 
 
 def meters(container: str, role: str) -> list[Meter]:
@@ -392,35 +443,23 @@ def meters(container: str, role: str) -> list[Meter]:
     socket, _, identity = container.partition(" ")
     client = connected(socket)
 
-    def told() -> Any:
-        return client.stats(identity, stream=False, one_shot=True)
+    def read(*path: str) -> float:
+        figure = client.stats(identity, stream=False, one_shot=True)
+        for name in path:
+            figure = figure[name]
+        return float(figure)
 
-    def cpu(name: str) -> float:
-        return float(told()["cpu_stats"]["cpu_usage"][name])
-
-    def memory(name: str) -> float:
-        return float(told()["memory_stats"]["stats"][name])
-
-    names = {"cpu_total": "total_usage", "cpu_user": "usage_in_usermode", "cpu_system": "usage_in_kernelmode"}
-    found = [Meter(metric, role, "ns", _STATS, 1.0, partial(cpu, name)) for metric, name in names.items()]
+    cpu = {"cpu_total": "total_usage", "cpu_user": "usage_in_usermode", "cpu_system": "usage_in_kernelmode"}
+    found = [
+        Meter(metric, role, "ns", _STATS, 1.0, partial(read, "cpu_stats", "cpu_usage", name))
+        for metric, name in cpu.items()
+    ]
+    memory = client.stats(identity, stream=False, one_shot=True)["memory_stats"].get("stats", ())
     # the name of the second version of control groups, and of the first
-    kept = {"anon", "rss"} & {*told()["memory_stats"].get("stats", ())}
-    return found + [Meter("memory_rss", role, "B", _STATS, 1.0, partial(memory, name), kind="after") for name in kept]
-
-
-def _limit(name: str, which: int) -> dict[str, Any]:
-    """Return a limit of this process as an engine takes it: no more than Podman's service may itself give."""
-    soft, hard = (
-        min(limit, _MOST) if limit != resource.RLIM_INFINITY else _MOST for limit in resource.getrlimit(which)
-    )
-    return {"Name": name, "Soft": soft, "Hard": hard}
-
-
-def _entries(user: tuple[int, int]) -> Iterator[str]:
-    """Yield lines of a list of users: programs ask who they run as, and images know nobody of this machine's."""
-    yield "root:x:0:0::/root:/bin/sh\n"
-    if user[0]:
-        yield f"benchbook:x:{user[0]}:{user[1]}::/:/bin/sh\n"
+    for name in {"anon", "rss"} & {*memory}:
+        own = partial(read, "memory_stats", "stats", name)
+        found.append(Meter("memory_rss", role, "B", _STATS, 1.0, own, kind="after"))
+    return found
 
 
 def ids(user: str | None, group: int | None) -> tuple[int, int]:

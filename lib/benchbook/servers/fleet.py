@@ -9,22 +9,21 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
 from typing import Final, Protocol, TypeVar
 
-from benchbook import processes
-from benchbook.deployment import Role
+from benchbook import processes, rooms
+from benchbook.deployment import Place, Role, Topology, roles
 from benchbook.folders import Folder
+from benchbook.rooms import LOOPBACK
 from benchbook.servers import containers
 from benchbook.servers.errors import TAKEN, ServerError, ending, last_words, remedy, written
-from benchbook.servers.programs import environment
+from benchbook.servers.programs import Found, environment
 
 Command = Callable[[int], Sequence[str | Path]]
 """From a port to the command that serves there."""
-
-LOOPBACK: Final = "127.0.0.1"
 
 USER: Final = "benchbook"
 """Whom servers that are started here let in."""
@@ -66,6 +65,7 @@ class Server:
 
     def _launch(self) -> None:
         self._tries += 1
+        self._in_container: containers.Started | None = None
         image = self.fleet.image
         self.port = image.known.port if image and image.bridged else free_port(self.fleet.address)
         self.process = self.fleet.spawn(self._command(self.port), self.log, self._environment)
@@ -78,47 +78,52 @@ class Server:
     @property
     def host(self) -> str:
         """The address of the machine that it is on, as this machine reaches it."""
-        image = self.fleet.image
-        return self._started(image).address if image and image.bridged else self.fleet.address
+        if not self.fleet.bridged:
+            return self.fleet.address
+        return started.address if (started := self._started()) else ""
 
     @property
     def pid(self) -> int | None:
         """Its process on this machine; None when it is in a virtual machine, where a container engine has it."""
-        image = self.fleet.image
-        return self._started(image).pid if image else self.process.pid
+        if not self.fleet.image:
+            return self.process.pid
+        started = self._started()
+        return started.server() if started and self.fleet.image.engine.shares_kernel else None
 
     @property
     def container(self) -> str:
         """Its container, as `benchbook.deployment.Node` has it, where that hides its process."""
         image = self.fleet.image
-        hidden = image and not image.engine.shares_kernel
-        return f"{image.engine.socket} {self._started(image).container}" if image and hidden else ""
+        if not image or image.engine.shares_kernel or not (started := self._started()):
+            return ""
+        return f"{image.engine.socket} {started.container}"
 
-    def _started(self, image: containers.Present) -> containers.Started:
-        return containers.started(image, self.fleet.folder.path, self.log.stem)
+    def _started(self) -> containers.Started | None:
+        """Return where its container runs, which its keeper says once; None when that has not said so."""
+        self._in_container = self._in_container or containers.Started.awaited(self.fleet.folder.path, self.log.stem)
+        return self._in_container
 
     def await_line(self, text: str) -> None:
         """Wait until the server has printed `text`; one whose port was taken meanwhile is started on another.
 
         `ServerError` when it ends, or takes too long.
         """
-        deadline = time.monotonic() + _READY_S
-        while text.encode() not in self.log.read_bytes():
+        for _ in _attempts(_READY_S):
+            if text.encode() in self.log.read_bytes():
+                return
             if self.process.poll() is not None:
                 if self._tries == _TRIES or not re.search(TAKEN, written(self.log)):
                     raise ServerError(self.failure())
                 self._launch()
-            if time.monotonic() > deadline:
-                raise ServerError(self._late(_READY_S))
-            time.sleep(_POLL_S)
+        raise ServerError(self._late(_READY_S))
 
     def await_ready(self, ready: Callable[[], bool], patience_s: float) -> None:
         """Wait until `ready` says so: until then it may raise `OSError`, too.
 
         `ServerError` when the server ends before, or takes longer than `patience_s`.
         """
-        deadline, last = time.monotonic() + patience_s, ""
-        while True:
+        last = ""
+        for _ in _attempts(patience_s, _ASK_S):
             try:
                 if ready():
                     return
@@ -126,9 +131,7 @@ class Server:
                 last = f" ({error})"
             if why := self.failure():
                 raise ServerError(why)
-            if time.monotonic() > deadline:
-                raise ServerError(self._late(patience_s, last))
-            time.sleep(_ASK_S)
+        raise ServerError(self._late(patience_s, last))
 
     def _late(self, patience_s: float, last: str = "") -> str:
         words = last_words(written(self.log))
@@ -166,14 +169,16 @@ class Fleet:
         self.servers: list[Server] = []
         self.image: containers.Present | None = None
         """In whose containers they run, each held by a process of ours; None: on this machine."""
-        self._network: str | None = None
+        self._network: str | None = None  # the bridge that servers of some images are on, made for the first
         self.address = LOOPBACK
         """On which they listen; any other is one of this machine's at which other machines reach them."""
+        self.place: Place | None = None
+        """Where they are, in a room, which whoever calls has entered."""
 
     def subfolder(self, name: str) -> Path:
-        """Return a new folder that only the servers' user can read."""
+        """Return the folder of that name, made where it is not there, which only the servers' user can read."""
         path = self.folder.path / name
-        path.mkdir(mode=0o700)
+        path.mkdir(mode=0o700, exist_ok=True)
         self._give(path)
         return path
 
@@ -198,6 +203,11 @@ class Fleet:
         raise LookupError(f"no {role} runs here")
 
     @property
+    def bridged(self) -> bool:
+        """Whether each is on a bridge, with an address of its own."""
+        return self.image is not None and self.image.bridged and self.place is None
+
+    @property
     def alone(self) -> bool:
         """Whether only this machine reaches them."""
         return self.address == LOOPBACK
@@ -210,16 +220,14 @@ class Fleet:
         try:
             # initdb would wait for a server of its own that is stopped.
             with processes.group_ended(process.pid):
-                deadline = time.monotonic() + _RUN_S
-                while process.poll() != 0:
+                for _ in _attempts(_RUN_S):
+                    if process.poll() == 0:
+                        return
                     why = self.trouble(name, process, log)
                     # It may have ended well since it was looked at.
                     if why and process.returncode != 0:
                         raise ServerError(why)
-                    if time.monotonic() > deadline:
-                        words = last_words(written(log))
-                        raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{words}")
-                    time.sleep(_POLL_S)
+                raise ServerError(f"{self.product}'s {name} took over {_RUN_S:.0f} s:\n{last_words(written(log))}")
         finally:  # interrupted: it must not write on
             processes.stop(process, signal.SIGKILL)
 
@@ -230,25 +238,30 @@ class Fleet:
         user, group, death_signal = self.user, self.group, self.death_signal
         if self.image is not None:
             # who holds a container is who may ask for one, and is not asked to end well: its end is the server's
+            if self.bridged and self._network is None:
+                self._network = containers.bridge(self.image.engine)
             own = containers.ids(user, group)
-            command = containers.kept(self.image, command, self.folder.path, log.stem, own, self._bridge(), more)
+            command = containers.keeper_command(
+                self.image, command, self.folder.path, log.stem, own, self._network, self.place, more
+            )
             user, group, death_signal = None, None, signal.SIGKILL
         log.touch(mode=0o600)
         with log.open("wb") as file:
             # A disk that fills must not swallow the reason why servers end.
             if hasattr(os, "posix_fallocate"):
                 os.posix_fallocate(file.fileno(), 0, _LOG_B)
-            return processes.spawn(
-                command,
-                user=user,
-                group=group,
-                cwd=self.folder.path,
-                env={**environment(self.folder.path), **more},
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                death_signal=death_signal,
-            )
+            with rooms.held(self.place):
+                return processes.spawn(
+                    command,
+                    user=user,
+                    group=group,
+                    cwd=self.folder.path,
+                    env={**environment(self.folder.path), **more},
+                    stdin=subprocess.DEVNULL,
+                    stdout=file,
+                    stderr=file,
+                    death_signal=death_signal,
+                )
 
     def trouble(self, what: str, process: "subprocess.Popen[bytes]", log: Path) -> str | None:
         """Return what is to be said of a program that ended, or waits for room on the disk; None while it runs."""
@@ -261,10 +274,10 @@ class Fleet:
 
     def failure(self, patience_s: float = 0.0) -> str | None:
         """Return which servers ended and why; None when all still run after so many seconds."""
-        deadline = time.monotonic() + patience_s
-        while self.servers and all(server.failure() is None for server in self.servers) and time.monotonic() < deadline:
-            time.sleep(_POLL_S)
-        return "\n".join(text for server in self.servers if (text := server.failure())) or None
+        for _ in _attempts(patience_s if self.servers else 0.0):
+            if failures := [why for server in self.servers if (why := server.failure())]:
+                return "\n".join(failures)
+        return None
 
     def stop(self) -> None:
         """Stop all servers at once and remove their folder; a second call does nothing."""
@@ -278,24 +291,42 @@ class Fleet:
             self._network = None
         self.folder.remove()
 
-    def _bridge(self) -> str | None:
-        """Return the network that servers of such an image are on, made for the first; None for all others."""
-        if self.image and self.image.bridged and self._network is None:
-            self._network = containers.bridge(self.image.engine)
-        return self._network
-
     def _give(self, path: Path) -> None:
         if self.user is not None:
             shutil.chown(path, self.user)
 
 
+def served(
+    at: At,
+    topology: Topology,
+    serve: Callable[[Fleet, Found, Role, str], object],
+    ready: Callable[[Fleet, Found, Role, str], str],
+    password: str,
+) -> dict[Role, str]:
+    """Return the URLs of a topology's servers: `serve` starts each role's, then `ready` waits until each can be used.
+
+    All start at once: none is waited for before the last has been started.
+    """
+    for role in roles(topology):
+        at(role, serve, role, password)
+    return {role: at(role, ready, role, password) for role in roles(topology)}
+
+
 def await_true(condition: Callable[[], bool], failure: Callable[[], str], patience_s: float = _PATIENCE_S) -> None:
     """Wait until a condition holds; `ServerError`, with what `failure` says, when that takes too long."""
+    for _ in _attempts(patience_s):
+        if condition():
+            return
+    raise ServerError(f"{failure()} within {patience_s:.0f} s")
+
+
+def _attempts(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
+    """Yield once, and again after each pause for as long as there is time."""
     deadline = time.monotonic() + patience_s
-    while not condition():
-        if time.monotonic() > deadline:
-            raise ServerError(f"{failure()} within {patience_s:.0f} s")
-        time.sleep(_POLL_S)
+    yield
+    while time.monotonic() < deadline:
+        time.sleep(pause_s)
+        yield
 
 
 def new_password() -> str:

@@ -1,78 +1,76 @@
 """A process that holds one container: it prints what the container does, and ends as its server ends.
 
-It is asked in a file of JSON: which engine (``socket``, and the ``version`` of its API), and what to run (``container``
-and ``host``, as `docker.APIClient` takes them); where to write the container's id, its process on this machine and its
-address on a bridge (``started``); and where the container writes how its server ended (``status``). It hands on what it
-is sent to stop by. Its connection is the container's standard input: with it the server ends, too.
+It is asked in a file (`containers.Order`), and hands on what it is sent to stop by. Its connection is the container's
+standard input: with it the server ends, too.
 """
 
 import json
 import os
 import signal
 import sys
-from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 from docker.errors import DockerException, NotFound
 from docker.utils.socket import frames_iter
 from requests.exceptions import RequestException
 
 from benchbook import atomic
-from benchbook.servers.containers import connected, told
+from benchbook.servers.containers import HOST, Order, Started, connected, explanation
 
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _SIGNALLED: Final = 128
 
 
-def main(order: Path) -> int:
-    """Run what the file says in a container until it ends; return its status, negative for the signal it ended by."""
-    asked = json.loads(order.read_text())
-    client = connected(asked["socket"], None, asked["version"])
+def main(order: Order) -> int:
+    """Run what is asked in a container until it ends; return its status, negative for the signal it ended by."""
+    client = connected(order.socket, None, order.version)
     sent: list[int] = []
     for stop in _STOPS:
         # from the beginning: what is sent before the server runs keeps it from running
         signal.signal(stop, lambda number, _: sent.append(number))
-    host = client.create_host_config(**asked["host"])
-    container = client.create_container(host_config=host, stdin_open=True, detach=False, **asked["container"])["Id"]
+    host = client.create_host_config(**order.host)
+    container = client.create_container(host_config=host, stdin_open=True, detach=False, **order.container)["Id"]
     stream = client.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
     if sent:
         client.remove_container(container, force=True, v=True)
         return -sent[0]
     client.start(container)
     for stop in _STOPS:
-        signal.signal(stop, lambda number, _: _hand_on(asked, container, number))
+        signal.signal(stop, lambda number, _: _hand_on(order, container, number))
     for number in sent:
-        _hand_on(asked, container, number)
+        _hand_on(order, container, number)
     with suppress(NotFound):  # it has ended
         about = client.inspect_container(container)
-        addresses = [one["IPAddress"] for one in about["NetworkSettings"]["Networks"].values()]
-        atomic.write(Path(asked["started"]), json.dumps([container, about["State"]["Pid"], next(iter(addresses), "")]))
+        addresses = [network["IPAddress"] for network in about["NetworkSettings"]["Networks"].values()]
+        started = Started(container, about["State"]["Pid"], next(iter(addresses), ""))
+        atomic.write(Path(order.started), json.dumps(asdict(started)))
     for _, text in frames_iter(stream, tty=False):
         os.write(sys.stdout.fileno(), text)
-    if asked["host"]["network_mode"] != "host":
+    if order.host["network_mode"] != HOST:
         # a bridge is removed when nothing is on it
         with suppress(NotFound):
             client.wait(container, condition="removed")
     # a container that was killed had no time to say so
-    status = int(Path(asked["status"]).read_text() or _SIGNALLED + signal.SIGKILL)
+    status = int(Path(order.status).read_text() or _SIGNALLED + signal.SIGKILL)
     return _SIGNALLED - status if status > _SIGNALLED else status
 
 
-def _hand_on(asked: Mapping[str, Any], container: str, number: int) -> None:
+def _hand_on(order: Order, container: str, number: int) -> None:
     """Send a container a signal, over a connection that nothing else waits on; one that has just ended needs none."""
     try:
-        connected(asked["socket"], version=asked["version"]).kill(container, number)
+        connected(order.socket, version=order.version).kill(container, number)
     except (DockerException, RequestException):
         return
 
 
 if __name__ == "__main__":
     try:
-        ended = main(Path(sys.argv[1]))
+        ended = main(Order.read(Path(sys.argv[1])))
     except (DockerException, RequestException) as error:
-        print(f"the container engine refused: {told(error)}", flush=True)
+        print(f"the container engine refused: {explanation(error)}", flush=True)
         ended = 1
     if ended < 0:
         if -ended != signal.SIGKILL:

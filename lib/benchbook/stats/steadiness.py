@@ -25,25 +25,14 @@ Shape = Literal["flat", "cold start", "slows down", "no steady state", "unknown"
 
 @dataclass(frozen=True)
 class Steadiness:
-    """How a row of repetitions settled.
+    """How a row of repetitions settled."""
 
-    Parameters
-    ----------
-    shape
-        ``flat`` from the first on; ``cold start``: slower before; ``slows down``: faster before; ``no steady state``
-        when the last level does not hold for the second half; ``unknown`` with a reason.
-    start
-        The first repetition of the steady state; None when there is none.
-    changes
-        The first repetition after each change of level.
-    reason
-        Why the shape is unknown; else empty.
-    """
-
+    # ``flat`` from the first on; ``cold start``: slower before; ``slows down``: faster before; ``no steady state`` when
+    # the last level does not hold for the second half; ``unknown`` with a reason
     shape: Shape
-    start: int | None
-    changes: tuple[int, ...] = ()
-    reason: str = ""
+    start: int | None  # the first repetition of the steady state; None when there is none
+    changes: tuple[int, ...] = ()  # the first repetition after each change of level
+    reason: str = ""  # why the shape is unknown; else empty
 
 
 def steadiness(values: ArrayLike) -> Steadiness:

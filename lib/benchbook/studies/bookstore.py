@@ -5,30 +5,52 @@ in one format after the other inside one process (``process: together``); the pu
 Which format goes first is not printed: XML does in even repetitions, JSON in odd ones. ``process: apart`` gives a
 format a process of its own. The round trip is compared with the object, outside the timing, in every repetition.
 
+In a `room` it is the scenario of the paper's introduction, services over a local network: what the client has
+marshalled is sent to a server, across the room's cable, which unmarshals it (`benchbook.studies.bookstore_receiver`).
+``send`` begins with the marshalled document, in the client's file or memory, and ends when the server's
+acknowledgement is back: then all of it is in the server's. The round trip is the sum of the three; its processor time
+is both processes'. There is one connection, open before any clock starts.
+
 Repetition 0 pays for whatever a library prepares at first use, and is kept. Garbage collection stays on, as in normal
 use: with both formats in one process, one may pay for the other's garbage.
 """
 
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, Generic, Literal, Self, TypeVar
 from xml.etree import ElementTree
 
 from pydantic import model_validator
+from typing_extensions import override
 
-from benchbook import formats
+from benchbook import formats, rooms
 from benchbook.datasets import Dataset
 from benchbook.datasets.books import KEYS, bookstore_builder, flat
 from benchbook.deployment import Topology
 from benchbook.folders import Folder
 from benchbook.formats import Codec
-from benchbook.measure import Reading, client_meters, timed
+from benchbook.measure import Meter, Reading, client_meters, timed
 from benchbook.schemas import AnyBookstore, Record
-from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Repetitions, Rows, in_turn, on_lane, passes
+from benchbook.studies.cell import (
+    Columns,
+    Count,
+    FormatParameters,
+    Output,
+    Repetitions,
+    RoomName,
+    Rows,
+    in_turn,
+    on_lane,
+    passes,
+)
+from benchbook.wire import protocol
+from benchbook.wire.client import Connection, connected, started
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -37,6 +59,14 @@ T = TypeVar("T")
 
 OPERATIONS: Final = ("marshal", "unmarshal", "round_trip")
 METRICS: Final = ("wall_time", "cpu_user", "cpu_system")
+CARD: Final = ("card_bytes_sent", "card_bytes_received")
+"""In a room, of ``send``: what the client's card counts, whole frames."""
+
+RECEIVER: Final = "benchbook.studies.bookstore_receiver"
+"""The server's program, in a room."""
+
+LIMIT: Final = 2**32 - 1
+"""Bytes of the largest document that can be sent, in one frame."""
 
 JAVA: Final = {"jackson": "json", "moxy": "json", "jaxb": "xml"}
 """What lane ``java`` has, and each one's format."""
@@ -60,7 +90,7 @@ class Parameters(FormatParameters):
     the paper, and ``moxy``, which writes JSON by JAXB's binding, as the paper tried first; ``binding: each`` makes
     their mapper and context inside every call. ``apart`` and ``together`` are processes of its own there too: one JVM
     a cell, cold. ``process: warm``, there alone, is steady state in memory: JMH warms up for 5 s, then a repetition
-    is one of its iterations of 1 s, and its value the mean of all round trips in it.
+    is one of its iterations of 1 s, and its value the mean of all round trips in it. A ``room`` is of lane ``python``.
     """
 
     lane: Literal["python", "java"] = "python"
@@ -72,6 +102,7 @@ class Parameters(FormatParameters):
     binding: Literal["once", "each"] = "once"
     n: Count = 1000
     sink: Literal["file", "memory"] = "file"
+    room: RoomName = rooms.NONE
     repetitions: Repetitions = 100
 
     @model_validator(mode="after")
@@ -97,7 +128,13 @@ class Parameters(FormatParameters):
             raise ValueError(f"keys: nested is for {', '.join(sorted(NESTING))}")
         if self.lane != "java" and self.binding != "once":
             raise ValueError("binding: each is for lane: java")
+        if self.lane == "java" and self.room != rooms.NONE:
+            raise ValueError(f"room: {self.room} is for lane: python (--set lane=python); lane: java sends nothing")
         return self
+
+    def file(self, folder: Path, name: str, codec: Codec) -> Path | None:
+        """Return a codec's file in a folder; None where the sink is memory."""
+        return folder / f"{name}.{codec.format}" if self.sink == "file" else None
 
 
 def deployment(parameters: Parameters) -> tuple[str, Topology]:
@@ -112,7 +149,9 @@ def dataset(parameters: Parameters) -> str:
 
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name: its codecs, and the one that its object's digest is made with."""
-    return tuple(map(formats.module, ["orjson", *(parameters.codecs() if parameters.lane == "python" else ())]))
+    codecs = parameters.codecs() if parameters.lane == "python" else ()
+    receiver = () if parameters.room == rooms.NONE else (RECEIVER,)
+    return *map(formats.module, ["orjson", *codecs]), *receiver
 
 
 def checks(parameters: Parameters) -> list[formats.RoundTrip]:
@@ -124,9 +163,23 @@ def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
     exact = ("cpu_total",) if parameters.lane == "java" else ()
     metrics = ("wall_time",) if parameters.process == "warm" else (*METRICS, *exact)
-    times = {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
     sizes = ("size",) if parameters.process == "warm" else ("size", "markup_size")
-    return times | {("marshal", "client", metric) for metric in sizes}
+    owed = {("marshal", "client", metric) for metric in sizes}
+    if parameters.room == rooms.NONE:
+        return owed | {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
+    at_client = {(operation, "client", metric) for operation in ("marshal", "send", "round_trip") for metric in metrics}
+    return owed | at_client | SENT | {("unmarshal", "server", metric) for metric in metrics}
+
+
+SENT: Final = {("send", "client", metric) for metric in CARD}
+
+EVERY: Final = frozenset().union(
+    *(
+        expected(parameters)
+        for parameters in (Parameters(), Parameters(lane="java"), Parameters(room=next(iter(rooms.NAMED))))
+    )
+)
+"""What some cell of the study delivers: operation, role and metric."""
 
 
 def run(parameters: Parameters) -> "pd.DataFrame":
@@ -135,20 +188,20 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     Raises `RoundTripError` when an object that was read back differs from the one that was written; another lane's
     harness fails for the same reason, with `benchbook.lanes.LaneError`.
     """
-    own = parameters.own_records()
-    if parameters.keys in KEYS:
-        own = flat(parameters.n, parameters.seed, parameters.keys)
-    document: Document[Any] = _own_document(own) if own else _paper_document(parameters)
+    document = document_of(parameters)
     digest = hashlib.sha256(document.json()).hexdigest()
     about: Columns = {"dataset": dataset(parameters), "dataset_sha256": digest}
     if parameters.lane != "python":
         return _on_lane(parameters, about, document.json())
     codecs, rows = [formats.codec(name) for name in parameters.codecs()], Rows()
-    with Folder("cell") as folder:
-        to_file = parameters.sink == "file"
-        trips = [
-            _RoundTrip(document, codec, folder / f"document.{codec.format}" if to_file else None) for codec in codecs
-        ]
+    with ExitStack() as open_:
+        folder = open_.enter_context(Folder("cell"))
+        trips = [RoundTrip(document, codec, parameters.file(folder, "document", codec)) for codec in codecs]
+        if parameters.room != rooms.NONE:
+            room = open_.enter_context(rooms.standing(parameters.room, ("client", "server")))
+            server = open_.enter_context(_served(parameters, folder, room))
+            cards = [meter for meter in rooms.card_meters(room.places) if meter.role == "client"]
+            trips = [_RoundTripOverNetwork(trip.document, trip.codec, trip.file, server, cards) for trip in trips]
         turns = [(trip, arm) for arm in parameters.identical_arms() for trip in trips]
         for trip, _ in turns if len(turns) > len(trips) else ():
             trip.measure(document.build())
@@ -162,6 +215,15 @@ def run(parameters: Parameters) -> "pd.DataFrame":
                     rows.add(repetition, operation, readings, parameters.n, started_at=started_at, **columns)
     thing = document.build()
     return _with_markup(rows.frame(), {codec.format: document.encoder(codec)(thing) for codec in codecs})
+
+
+@contextmanager
+def _served(parameters: Parameters, folder: Path, room: rooms.Standing) -> Iterator[Connection]:
+    """Be the room's client, and yield a connection with its server."""
+    order = {"parameters": parameters.model_dump(mode="json"), "folder": str(folder)}
+    starting = started(RECEIVER, order, address=room.addresses["server"], place=room.places["server"])
+    with rooms.inside(room.places["client"]), starting as server, connected(server, patience_s=0) as connection:
+        yield connection
 
 
 def _on_lane(parameters: Parameters, about: Columns, data: bytes) -> "pd.DataFrame":
@@ -238,6 +300,14 @@ class Document(Generic[T]):
         return self.encoder(formats.codec("orjson"))(self.build())
 
 
+def document_of(parameters: Parameters) -> Document[Any]:
+    """Return the cell's object: own records, the paper's books, or those with other names."""
+    own = parameters.own_records()
+    if parameters.keys in KEYS:
+        own = flat(parameters.n, parameters.seed, parameters.keys)
+    return _own_document(own) if own else _paper_document(parameters)
+
+
 def _paper_document(parameters: Parameters) -> Document[AnyBookstore]:
     case = 3 if parameters.keys == "nested" else parameters.case
     return Document(
@@ -248,10 +318,10 @@ def _paper_document(parameters: Parameters) -> Document[AnyBookstore]:
 
 
 def _own_document(data: Dataset) -> Document[list[Record]]:
-    """Return flat records as one document: each encoded by itself, one after the other, a newline between them."""
+    """Return records as one document: each encoded by itself, one after the other, a newline between them."""
 
     def encoder(codec: Codec) -> Callable[[list[Record]], bytes]:
-        encode: Callable[[Record], Any] = codec.encode_record
+        encode = formats.encoder(codec, data.schema)
         return lambda records: b"\n".join(map(encode, records))
 
     def split(document: bytes) -> list[bytes]:
@@ -269,7 +339,7 @@ def _own_document(data: Dataset) -> Document[list[Record]]:
 
 
 @dataclass(frozen=True)
-class _RoundTrip:
+class RoundTrip:
     """One object's way to bytes and back; to a file and back when there is one."""
 
     document: Document[Any]
@@ -279,22 +349,27 @@ class _RoundTrip:
     def measure(self, thing: object) -> dict[str, list[Reading]]:
         """Return the readings of each operation, the document's size among those of marshalling."""
         cpu = client_meters(METRICS)
-        data, marshal = timed(self._marshalling(thing), cpu)
+        data, marshal = timed(self.marshalling(thing), cpu)
         size, source = (self.file.stat().st_size, "stat") if self.file else (len(data), "len")
-        back, unmarshal = timed(self._unmarshalling(data), cpu)
-        if back != thing:
-            raise RoundTripError(f"{self.codec.name}: the object that was read back is not the one that was written")
+        back, unmarshal = timed(self.unmarshalling(data), cpu)
+        self.hold(back == thing)
         # The next repetition writes a new file, as this one did.
         if self.file:
             self.file.unlink()
         sized = Reading("size", "client", size, "B", source, 1.0)
-        both = [
-            replace(first, value=first.value + second.value, resolution=first.resolution + second.resolution)
-            for first, second in zip(marshal, unmarshal, strict=True)
-        ]
-        return {"marshal": [*marshal, sized], "unmarshal": unmarshal, "round_trip": both}
+        return {
+            "marshal": [*marshal, sized],
+            "unmarshal": unmarshal,
+            "round_trip": _together(marshal, unmarshal),
+        }
 
-    def _marshalling(self, thing: object) -> Callable[[], bytes]:
+    def hold(self, alike: bool) -> None:
+        """Raise `RoundTripError` unless what was read back is what was written."""
+        if not alike:
+            raise RoundTripError(f"{self.codec.name}: the object that was read back is not the one that was written")
+
+    def marshalling(self, thing: object) -> Callable[[], bytes]:
+        """Return what makes a document of the object, or writes it to the file and returns nothing of it."""
         encode, file = self.document.encoder(self.codec), self.file
         if file is None:
             return lambda: encode(thing)
@@ -306,7 +381,8 @@ class _RoundTrip:
 
         return to_file
 
-    def _unmarshalling(self, data: bytes) -> Callable[[], object]:
+    def unmarshalling(self, data: bytes) -> Callable[[], object]:
+        """Return what makes an object of the document, or of the file, when there is one."""
         decode, file = self.document.decoder(self.codec), self.file
         if file is None:
             return lambda: decode(data)
@@ -316,3 +392,53 @@ class _RoundTrip:
                 return decode(source.read())
 
         return from_file
+
+
+@dataclass(frozen=True)
+class _RoundTripOverNetwork(RoundTrip):
+    """One object's way to bytes, to a server, and back to an object there."""
+
+    server: Connection
+    cards: Sequence[Meter]
+
+    @override
+    def measure(self, thing: object) -> dict[str, list[Reading]]:
+        cpu = client_meters(METRICS)
+        # It makes the object that it will compare with, which is in no time.
+        self.server.socket.sendall(protocol.message(protocol.START, codec=self.codec.name))
+        self.server.expect(protocol.READY)
+        data, marshal = timed(self.marshalling(thing), cpu)
+        # The processor's meters are read within the cards', which take a tenth of a millisecond.
+        size, send = timed(partial(self._send, data), [*self.cards, *cpu])
+        report = protocol.fields(self.server.expect(protocol.REPORT))
+        unmarshal = [Reading(**reading) for reading in report["readings"]]
+        self.hold(report["alike"])
+        if self.file:
+            self.file.unlink()
+        sized = Reading("size", "client", size, "B", "len", 1.0)
+        return {
+            "marshal": [*marshal, sized],
+            "send": send,
+            "unmarshal": unmarshal,
+            "round_trip": _together(marshal, send, unmarshal),
+        }
+
+    def _send(self, data: bytes) -> int:
+        """Send the document, wait until the server has it, and return its bytes."""
+        if self.file:
+            data = self.file.read_bytes()
+        if len(data) > LIMIT:
+            raise protocol.WireError(f"a document of {len(data)} bytes is over the limit of {LIMIT}: take a smaller n")
+        self.server.socket.sendall(protocol.frame(protocol.OBJECT, data))
+        self.server.expect(protocol.ACK)
+        return len(data)
+
+
+def _together(first: Sequence[Reading], *others: Sequence[Reading]) -> list[Reading]:
+    """Return the sums of what is read of each, as the first's."""
+    sums = []
+    for reading in first:
+        parts = [part for readings in (first, *others) for part in readings if part.metric == reading.metric]
+        value, resolution = sum(part.value for part in parts), sum(part.resolution for part in parts)
+        sums.append(replace(reading, value=value, resolution=resolution))
+    return sums

@@ -11,10 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
 
 import pyarrow as pa
-from pydantic import BaseModel, ConfigDict, Field, ValidationInfo, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationInfo, field_validator, model_validator
 from typing_extensions import override
 
-from benchbook import lanes, refusals
+from benchbook import lanes, rooms, strict
 from benchbook.datasets import Dataset, own_records
 from benchbook.folders import Folder
 from benchbook.measure import Reading
@@ -24,7 +24,7 @@ from benchbook.results.schema import CELLS, OBSERVATIONS, OF_AN_ARM, UNITS, VALU
 if TYPE_CHECKING:
     import pandas as pd
 
-refusals.said_in_a_line()
+strict.print_refusals_in_a_line()
 
 T = TypeVar("T")
 
@@ -45,6 +45,10 @@ Seconds: TypeAlias = Annotated[float, Field(gt=0, le=86_400)]
 """A wait: a day at most."""
 
 
+RoomName: TypeAlias = Annotated[str, BeforeValidator(rooms.canonical)]
+"""The room in which a cell's client and servers stand: its name, of what `benchbook.rooms.Room` reads, or ``none``."""
+
+
 Columns: TypeAlias = dict[str, Any]
 """What rows state of their cell and arm, by the names of `benchbook.results.CELLS`."""
 
@@ -57,8 +61,8 @@ class CellParameters(BaseModel):
 
     The `seed` is the data's; `repetitions` are timed passes inside the cell; the `lane` is the stack that does the
     work; `arm` is ``b`` for the second of two identical arms, and where a cell's sides share a process (``process:
-    together``) that cell measures both arms in turn; `dataset_file` holds own records (JSON Lines or CSV) in place of
-    the study's.
+    together``) that cell measures both arms in turn; `dataset_file` holds own records (JSON, CSV or Parquet) in place
+    of the study's.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, strict=True, validate_default=True)
@@ -71,6 +75,9 @@ class CellParameters(BaseModel):
 
     of_lane: ClassVar[Mapping[str, Mapping[str, str]]] = {}
     """What stands for a parameter that is not named, or None, by lane; on the others its default."""
+
+    anywhere: ClassVar[frozenset[str]] = frozenset({"room"})
+    """The parameters that make sense of any cell, whatever else it has."""
 
     @model_validator(mode="before")
     @classmethod
@@ -118,7 +125,7 @@ class CellParameters(BaseModel):
 
     def named(self, generated: str) -> str:
         """Return the name of the cell's records: that of its own, as `own_records.read` gives it, else `generated`."""
-        return f"own-{Path(self.dataset_file).stem}" if self.dataset_file else generated
+        return own_records.name(self.dataset_file) if self.dataset_file else generated
 
 
 class FormatParameters(CellParameters):

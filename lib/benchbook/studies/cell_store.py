@@ -7,9 +7,9 @@ from typing import Any, Final, Protocol, TypeVar
 
 import orjson
 
-from benchbook import databases, formats, lanes, measure, servers
+from benchbook import databases, formats, lanes, measure, rooms, servers
 from benchbook.databases import Engine
-from benchbook.databases.engine import EXACT, listed
+from benchbook.databases.engine import EXACT, listed, scalars
 from benchbook.databases.mongodb import MONGOOSE
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, Topology, announced
@@ -54,9 +54,10 @@ class Store:
 
     def meters(self) -> list[Meter]:
         """Return what is read of each node's processes, or of the container that hides them; of others nothing."""
-        found = [
-            meter for role, pid in self.pids.items() for meter in (*process_meters(pid, role), capacity_meter(role))
-        ]
+        found, places = [], self.deployment.places
+        for role, pid in self.pids.items():
+            processors = len(places[role].processors) if role in places else 0
+            found += [*process_meters(pid, role), capacity_meter(role, processors)]
         for node in self.deployment.nodes:
             found += containers.meters(node.container, node.role) if node.container else []
         return found
@@ -122,16 +123,18 @@ class Store:
 
 
 @contextmanager
-def opened(engine: str, topology: Topology, **options: Any) -> Iterator[Store]:
+def opened(engine: str, topology: Topology, room: str = rooms.NONE, **options: Any) -> Iterator[Store]:
     """Open an engine on the session's deployment (options as for `databases.open`), and close both at the end."""
-    with opened_together([engine], topology, **options) as (store,):
+    with opened_together([engine], topology, room, **options) as (store,):
         yield store
 
 
 @contextmanager
-def opened_together(engines: Sequence[str], topology: Topology, **options: Any) -> Iterator[list[Store]]:
+def opened_together(
+    engines: Sequence[str], topology: Topology, room: str = rooms.NONE, **options: Any
+) -> Iterator[list[Store]]:
     """Open engines of one product on the session's deployment, all on the first one's clients, and close them."""
-    with deployed(engines[0], topology) as deployment, ExitStack() as open_:
+    with deployed(engines[0], topology, room) as deployment, ExitStack() as open_:
         stores: list[Store] = []
         for engine in engines:
             first = stores[0].engine if stores else None
@@ -141,12 +144,12 @@ def opened_together(engines: Sequence[str], topology: Topology, **options: Any) 
 
 
 @contextmanager
-def deployed(engine: str, topology: Topology) -> Iterator[Deployment]:
+def deployed(engine: str, topology: Topology, room: str = rooms.NONE) -> Iterator[Deployment]:
     """Yield the session's deployment; at the end nothing of ours is left on servers given by their addresses.
 
     What a runner announced it removes itself, when all cells on it have ended.
     """
-    with servers.session(engine, topology) as deployment:
+    with servers.session(engine, topology, room) as deployment:
         if announced() is not None:
             yield deployment
             return
@@ -170,7 +173,7 @@ def on_mongodb_lane(
     records are handed over after a line of JSON, `head`, that states what they are.
     """
     lines = [orjson.dumps(head), *map(formats.codec("orjson").encode_record, data.records)]
-    with deployed("mongodb", topology) as deployment:
+    with deployed("mongodb", topology, getattr(parameters, "room", rooms.NONE)) as deployment:
         with databases.open("mongodb", deployment) as adapter:
             adapter.create(data.schema, parents=data.parents)
             store = Store(adapter, deployment)
@@ -212,15 +215,18 @@ class OnNode:
 
     def hold(self, schema: Schema, records: Sequence[Record]) -> None:
         """Raise `UnfitError` at the first record that is another there: a number of JavaScript's is a double."""
-        kept = [field.name for field in schema.fields if field.name in MONGOOSE or "[" in field.name]
+        inner = [part.name for field in schema.fields for part in field.inside()]
+        names = [*(field.name for field in schema.fields), *inner]
+        kept = [name for name in names if name in MONGOOSE or "[" in name or (name in inner and "." in name)]
         if self.mapped and kept:
             why = "it keeps such names for itself, or reads a place in an array"
             raise UnfitError(f"Mongoose does not take {listed(kept, why)}")
         for number, record in enumerate(records):
-            for name, value in record.items():
-                if type(value) is int and abs(value) >= EXACT:
-                    why = f"the number {value}, in the field {name!r}: its numbers are doubles"
-                    raise UnfitError(f"Node.js does not take {why}", number)
+            for name, outer in record.items():
+                for value in scalars(outer):
+                    if type(value) is int and abs(value) >= EXACT:
+                        why = f"the number {value}, in the field {name!r}: its numbers are doubles"
+                        raise UnfitError(f"Node.js does not take {why}", number)
 
 
 def each(call: Callable[[T], object], items: Iterable[T]) -> None:
@@ -232,13 +238,16 @@ def each(call: Callable[[T], object], items: Iterable[T]) -> None:
 def text_field(schema: Schema) -> str:
     """Return the field that an update changes: ``content`` when there is one, else the first text that is no key.
 
-    Raises `UnfitError` when the records hold no text but their keys.
+    One that every record has comes before one that some lack, to whom the update gives it. Raises `UnfitError` when the
+    records hold no text but their keys, or texts in documents and arrays alone.
     """
     keys = {schema.key, schema.parent.field if schema.parent else schema.key}
-    texts = [field.name for field in schema.fields if field.type == "string" and field.name not in keys]
+    texts = [field for field in schema.fields if field.type == "string" and field.name not in keys]
     if not texts:
         raise UnfitError("an update changes a text field, and no field but the keys holds text")
-    return "content" if "content" in texts else texts[0]
+    if any(field.name == "content" for field in texts):
+        return "content"
+    return min(texts, key=lambda field: field.optional).name
 
 
 def same_change(schema: Schema) -> Record:
@@ -273,14 +282,18 @@ class Write:
         add(readings=[Reading(*wait, *end) for wait in waits], censored=not self.caught_up)
 
 
-def until_replicated(write: Callable[[], object], engine: Engine, timeout_s: float) -> Write:
+def until_replicated(
+    write: Callable[[], object], engine: Engine, timeout_s: float, reachable: Callable[[float], bool] = lambda _: True
+) -> Write:
     """Write, then wait once until the replica holds what the primary holds, or the time runs out.
 
-    The wait ends when the replica is known to have held it; what proving that took afterwards is in no time.
+    The wait ends when the replica is known to have held it; what proving that took afterwards is in no time. The
+    replica is not asked before it is `reachable`, which waits for that, for so many seconds at most: TCP would send a
+    question that was lost again, but later and later, and what it measures would be that.
     """
     started = clock()
     write()
     written = clock()
-    caught_up = engine.wait_for(engine.position(), timeout_s)
-    ended = clock() - engine.wait_proof_ns
+    caught_up = reachable(timeout_s) and engine.wait_for(engine.position(), timeout_s - (clock() - written) / 1e9)
+    ended = clock() - (engine.wait_proof_ns if caught_up else 0)
     return Write(written - started, ended - written, ended - started, caught_up, engine.wait_resolution_ns)

@@ -7,6 +7,10 @@ and drains them, once for every article, so that all n comments come back: its c
 all``). In the replicated topology select is left out, and each row of writes is followed by one wait until the replica
 holds what the primary holds: the client's time, the replica's catching up, and both as one interval are stored apart.
 
+The paper resumed its tests once both nodes were available again. Here a `fault` can befall the replica while comments
+are inserted (`benchbook.studies.faults`): what is read is the same, the time until it has caught up, and both nodes are
+compared before the update begins.
+
 What the paper's delete was it does not say but that it "deletes all the data": its times, 35 to 115 µs a comment on
 PostgreSQL, fit a call a comment (``delete: each``) and not the one statement of ``delete: all``.
 
@@ -18,6 +22,7 @@ MySQL's and MariaDB's tables index the comments' article by themselves, for it i
 """
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import partial
@@ -25,7 +30,7 @@ from typing import TYPE_CHECKING, Final, Literal, Self
 
 from pydantic import model_validator
 
-from benchbook import databases, formats
+from benchbook import databases, formats, rooms
 from benchbook.databases import Engine
 from benchbook.datasets import Dataset, blog
 from benchbook.deployment import Topology
@@ -33,7 +38,8 @@ from benchbook.measure import timed
 from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
-from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, Seconds, passes
+from benchbook.studies import faults
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, RoomName, Rows, Seconds, passes
 from benchbook.studies.cell_store import (
     Check,
     OnNode,
@@ -47,6 +53,7 @@ from benchbook.studies.cell_store import (
     text_field,
     until_replicated,
 )
+from benchbook.studies.faults import FaultName, Writing
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -73,6 +80,8 @@ class Parameters(CellParameters):
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
+    room: RoomName = rooms.NONE
+    fault: FaultName = faults.NONE
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 50
 
@@ -92,6 +101,10 @@ class Parameters(CellParameters):
             )
         if self.lane == "node" and self.engine != "mongodb":
             raise ValueError(f"lane: node takes engine: mongodb, not {self.engine}")
+        if self.fault != faults.NONE and (self.topology, self.calls, self.lane) != ("replicated", "single", "python"):
+            needed = "topology: replicated, calls: single and lane: python"
+            raise ValueError(f"fault: {self.fault} befalls the replica between two comments: it takes {needed}")
+        faults.hold_a_cable(self.fault, self.room)
         if self.dataset_file and self.comments_per_article != "all":
             raise ValueError(f"comments_per_article: {self.comments_per_article} is not for own records (dataset_file)")
         if self.dataset_file and self.article_index:
@@ -150,6 +163,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     with opened(
         parameters.engine,
         parameters.topology,
+        parameters.room,
         durability=parameters.durability,
         binary_log=parameters.binary_log == "always",
         constraints=parameters.constraints == "on",
@@ -183,7 +197,7 @@ def _on_node(parameters: Parameters, data: Dataset) -> "pd.DataFrame":
 
 
 def _described(schema: Schema) -> dict[str, object]:
-    return {"collection": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
+    return {"collection": schema.name, "fields": [field.shape for field in schema.fields]}
 
 
 @dataclass(frozen=True)
@@ -199,8 +213,11 @@ class _Batch:
         engine, data, bulk = self.store.engine, self.data, self.parameters.calls == "bulk"
         self.store.empty(data.schema, data.parents)
         wanted = data.by_key()
-        insert = partial(engine.insert_many, data.records) if bulk else partial(each, engine.insert, data.records)
-        self._write("insert", insert, wanted)
+        if bulk:
+            self._write("insert", _undisturbed(partial(engine.insert_many, data.records)), wanted)
+        else:
+            faulty = faults.inserting(data.records, engine.insert, self.parameters.fault, self.store.deployment)
+            self._write("insert", faulty, wanted)
         update: Callable[[], object]
         if bulk:
             changes = dict.fromkeys(wanted, same_change(data.schema))
@@ -208,10 +225,10 @@ class _Batch:
         else:
             # In the order in which the store gives the ids.
             ids, field = engine.ids() if self.store.roles else wanted, text_field(data.schema)
-            changes = {key: {field: f"*{wanted[key][field][::-1]}"} for key in ids}
+            changes = {key: {field: f"*{wanted[key].get(field, '')[::-1]}"} for key in ids}
             update = partial(_update_each, engine, changes)
         changed = {key: {**wanted[key], **change} for key, change in changes.items()}
-        self._write("update", update, changed)
+        self._write("update", _undisturbed(update), changed)
         if self.parameters.topology == "single" and "find" not in engine.gaps:
             group, find = _group(data.schema), engine.find
             groups = list(dict.fromkeys(record[group] for record in data.records))
@@ -221,18 +238,25 @@ class _Batch:
             if self.store.roles:
                 self.store.compare(selected, changed, "select")
         delete = engine.delete_all if self.parameters.delete == "all" else partial(each, engine.delete, changes)
-        self._write("delete", delete, {})
+        self._write("delete", _undisturbed(delete), {})
 
-    def _write(self, operation: str, action: Callable[[], object], wanted: Mapping[str, Record]) -> None:
+    def _write(self, operation: str, writing: AbstractContextManager[Writing], wanted: Mapping[str, Record]) -> None:
         count, started_at = len(self.data.records), datetime.now(UTC)
         if self.parameters.topology == "single":
-            self.add(operation, timed(action)[1], count, started_at=started_at)
+            with writing as (action, _):
+                self.add(operation, timed(action)[1], count, started_at=started_at)
         else:
-            write = until_replicated(action, self.store.engine, self.parameters.timeout_s)
+            with writing as (action, reachable):
+                write = until_replicated(action, self.store.engine, self.parameters.timeout_s, reachable)
             write.add_to(partial(self.add, operation, count=count, started_at=started_at))
             if not write.caught_up:
                 self.store.resume(self.parameters.timeout_s)
         self.store.check(wanted, operation)
+
+
+def _undisturbed(action: Callable[[], object]) -> AbstractContextManager[Writing]:
+    """Return a loop that no fault befalls: the replica can be asked at once."""
+    return nullcontext((action, lambda _: True))
 
 
 def _update_each(engine: Engine, changes: Mapping[str, Record]) -> None:

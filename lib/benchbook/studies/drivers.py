@@ -167,7 +167,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     if parameters.lane != "python":
         # The harness calls its collection so.
         named = replace(data, schema=replace(data.schema, name="wide"))
-        fields = [(field.name, field.type) for field in data.schema.fields]
+        fields = [field.shape for field in data.schema.fields]
         return on_mongodb_lane(parameters, "drivers", "single", named, fields)[0].frame()
     rows, drivers = Rows(), parameters.drivers()
     engines = [ENGINES[driver] for driver in drivers]

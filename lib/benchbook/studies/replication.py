@@ -13,8 +13,14 @@ the replica holds what the primary holds. The models are what a record is stored
 the machine does meanwhile happens to all; the window of each opens on an emptied store and idle servers, and nothing of
 another's is in it. ``process: apart`` gives a model a process, and connections, of its own.
 
+A `fault` befalls the replica while they are inserted (see `benchbook.studies.faults`): what is read is the same, the
+time until it has caught up and what both nodes hold then.
+
 The paper's replication is one-way. In topology ``bidirectional``, its outlook, both nodes take writes and each pulls
 from the other (CouchDB has that); the smartphones are still inserted on the primary.
+
+With a ``probe_rate`` nothing of that is measured, but how far the replica is behind: a repetition inserts one record
+when its turn has come, so many a second, and ends when the replica holds it (`benchbook.studies.lag`).
 
 In a relational engine the record itself would be a row and not a document, so that pair is refused.
 """
@@ -28,19 +34,22 @@ from functools import partial
 from itertools import combinations
 from typing import TYPE_CHECKING, Final, Literal, Self
 
+from pydantic import Field as Bounds
 from pydantic import model_validator
 from typing_extensions import override
 
-from benchbook import databases, formats, servers
+from benchbook import databases, formats, rooms, servers
 from benchbook.datasets import Dataset, phones
-from benchbook.deployment import Topology
+from benchbook.deployment import Topology, roles
 from benchbook.formats.tree import fragment
 from benchbook.measure import Meter, timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
-from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, Seconds, in_turn, passes
-from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, each, opened, until_replicated
+from benchbook.studies import faults, lag
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, RoomName, Rows, Seconds, in_turn, passes
+from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, opened, until_replicated
+from benchbook.studies.faults import FaultName
 
 TIMES: Final = {("client", "wall_time"), ("replica", "catch_up_time"), ("client", "elapsed_time")}
 OF_A_PROCESS: Final = ("cpu_total", "cpu_user", "cpu_system", "cpu_capacity", "memory_rss")
@@ -51,6 +60,14 @@ MEMORY: Final = {(role, metric) for role, metric in PROCESSES if metric == "memo
 """What is read of memory, where a cell has one model: servers keep what another one's turn took."""
 
 BYTES: Final = ("replica", "bytes_received")
+CARDS: Final = {
+    (role, f"card_bytes_{way}") for role in ("client", "primary", "replica") for way in ("sent", "received")
+}
+"""What each machine's network card counts, in a room."""
+
+PROBED: Final = {("probe", "replica", "lag_time")}
+"""What a cell delivers that only asks how far behind the replica is."""
+
 KINDS: Final = ("document", "json_text", "xml_text", "xml_fields")
 MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for kinds in combinations(KINDS, count))
 """Each, and those that can take turns."""
@@ -58,7 +75,7 @@ MODELS: Final = tuple("+".join(kinds) for count in range(1, len(KINDS) + 1) for 
 CODECS: Final = {"json_text": "orjson", "xml_text": "lxml"}
 """What writes the text that a model stores."""
 
-EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES, BYTES}}
+EVERY: Final = {("insert", role, metric) for role, metric in {*TIMES, *PROCESSES, *CARDS, BYTES}} | PROBED
 """The operation, role and metric of every value that some cell delivers, wherever its nodes run."""
 
 
@@ -79,6 +96,9 @@ class Parameters(CellParameters):
     model: Model = "document+xml_fields"
     n: Count = 2000
     durability: Literal["default", "relaxed", "strict"] = "default"
+    room: RoomName = rooms.NONE
+    fault: FaultName = faults.NONE
+    probe_rate: float = Bounds(0.0, ge=0, le=10_000)
     timeout_s: Seconds = 600.0
     repetitions: Repetitions = 1
 
@@ -90,9 +110,16 @@ class Parameters(CellParameters):
             raise ValueError("process: together takes several models, as document+xml_fields; process: apart takes one")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
+        if self.probe_rate and (self.n != 1 or self.process != "apart"):
+            raise ValueError("probe_rate: takes n: 1 and process: apart; each of its repetitions inserts one record")
         if self.topology == "bidirectional" and not known(self.engine).bidirectional:
             fit = " or ".join(name for name in PRODUCTS if product(name).bidirectional)
             raise ValueError(f"topology: bidirectional is for engine: {fit}; {self.engine} replicates one way")
+        faults.hold_a_cable(self.fault, self.room)
+        if self.fault != faults.NONE and self.probe_rate:
+            raise ValueError(
+                f"fault: {self.fault} befalls the replica while records are inserted in a row: probe_rate: 0"
+            )
         return self
 
     def models(self) -> list[str]:
@@ -150,6 +177,8 @@ def expected(parameters: Parameters) -> set[Output]:
     Of nodes that are given by their address, or run on other machines, virtual ones too, the processes are not known:
     then what belongs to a process is not owed; nor are bytes that the engine declares it cannot count on that server.
     """
+    if parameters.probe_rate:
+        return PROBED
     owed = set(TIMES)
     place = deployment(parameters)
     server = servers.find(*place)
@@ -160,6 +189,9 @@ def expected(parameters: Parameters) -> set[Output]:
         hidden = server.image is not None and not server.image.engine.shares_kernel
     if not given and not places and not hidden:
         owed |= PROCESSES if parameters.process == "apart" else PROCESSES - MEMORY
+    if parameters.room != rooms.NONE:
+        owed |= CARDS
+        places = {role: role for role in roles(parameters.topology)}
     urls = (address.given(*place) if given else None) or {role: f"//{host}" for role, host in places.items()}
     if "bytes_received" not in databases.load(parameters.engine).lacks_on(urls, stand_in):
         owed.add(BYTES)
@@ -175,10 +207,14 @@ def run(parameters: Parameters) -> "pd.DataFrame":
 
     Raises `WrongContentsError` when a node holds something else than what was inserted.
     """
+    if parameters.probe_rate:
+        return _probed(parameters)
     source = parameters.own_records() or phones.smartphones(parameters.n, parameters.seed)
     data = {model: modelled(source, model) for model in parameters.models()}
     rows = Rows()
-    with opened(parameters.engine, parameters.topology, durability=parameters.durability, counted=True) as store:
+    with opened(
+        parameters.engine, parameters.topology, parameters.room, durability=parameters.durability, counted=True
+    ) as store:
         about = {**store.columns(source), "topology": parameters.topology}
         turns = [{**about, **arm} for arm in parameters.turns()]
         owe, first = partial(rows.add_unmeasured, expected(parameters)), secrets.randbelow(2)
@@ -199,6 +235,34 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     return rows.frame()
 
 
+def _probed(parameters: Parameters) -> "pd.DataFrame":
+    """Return how far behind the replica is, a probe a repetition; every node is compared once, at the end.
+
+    A probe whose wait ran out is censored, as in `run`, and so are those that follow one that never came.
+    """
+    source = parameters.own_records() or phones.smartphones(parameters.repetitions, parameters.seed)
+    data = modelled(source, parameters.model)
+    records = data.records[: parameters.repetitions]
+    rows = Rows()
+    with opened(
+        parameters.engine, parameters.topology, parameters.room, durability=parameters.durability, counted=True
+    ) as store:
+        (arm,) = parameters.arms()
+        columns = {**store.columns(source), "topology": parameters.topology, **arm}
+        store.empty(data.schema)
+        probes = lag.probes(store.engine, records, parameters.probe_rate, parameters.timeout_s)
+        try:
+            for number, probe in enumerate(probes):
+                add = partial(rows.add, number, "probe", count=1, started_at=probe.started_at, **columns)
+                add(readings=probe.readings(), censored=not probe.write.caught_up)
+                if not probe.write.caught_up:
+                    store.resume(parameters.timeout_s)
+            store.check(data.by_key(), "the probes")
+        except ReplicaLostError as lost:
+            rows.add_unmeasured(PROBED, range(parameters.repetitions), str(lost), columns)
+    return rows.frame()
+
+
 def modelled(data: Dataset, model: str) -> Dataset:
     """Return the records as the model stores them, with the schema that fits them."""
     if model == "document":
@@ -206,13 +270,14 @@ def modelled(data: Dataset, model: str) -> Dataset:
     key = data.schema.key
     records: list[Record]
     if model == "xml_fields":
-        fields = tuple(replace(field, type="string") for field in data.schema.fields)
+        by_name = {field.name: field for field in data.schema.fields}
+        fields = tuple(Field(field.name, "string", field.optional) for field in data.schema.fields)
         records = [
-            {name: value if name == key else fragment(name, value) for name, value in record.items()}
+            {name: value if name == key else fragment(by_name[name], value) for name, value in record.items()}
             for record in data.records
         ]
     else:
-        encode = formats.codec(CODECS[model]).encode_record
+        encode = formats.encoder(formats.codec(CODECS[model]), data.schema)
         fields = (Field(key, "string"), Field("body", "string"))
         records = [{key: record[key], "body": encode(record).decode()} for record in data.records]
     return replace(data, schema=replace(data.schema, fields=fields), records=records)
@@ -222,24 +287,27 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     store.empty(data.schema)
     started_at = datetime.now(UTC)
     add = partial(add, count=len(data.records), started_at=started_at)
-    # Of both nodes: their processes, where known, and the bytes that the replica received.
+    # Of both nodes: their processes, where known, the bytes that the replica received, and in a room the cards'.
     apart = parameters.process == "apart"
     meters = [meter for meter in store.meters() if apart or not meter.metric.startswith("memory")]
     meters += [
         Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read)
         for counter in store.engine.counters("replica")
     ]
-    inserting = partial(each, store.engine.insert, data.records)
+    # Nearest to the window: the engine's own counters answer over the cards.
+    meters += rooms.card_meters(store.deployment.places)
+    faulty = faults.inserting(data.records, store.engine.insert, parameters.fault, store.deployment)
 
-    def window() -> Write:
+    def window(insertion: Callable[[], object], reachable: Callable[[float], bool]) -> Write:
         """Insert and wait; a wait that ran out is raised: the meters of a node that is silent cannot be read."""
-        write = until_replicated(inserting, store.engine, parameters.timeout_s)
+        write = until_replicated(insertion, store.engine, parameters.timeout_s, reachable)
         if not write.caught_up:
             raise RanOutError(write)
         return write
 
     try:
-        write, readings = timed(window, meters)
+        with faulty as insertion:
+            write, readings = timed(partial(window, *insertion), meters)
     except RanOutError as ran_out:
         ran_out.write.add_to(add)
         store.resume(parameters.timeout_s)

@@ -19,8 +19,8 @@ alone`` beside it is the cold start. A cell runs the earlier trials for itself, 
 then a row belongs to its cell's ``n`` as everywhere, at the cost of sending 700,000 objects where 300,000 would do.
 
 On a machine with three cores or more client and server of one connection have one each to themselves, as
-`benchbook.wire.processors` says; the source of ``cpu_capacity`` says of how many processors the server's shares are.
-A JVM of one processor collects its garbage in one thread, as the paper's will have done.
+`benchbook.wire.client.own_processors` says; the source of ``cpu_capacity`` says of how many processors the server's
+shares are. A JVM of one processor collects its garbage in one thread, as the paper's will have done.
 
 Others use the machine too, hence a secret that each connection begins with. Connections are opened, and it is said,
 before the clocks start. Only the transport with a connection an object says it while they run, in the send that the
@@ -35,17 +35,16 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, Literal, Self
+from typing import TYPE_CHECKING, Final, Literal, Self
 
 from pydantic import Field, model_validator
 
-from benchbook import formats
+from benchbook import formats, rooms
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
-from benchbook.measure import Reading, idle, machine_meters, timed
-from benchbook.studies.cell import Columns, Count, FormatParameters, Output, Rows, in_turn, on_lane, passes
-from benchbook.wire import processors
-from benchbook.wire.client import Client, Report, Transport, serving
+from benchbook.measure import Meter, Reading, idle, machine_meters, timed
+from benchbook.studies.cell import Columns, Count, FormatParameters, Output, RoomName, Rows, in_turn, on_lane, passes
+from benchbook.wire.client import Client, Processors, Report, Transport, on_processor, own_processors, serving
 from benchbook.wire.protocol import LIMIT, fingerprints
 
 if TYPE_CHECKING:
@@ -71,10 +70,15 @@ _IDLE: Final = ("server", "idle_time")
 _CPU: Final = ("server", "cpu_total")
 """Lane ``java`` alone: Python's user and system times are exact by themselves."""
 
+_CARD: Final = (("client", "card_bytes_sent"), ("client", "card_bytes_received"))
+"""In a room: what travels, both ways, in whole frames."""
+
 _WARM_UP: Final = ("warm_up", "server", "wall_time")
 """Of all earlier trials together; its items are their objects."""
 
-EVERY: Final = frozenset(("receive", role, metric) for role, metric in (*_TIMES, *MEMORY, _IDLE, _CPU)) | {_WARM_UP}
+EVERY: Final = frozenset(("receive", role, metric) for role, metric in (*_TIMES, *MEMORY, *_CARD, _IDLE, _CPU)) | {
+    _WARM_UP
+}
 """What some cell of the study delivers: operation, role and metric."""
 
 
@@ -104,6 +108,7 @@ class Parameters(FormatParameters):
     held_mb: int = Field(0, ge=0, le=4096)
     trials: Literal["alone", "sequence"] = "alone"
     heap: str = Field("default", pattern=r"^(default|[1-9]\d{1,5}m)$")
+    room: RoomName = rooms.NONE
 
     @model_validator(mode="after")
     def _makes_sense(self) -> Self:
@@ -157,6 +162,8 @@ def expected(parameters: Parameters) -> set[Output]:
     memory = MEMORY if parameters.process == "apart" else ()
     alone = parameters.connections == 1 and parameters.transport != "connection"
     more = [_IDLE] * alone + [_CPU] * (parameters.lane == "java")
+    if parameters.room != rooms.NONE:
+        more += _CARD
     return {("receive", role, metric) for role, metric in (*_TIMES, *memory, *more)} | {
         _WARM_UP for _ in parameters.earlier()
     }
@@ -180,28 +187,34 @@ def run(parameters: Parameters) -> "pd.DataFrame":
     each = parameters.model_copy(update={"repetitions": 1}) if in_sequence else parameters
     # Several connections are as many threads on either side: one processor would be no fair place for them.
     placeable = parameters.connections == 1 and (parameters.lane == "python" or shutil.which("taskset") is not None)
-    placed = processors.own() if placeable else None
-    if parameters.lane != "python":
-        encode = formats.codec("orjson").encode_record
-        sent = b"\n".join(map(encode, data.records))
-        with processors.on(placed.client if placed else None):
-            frames = [on_lane(each, "tcp", about, data=sent, processors=placed)[0].frame() for _ in runs]
-    else:
-        frames = [_here(each, data, about, placed) for _ in runs]
+    with rooms.standing(parameters.room, ("client", "server")) as room, rooms.inside(room.places.get("client")):
+        in_room = room.places.get("server")
+        placed = own_processors() if placeable and not (in_room and in_room.processors) else None
+        if parameters.lane == "python":
+            frames = [_here(each, data, about, placed, room) for _ in runs]
+        else:
+            sent = b"\n".join(map(formats.codec("orjson").encode_record, data.records))
+            of_server = {"address": room.addresses["server"], "command": rooms.command(in_room)} if in_room else None
+            with on_processor(placed.client if placed else None):
+                answers = [on_lane(each, "tcp", about, data=sent, processors=placed, server=of_server) for _ in runs]
+            frames = [rows.frame() for rows, _ in answers]
     del held
     if in_sequence:
         frames = [frame.assign(repetition=repetition) for repetition, frame in enumerate(frames)]
     return _owned(pd.concat(frames, ignore_index=True), parameters)
 
 
-def _here(parameters: Parameters, data: Dataset, about: Columns, placed: processors.Own | None) -> "pd.DataFrame":
+def _here(
+    parameters: Parameters, data: Dataset, about: Columns, placed: Processors | None, room: rooms.Standing
+) -> "pd.DataFrame":
     """Return the rows of all repetitions with one server, in lane ``python``."""
     rows = Rows()
     client_on, server_on = placed or (None, None)
-    with serving(parameters.codecs(), data.schema, server_on) as server, processors.on(client_on):
-        senders = [
-            _Sender(parameters, data, Client(server, name, parameters.transport)) for name in parameters.codecs()
-        ]
+    meters = [meter for meter in rooms.card_meters(room.places) if meter.role == "client"] + machine_meters()
+    at = room.addresses["server"], room.places.get("server")
+    with serving(parameters.codecs(), data.schema, server_on, *at) as server, on_processor(client_on):
+        clients = [Client(server, name, parameters.transport) for name in parameters.codecs()]
+        senders = [_Sender(parameters, data, client, meters) for client in clients]
         turns = [(sender, arm) for arm in parameters.identical_arms() for sender in senders]
         for sender, _ in turns if len(turns) > len(senders) else ():
             sender.timed()
@@ -236,8 +249,8 @@ def _owned(rows: "pd.DataFrame", parameters: Parameters) -> "pd.DataFrame":
 class _Sender:
     """One codec's trials with the server: the objects encoded before any of them, or as they are sent."""
 
-    def __init__(self, parameters: Parameters, data: Dataset, client: Client) -> None:
-        self._data, self._client = data, client
+    def __init__(self, parameters: Parameters, data: Dataset, client: Client, meters: Sequence[Meter]) -> None:
+        self._data, self._client, self._meters = data, client, meters
         self._streams = _streams(parameters, data, client.codec)
         self.about = {"format": formats.NAMES[client.codec], "codec": client.codec}
 
@@ -251,7 +264,7 @@ class _Sender:
         with self._client.opened(len(streams)) as trial:
             idle([self._client.server.pid])
             started_at = datetime.now(UTC)
-            report, readings = timed(partial(trial, streams), machine_meters())
+            report, readings = timed(partial(trial, streams), self._meters)
         self._hold(report, sent, 0)
         return started_at, readings + report.readings
 
@@ -270,7 +283,7 @@ class _Sender:
 
 def _streams(parameters: Parameters, data: Dataset, codec: str) -> Callable[[int], Sequence[Iterable[bytes]]]:
     """Return what gives each connection's part of the first so many objects: encoded now and once, or while sent."""
-    encode: Any = formats.codec(codec).encode_record
+    encode = formats.encoder(formats.codec(codec), data.schema)
     firsts = range(parameters.connections)
     if parameters.encode == "inside":
         return lambda count: [map(encode, data.records[:count][first :: len(firsts)]) for first in firsts]

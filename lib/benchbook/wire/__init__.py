@@ -2,6 +2,5 @@
 
 In come encoded objects, a stream of them for each connection; out comes the server's `client.Report` of a trial: its
 readings, and how many objects it decoded. Begin with `client`, which starts the server and sends; `receiver` is that
-server, which takes and decodes; `protocol` is the frames that both speak, `processors` where
-both run.
+server, which takes and decodes; `protocol` is the frames that both speak.
 """

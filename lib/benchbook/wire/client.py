@@ -7,24 +7,32 @@ control connection has started, a client thread each, and the end signal follows
 
 Every connection begins with the server's secret. They are opened, and it is said, before any clock starts; only those
 of ``connection`` are opened while it runs: there the secret travels in the object's own send, and costs no round trip.
+
+The paper's client and server had a machine each. Here they share one, and the scheduler moves both about: where the
+machine has enough processors, each is given one of its own (`own_processors`).
 """
 
 import json
+import os
 import secrets
 import selectors
 import socket
 import subprocess
-from collections.abc import Callable, Iterable, Iterator, Sequence
+import sys
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import partial
-from typing import BinaryIO, Final, Literal, TypeVar, get_args
+from pathlib import Path
+from typing import Final, Literal, NamedTuple, TypeVar, get_args
 
-from benchbook import processes
+from benchbook import processes, rooms
+from benchbook.deployment import Place
 from benchbook.measure import Reading
+from benchbook.rooms import LOOPBACK
 from benchbook.schemas import Schema
-from benchbook.wire import processors, protocol
+from benchbook.wire import protocol
 from benchbook.wire.protocol import ACK, ERROR, OBJECT, WireError, fields, frame, message, read
 
 Transport = Literal["framed", "batched", "acknowledged", "connection"]
@@ -33,48 +41,117 @@ TRANSPORTS: Final[tuple[Transport, ...]] = get_args(Transport)
 _BATCH: Final = 2**16
 _START_PATIENCE_S: Final = 30.0
 
+_THREADS_OF_A_CORE: Final = "/sys/devices/system/cpu/cpu{}/topology/thread_siblings_list"
+_ENOUGH_CORES: Final = 3
+"""The client's, the server's, and that of all else: with two, what else runs would land on the decoder's."""
+
 Objects = Iterable[bytes]
 
 T = TypeVar("T")
 
 
+class Processors(NamedTuple):
+    """A processor each."""
+
+    client: int
+    server: int
+
+
+def own_processors() -> Processors | None:
+    """Return a processor for the client and one for the server, on cores of their own; None without enough cores."""
+    if sys.platform != "linux":
+        return None
+    cores: dict[str, int] = {}
+    for processor in sorted(os.sched_getaffinity(0)):
+        cores.setdefault(_threads_of_core(processor), processor)
+    # The last ones: interrupts are mostly served by the first.
+    return Processors(*list(cores.values())[-2:]) if len(cores) >= _ENOUGH_CORES else None
+
+
+def _threads_of_core(processor: int) -> str:
+    """Return which processors are threads of the same core, itself among them."""
+    try:
+        return Path(_THREADS_OF_A_CORE.format(processor)).read_text(encoding="ascii")
+    except OSError:
+        return str(processor)
+
+
+@contextmanager
+def on_processor(processor: int | None) -> Iterator[None]:
+    """Run this thread, and what it starts meanwhile, on one processor; on None where it ran before."""
+    if sys.platform != "linux" or processor is None:
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, {processor})
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
+
+
 @dataclass(frozen=True)
 class Server:
-    """A running server: its port on the loopback, its process, and what every connection begins with, the secret."""
+    """A running server: its address and port, its process, and what every connection begins with, the secret."""
 
     port: int
     pid: int
     greeting: bytes = field(repr=False)
+    address: str = LOOPBACK
 
 
 @contextmanager
-def serving(codecs: Sequence[str], schema: Schema, processor: int | None = None) -> Iterator[Server]:
+def serving(
+    codecs: Sequence[str],
+    schema: Schema,
+    processor: int | None = None,
+    address: str = LOOPBACK,
+    place: Place | None = None,
+) -> Iterator[Server]:
     """Run a server that can decode so, each trial with one of the codecs, while the context lasts.
 
-    From the main thread only. It runs on that `processor` alone when one is given.
+    From the main thread only. It runs on that `processor` alone when one is given, and listens on an
+    `address`, of the `place` in a room where there is one.
 
     It is given a secret of its own on its standard input, for arguments and environment can be seen by others. Raises
     `WireError` when it does not come up.
     """
+    shape = {"name": schema.name, "fields": [field.shape for field in schema.fields]}
+    order = {"codecs": [*codecs], "schema": shape}
+    with started("benchbook.wire.receiver", order, processor, address, place) as server:
+        yield server
+
+
+@contextmanager
+def started(
+    module: str,
+    order: Mapping[str, object],
+    processor: int | None = None,
+    address: str = LOOPBACK,
+    place: Place | None = None,
+) -> Iterator[Server]:
+    """Run a module that serves, as `serving` does; on its standard input it is given the order, in a line of JSON.
+
+    To that come the ``secret`` and the ``address``. Once it listens it prints its ``port``, in a line of JSON.
+    """
     secret = secrets.token_bytes(32)
-    shape = {"name": schema.name, "fields": [(field.name, field.type) for field in schema.fields]}
-    order = {"secret": secret.hex(), "codecs": [*codecs], "schema": shape}
-    command = [*processes.PYTHON, "-m", "benchbook.wire.receiver"]
-    with processors.on(processor):
+    command = [*processes.PYTHON, "-m", module]
+    with on_processor(processor), rooms.inside(place):
         process = processes.spawn(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert process.stdin is not None and process.stdout is not None
     try:
         with process.stdout as announcement:
             # A server that has died is told of below.
             with suppress(BrokenPipeError), process.stdin as stdin:
-                stdin.write(json.dumps(order).encode() + b"\n")
+                given = {**order, "secret": secret.hex(), "address": address}
+                stdin.write(json.dumps(given).encode() + b"\n")
             with selectors.DefaultSelector() as selector:
                 selector.register(announcement, selectors.EVENT_READ)
                 line = announcement.readline() if selector.select(_START_PATIENCE_S) else b""
         if not line:
             raise WireError("the server did not come up; what it said stands on the error output")
         port = json.loads(line)["port"]
-        yield Server(port, process.pid, protocol.greeting(secret))
+        yield Server(port, process.pid, protocol.greeting(secret), address)
     finally:
         processes.stop(process)
 
@@ -95,15 +172,12 @@ class Report:
     """`protocol.fingerprints` of the decoded objects when the trial was a check, else 0."""
 
 
-@dataclass
 class Connection:
-    """A connection to the server: its socket, and the stream of what the server says."""
+    """A connection to the server: its `socket`, and the `stream` of what the server says."""
 
-    socket: socket.socket
-    stream: BinaryIO = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.stream = self.socket.makefile("rb")
+    def __init__(self, opened: socket.socket) -> None:
+        self.socket = opened
+        self.stream = opened.makefile("rb")
 
     def close(self) -> None:
         """Send no more, and read no more."""
@@ -120,6 +194,17 @@ class Connection:
         if got[0] != kind:
             raise WireError(f"the server answered with a frame of kind {got[0]}, not {kind}")
         return got[1]
+
+
+@contextmanager
+def connected(server: Server, more: bytes = b"", patience_s: int = protocol.PATIENCE_S) -> Iterator[Connection]:
+    """Open a connection and say the secret, and what is to follow it in the same send."""
+    with socket.create_connection((server.address, server.port), protocol.PATIENCE_S) as opened:
+        protocol.prepare(opened, patience_s)
+        connection = Connection(opened)
+        with connection.stream:
+            opened.sendall(server.greeting + more)
+            yield connection
 
 
 @dataclass(frozen=True)
@@ -146,7 +231,7 @@ class Client:
         joining = connections if connections > 1 and self.transport != "connection" else 0
         try:
             with ExitStack() as stack:
-                control, *joined = (stack.enter_context(self._connected()) for _ in range(1 + joining))
+                control, *joined = (stack.enter_context(connected(self.server)) for _ in range(1 + joining))
                 yield partial(self._trial, control, joined)
         except OSError as error:
             raise WireError(f"the connection broke: {error}") from error
@@ -177,20 +262,10 @@ class Client:
             connection.close()
         return sent
 
-    @contextmanager
-    def _connected(self, more: bytes = b"") -> Iterator[Connection]:
-        """Open a connection and say the secret, and what is to follow it in the same send."""
-        with socket.create_connection(("127.0.0.1", self.server.port), protocol.PATIENCE_S) as opened:
-            protocol.prepare(opened)
-            connection = Connection(opened)
-            with connection.stream:
-                opened.sendall(self.server.greeting + more)
-                yield connection
-
     def _a_connection_each(self, join: bytes, objects: Objects) -> int:
         count = 0
         for data in objects:
-            with self._connected(join + frame(OBJECT, data)) as connection:
+            with connected(self.server, join + frame(OBJECT, data)) as connection:
                 connection.expect(ACK)
             count += 1
         return count

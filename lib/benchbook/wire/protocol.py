@@ -64,10 +64,10 @@ def fields(payload: bytes) -> Document:
     return content
 
 
-def read(stream: BinaryIO) -> Frame | None:
+def read(stream: BinaryIO, limit: int = LIMIT) -> Frame | None:
     """Return the next frame; None when the other side has closed after the last one.
 
-    Raises `WireError` when it is over the limit, the connection is cut inside it, or nothing came in time.
+    Raises `WireError` when it has more bytes than the limit, the connection is cut inside it, or nothing came in time.
     """
     header = stream.read(HEADER.size)
     if header is None:
@@ -77,18 +77,18 @@ def read(stream: BinaryIO) -> Frame | None:
             return None
         raise WireError("the connection was cut or fell silent inside a frame's header")
     kind, size = HEADER.unpack(header)
-    if size > LIMIT:
-        raise WireError(f"a frame of {size} bytes is over the limit of {LIMIT}")
+    if size > limit:
+        raise WireError(f"a frame of {size} bytes is over the limit of {limit}")
     payload = stream.read(size)
     if payload is None or len(payload) < size:
         raise WireError(f"the connection was cut or fell silent after {len(payload or b'')} of a frame's {size} bytes")
     return kind, payload
 
 
-def prepare(connection: socket.socket) -> None:
-    """Let a socket block, but no longer than `PATIENCE_S` in one call, and send at once."""
+def prepare(connection: socket.socket, patience_s: int = PATIENCE_S) -> None:
+    """Let a socket block, but no longer than so many seconds in one call (0: as long as it takes), and send at once."""
     connection.settimeout(None)
-    limit = struct.pack("ll", PATIENCE_S, 0)
+    limit = struct.pack("ll", patience_s, 0)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)

@@ -1,10 +1,11 @@
 """The multi-threaded server: a thread a connection, decoding on receipt and discarding.
 
 ``python -m benchbook.wire.receiver`` reads a line of JSON on its standard input: the secret that each connection must
-say first, and the codecs and the schema of all that it will decode. It listens on a free port of the loopback and says
-which, as a line of JSON. A trial is a start command, which names one of the codecs, answered by a ready message;
-objects, on the same connection or on others that join the trial; and an end signal, answered by the report once all
-objects have been decoded. The decoders are made before the first trial: no clock runs meanwhile. What goes wrong is
+say first, the codecs and the schema of all that it will decode, and the address on a free port of which it is to
+listen; it says which, as a line of JSON. A trial is a start command, which names one of the codecs, answered by a
+ready message; objects, on the same connection or on others that join the trial; and an end signal, answered by the
+report once all objects have been decoded. The decoders are made before the first trial: no clock runs meanwhile. What
+goes wrong is
 told to the connection where it went wrong and in answer to the end signal; the server goes on. Who does not know the
 secret is told nothing (`Unauthenticated`).
 """
@@ -27,6 +28,7 @@ import psutil
 
 from benchbook import formats
 from benchbook.measure import Reading, client_meters, clock
+from benchbook.rooms import LOOPBACK
 from benchbook.schemas import Document, Field, Record, Schema
 from benchbook.wire import protocol
 from benchbook.wire.protocol import BUFFER, OBJECT, Frame, WireError, fields, fingerprint, message, read
@@ -173,12 +175,12 @@ class Unauthenticated:
 
 
 class Listener:
-    """A server on a free port of the loopback, to which every connection says the secret before anything else."""
+    """A server on a free port of an address, to which every connection says the secret before anything else."""
 
-    def __init__(self, secret: bytes, codecs: Iterable[str], schema: Schema) -> None:
+    def __init__(self, secret: bytes, codecs: Iterable[str], schema: Schema, address: str = LOOPBACK) -> None:
         self._unauthenticated = Unauthenticated(protocol.greeting(secret))
         self._decoders = {name: formats.codec(name).decoder(schema) for name in codecs}
-        self._socket = socket.create_server(("127.0.0.1", 0), backlog=_BACKLOG)
+        self._socket = socket.create_server((address, 0), backlog=_BACKLOG)
         self._trials: dict[int, Trial] = {}
         self._numbers = itertools.count(1)
         self.port: int = self._socket.getsockname()[1]
@@ -284,8 +286,8 @@ def _busy() -> int:
 def main() -> None:
     """Serve until killed."""
     order: Document = json.loads(sys.stdin.readline())
-    schema = Schema(order["schema"]["name"], tuple(Field(name, kind) for name, kind in order["schema"]["fields"]))
-    listener = Listener(bytes.fromhex(order["secret"]), order["codecs"], schema)
+    schema = Schema(order["schema"]["name"], tuple(map(Field.of_shape, order["schema"]["fields"])))
+    listener = Listener(bytes.fromhex(order["secret"]), order["codecs"], schema, order["address"])
     print(json.dumps({"port": listener.port}), flush=True)
     listener.serve()
 

@@ -12,7 +12,7 @@ from matplotlib.figure import Figure
 from benchbook import stats
 from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import judge
-from benchbook.evidence.sides import having
+from benchbook.evidence.measured import having
 from benchbook.plots import style
 from benchbook.plots.points import each
 from benchbook.stats.inference import quantile

@@ -5,7 +5,7 @@ from functools import cache
 import pandas as pd
 
 from benchbook.evidence import reference
-from benchbook.evidence.sides import parameters
+from benchbook.evidence.measured import parameters
 
 
 @cache

@@ -9,7 +9,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import servers
-from benchbook.evidence.sides import having
+from benchbook.evidence.measured import having
 from benchbook.plots import style
 from benchbook.studies import crud, drivers
 from benchbook_lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into

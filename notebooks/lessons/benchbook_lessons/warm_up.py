@@ -12,7 +12,7 @@ import pandas as pd
 from matplotlib.figure import Figure
 
 from benchbook import stats
-from benchbook.evidence.sides import having
+from benchbook.evidence.measured import having
 from benchbook.plots import style
 from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
 from benchbook_lessons.reference import repetitions

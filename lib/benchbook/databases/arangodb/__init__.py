@@ -6,7 +6,7 @@ database that the address names. Begin with `adapter`.
 
 from typing import Final
 
-from benchbook.registry import Package, Product
+from benchbook.registry import Image, Package, Product
 
 PRODUCTS: Final = {
     "arangodb": Product(
@@ -14,5 +14,7 @@ PRODUCTS: Final = {
         schemes=("arangodb", "arangodbs"),
         processes=("arangod",),
         package=Package(programs=("arangod",), get="install its makers' package", places=("/usr/sbin",)),
+        # no later one: from 3.12.10 on no single server follows another
+        image=Image("docker.io/library/arangodb:3.12.9", "ArangoDB Community License"),
     ),
 }

@@ -8,11 +8,12 @@ from pathlib import Path
 from typing import Final
 from urllib.parse import unquote, urlsplit
 
-from benchbook.deployment import Role, Topology, roles
+from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.rooms import LOOPBACK
 from benchbook.schemas import Document
-from benchbook.servers.address import Answer, basic_authorization, got, location, sent
+from benchbook.servers.address import Answer, basic_authorization, http_json, location
 from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import LOOPBACK, At, Fleet, await_true, new_password
+from benchbook.servers.fleet import At, Fleet, await_true, new_password, served
 from benchbook.servers.programs import Found
 
 _UNKNOWN = (404, 405, 501)
@@ -46,10 +47,7 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    password = new_password()
-    for role in roles(topology):
-        at(role, _serve, role, password)
-    urls = {role: at(role, _ready, role, password) for role in roles(topology)}
+    urls = served(at, topology, _serve, _ready, new_password())
     if topology == "replicated":
         follow(urls["replica"], urls["primary"])
     return urls
@@ -62,12 +60,13 @@ def _serve(fleet: Fleet, installed: Found, role: Role, password: str) -> None:
     fleet.run([arangod, "--configuration", first])
     first.unlink()
     own = fleet.secret(f"{role}.conf", options)
-    fleet.serve(role, lambda port: [arangod, "--configuration", own, *_endpoints(fleet.address, port)])
+    hosts = dict.fromkeys([LOOPBACK, fleet.address])
 
+    def command(port: int) -> list[str | Path]:
+        endpoints = [part for host in hosts for part in ("--server.endpoint", f"tcp://{host}:{port}")]
+        return [arangod, "--configuration", own, *endpoints]
 
-def _endpoints(address: str, port: int) -> list[str | Path]:
-    each = dict.fromkeys([LOOPBACK, address])
-    return [part for host in each for part in ("--server.endpoint", f"tcp://{host}:{port}")]
+    fleet.serve(role, command)
 
 
 def _ready(fleet: Fleet, installed: Found, role: Role, password: str) -> str:
@@ -79,7 +78,7 @@ def _ready(fleet: Fleet, installed: Found, role: Role, password: str) -> str:
 
 def follow(replica: str, primary: str) -> None:
     """Let a server copy another's database, and apply its log from then on, as often as it can ask."""
-    (origin, database), leader = origin_and_database(replica), urlsplit(primary)
+    leader = urlsplit(primary)
     wanted = {
         "endpoint": f"tcp://{location(primary, 8529)}",
         "database": origin_and_database(primary)[1],
@@ -90,9 +89,7 @@ def follow(replica: str, primary: str) -> None:
         "adaptivePolling": False,
         "idleMinWaitTime": 0.001,
     }
-    path, headers = "/_api/replication/make-follower", basic_authorization(replica, "root")
-    body = json.dumps(wanted).encode()
-    if not sent("PUT", f"{origin}/_db/{database}", path, headers, body, _UNKNOWN, _SYNC_S):
+    if not _ask(replica, "/_api/replication/make-follower", "PUT", json.dumps(wanted).encode(), _SYNC_S):
         version = _ask(replica, "/_api/version").get("version")
         raise ServerError(f"arangodb {version} follows no other server, as 3.12.9 was the last to: run that one")
     await_true(lambda: _follows(replica), lambda: "arangodb's replica did not follow its primary")
@@ -129,7 +126,11 @@ def _follows(url: str) -> bool:
         return False
 
 
-def _ask(url: str, path: str) -> Document:
+def _ask(
+    url: str, path: str, method: str = "GET", body: bytes | None = None, patience_s: float = PATIENCE_S
+) -> Document:
     """Return an answer's JSON; empty when the server does not know the path."""
     origin, database = origin_and_database(url)
-    return dict(got(f"{origin}/_db/{database}", path, basic_authorization(url, "root"), _UNKNOWN))
+    headers = basic_authorization(url, "root")
+    root = f"{origin}/_db/{database}"
+    return dict(http_json(root, path, headers, method=method, body=body, unknown=_UNKNOWN, patience_s=patience_s))

@@ -6,13 +6,20 @@ documents in their bucket. Begin with `adapter`.
 
 from typing import Final
 
-from benchbook.registry import Product, StandIn
+from benchbook.registry import Image, Product, StandIn
 
 PRODUCTS: Final = {
     "couchbase": Product(
         title="Couchbase",
         schemes=("couchbase", "couchbases"),
         processes=("beam.smp",),
+        image=Image(
+            "docker.io/library/couchbase:enterprise-8.0.2",
+            "Couchbase's Enterprise License Agreement",
+            port=8091,
+            memory_gb=2,
+            terms=True,
+        ),
         stand_in=StandIn(
             version="CouchbaseMock 1.5.27",
             programs=("java", "javac"),  # its launcher is compiled when it starts

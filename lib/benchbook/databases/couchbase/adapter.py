@@ -38,7 +38,7 @@ from couchbase.transcoder import JSONTranscoder
 from couchbase.views import ViewScanConsistency
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
+from benchbook.databases.connected import Compared, Versions
 from benchbook.databases.engine import (
     DuplicateKeyError,
     MissingRecordError,
@@ -47,7 +47,7 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
-from benchbook.databases.replica_polling import Compared, Versions
+from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
 
@@ -65,7 +65,7 @@ class _Orjson(Serializer):  # type: ignore[misc]
     def serialize(self, value: object) -> bytes:
         return orjson.dumps(value)
 
-    def deserialize(self, value: bytes) -> Any:
+    def deserialize(self, value: bytes) -> object:
         return orjson.loads(value)
 
 
@@ -204,7 +204,7 @@ _NETWORK: Final = "category=couchbase.network"
 """What only their text tells of exceptions: a value that is too large, and what the network did."""
 
 
-class _BucketNamespace(Namespace):
+class _BucketNamespace(Namespace[Bucket]):
     """A bucket, which is its user's: it is never made here, and taken only when it is empty. A store is a prefix."""
 
     def __init__(self, session: Bucket) -> None:
@@ -223,7 +223,7 @@ class _BucketNamespace(Namespace):
     def contents(self) -> list[str]:
         """Return what keys begin with: to list them takes an index, which does not stay where they are another's."""
         self._session.prepare()
-        prefixes: list[str] = self._session.beginnings()
+        prefixes = self._session.beginnings()
         if prefixes and self.marker() is None:
             self._session.unindex()
         return prefixes
@@ -243,7 +243,7 @@ class _BucketNamespace(Namespace):
 _STRICT: Final = {"durability": ServerDurability(DurabilityLevel.PERSIST_TO_MAJORITY)}
 
 
-class Couchbase(Compared):
+class Couchbase(Compared[Bucket]):
     """Verbs are the collection's own."""
 
     name = "couchbase"
@@ -342,7 +342,7 @@ class Couchbase(Compared):
     def _connect(self) -> None:
         self._durability = _STRICT if self.options.durability == "strict" else {}
         super()._connect()
-        self._bucket: Bucket = self._sessions["primary"]
+        self._bucket = self._sessions["primary"]
         self._documents = self._bucket.documents
 
     def _session(self, node: Node) -> Bucket:
@@ -368,5 +368,4 @@ class Couchbase(Compared):
             bucket.index(field)
 
     def _stands(self, role: Role) -> Versions:
-        versions: Versions = self._sessions[role].versions(self._prefix)
-        return versions
+        return self._sessions[role].versions(self._prefix)

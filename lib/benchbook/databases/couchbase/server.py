@@ -9,11 +9,11 @@ from collections.abc import Container, Mapping
 from typing import Any, Final
 from urllib.parse import parse_qs, urlencode, urlsplit
 
-from benchbook.deployment import Role, Topology, roles
+from benchbook.deployment import Role, Topology
 from benchbook.schemas import Document
-from benchbook.servers.address import Answer, basic_authorization, got, location, login, sent
+from benchbook.servers.address import Answer, basic_authorization, http_json, location, login
 from benchbook.servers.errors import written
-from benchbook.servers.fleet import USER, At, Fleet, Server, new_password
+from benchbook.servers.fleet import USER, At, Fleet, Server, new_password, served
 from benchbook.servers.programs import Found
 
 _READY = "ready, data on port "
@@ -48,10 +48,7 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology`, each a cluster with a bucket, or the stand-in; return their URLs."""
-    password = new_password()
-    for role in roles(topology):
-        at(role, _serve, role, password)
-    urls = {role: at(role, _ready, role, password) for role in roles(topology)}
+    urls = served(at, topology, _serve, _ready, new_password())
     if topology == "replicated":
         at("primary", _replicate, urls["primary"], urls["replica"])
     return urls
@@ -84,7 +81,7 @@ def _url(password: str, host: str, data: int | str, management: int) -> str:
 
 def _initialise(server: Server, url: str) -> None:
     """Make a cluster of a server, by its address, and the bucket; wait until both can be used."""
-    server.await_ready(lambda: bool(got(_origin(url), "/pools", {})), _PATIENCE_S)
+    server.await_ready(lambda: bool(http_json(_origin(url), "/pools", {})), _PATIENCE_S)
     at = login(url, _DATA)
     user = {"username": at["user"], "password": at["password"].decode()}
     # nobody has a password yet, so none is told
@@ -102,8 +99,8 @@ def _usable(url: str) -> bool:
     ports, host, headers = own["services"], urlsplit(url).hostname, basic_authorization(url)
     if not {"n1ql", "indexHttp"} <= {*ports}:
         return False
-    queries = got(f"http://{host}:{ports['n1ql']}", "/admin/ping", headers)
-    indexes = got(f"http://{host}:{ports['indexHttp']}", "/api/v1/stats", headers)
+    queries = http_json(f"http://{host}:{ports['n1ql']}", "/admin/ping", headers)
+    indexes = http_json(f"http://{host}:{ports['indexHttp']}", "/api/v1/stats", headers)
     return bool(queries) and indexes.get("indexer", {}).get("indexer_state") == "Active"
 
 
@@ -115,27 +112,29 @@ def _replicate(fleet: Fleet, installed: Found, primary: str, replica: str) -> No
     _send(primary, "/pools/default/remoteClusters", remote)
     stream = {"fromBucket": _bucket(primary), "toBucket": _bucket(replica), "toCluster": name}
     _send(primary, "/controller/createReplication", {**stream, "replicationType": "continuous"})
-    fleet.server("primary").await_ready(lambda: _streams(primary), _PATIENCE_S)
+    fleet.server("primary").await_ready(
+        lambda: any(stream["status"] == "running" for stream in _streams(primary)), _PATIENCE_S
+    )
 
 
-def _streams(primary: str) -> bool:
-    tasks = [task for task in _ask(primary, "/pools/default/tasks") if task["type"] == "xdcr"]
-    return any(task["source"] == _bucket(primary) and task["status"] == "running" for task in tasks)
+def _streams(url: str) -> list[Document]:
+    """Return the tasks by which XDCR brings elsewhere what happens in the bucket of an address."""
+    tasks = [task for task in _ask(url, "/pools/default/tasks") if task["type"] == "xdcr"]
+    return [task for task in tasks if task["source"] == _bucket(url)]
 
 
 def ask(url: str) -> Answer:
     """Return what the server at `url` says of itself; its role is what it is used as."""
-    bucket = _bucket(url)
     version = str(_ask(url, "/pools").get("implementationVersion"))
-    about = _ask(url, f"/pools/default/buckets/{bucket}")
+    about = _ask(url, f"/pools/default/buckets/{_bucket(url)}")
     settings = {name: about[name] for name in _SETTINGS if name in about} | {"quota": about.get("quota")}
     stand_in = version == "CouchbaseMock"
-    followers, unseen = ((), "") if stand_in else _followers(url, bucket, about)
+    followers, unseen = ((), "") if stand_in else _followers(url, about)
     return Answer(version, None, settings, stand_in, followers, unseen)
 
 
-def _followers(url: str, bucket: str, about: Document) -> tuple[tuple[str, ...], str]:
-    """Return where the bucket is replicated to, and why its user may not see all of that.
+def _followers(url: str, about: Document) -> tuple[tuple[str, ...], str]:
+    """Return where the address's bucket is replicated to, and why its user may not see all of that.
 
     To the other nodes of its cluster, which keep its replicas, and by XDCR to other clusters. Written after the manual:
     no server has been met.
@@ -145,11 +144,9 @@ def _followers(url: str, bucket: str, about: Document) -> tuple[tuple[str, ...],
     try:
         remotes = _ask(url, "/pools/default/remoteClusters", _NO_XDCR)
         clusters = {remote["uuid"]: remote["hostname"] for remote in remotes}
-        tasks = _ask(url, "/pools/default/tasks") if clusters else ()
+        streams = _streams(url) if clusters else []
     except PermissionError:
         return replicas, "give it the role Read-Only Admin"
-    tasks = [task for task in tasks if task["type"] == "xdcr"]
-    streams = [task for task in tasks if task["source"] == bucket]
     uuids = [stream["id"].partition("/")[0] for stream in streams if stream["status"] != "paused"]
     return replicas + tuple(clusters.get(uuid, uuid) for uuid in uuids), ""
 
@@ -167,9 +164,10 @@ def _origin(url: str) -> str:
 
 
 def _ask(url: str, path: str, unknown: Container[int] = ()) -> Any:
-    return got(_origin(url), path, basic_authorization(url), unknown)
+    return http_json(_origin(url), path, basic_authorization(url), unknown=unknown)
 
 
 def _send(url: str, path: str, form: Mapping[str, object], *, authorized: bool = True) -> None:
     headers = basic_authorization(url) if authorized else {}
-    sent("POST", _origin(url), path, headers, urlencode(form).encode(), patience_s=_STEP_S)
+    body = urlencode(form).encode()
+    http_json(_origin(url), path, headers, method="POST", body=body, patience_s=_STEP_S)

@@ -1,13 +1,13 @@
 """CouchDB, started here or by address, or its stand-in: what is known of it before a server runs.
 
 `server` starts servers, the stand-in (PouchDB on Node.js) where the product is absent, or asks those at given
-addresses; `adapter` keeps documents on them and sets up their replication. Begin with `adapter`; `node` is requests to
-a server and what is the suite's there, `proxy` counts what a replica receives.
+addresses; `adapter` keeps documents on them. Begin with `adapter`; `node` is requests to a server, what is the suite's
+there and how it is replicated, `proxy` counts what a replica receives.
 """
 
 from typing import Final
 
-from benchbook.registry import Package, Product, StandIn
+from benchbook.registry import Image, Package, Product, StandIn
 
 PRODUCTS: Final = {
     "couchdb": Product(
@@ -20,6 +20,7 @@ PRODUCTS: Final = {
             release="../lib/couch-[0-9]*",
             get="Apache's own package (docs.couchdb.org, Installation)",
         ),
+        image=Image("docker.io/library/couchdb:3.5.2", "Apache License 2.0", folder="/opt/couchdb/bin"),
         stand_in=StandIn(
             version="PouchDB 9.0.0 (stand-in)",
             programs=("node",),

@@ -20,24 +20,30 @@ has come, and what it has at last it had all that time.
 """
 
 import re
-import time
 from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from sys import float_info
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import parse_qs, quote, urlsplit
 
 import orjson
 from typing_extensions import override
 from urllib3 import __version__ as urllib3_version  # type: ignore[attr-defined]
-from urllib3.exceptions import HTTPError, NewConnectionError, TimeoutError
+from urllib3.exceptions import HTTPError
 
 from benchbook import registry
-from benchbook.databases.connected import Connected, Marker, Namespace
-from benchbook.databases.couchdb.node import PREFIX, AnswerError, Database, Databases, HTTPNode, new_name
+from benchbook.databases.connected import Connected
+from benchbook.databases.couchdb.node import (
+    PREFIX,
+    WAYS,
+    AnswerError,
+    Databases,
+    HTTPNode,
+    Position,
+    ReplicatedDatabase,
+)
 from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from benchbook.databases.engine import (
-    CATCH_UP_S,
     EXACT,
     Counter,
     DuplicateKeyError,
@@ -48,8 +54,9 @@ from benchbook.databases.engine import (
     UnreachableError,
     batches,
 )
+from benchbook.databases.namespace import Marker, Namespace
 from benchbook.datasets import Dataset
-from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role, Topology
+from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
 from benchbook.servers.address import others
 
@@ -59,15 +66,6 @@ _FAR: Final = (
     " with 127.0.0.1 in their addresses and no ?peer="
 )
 
-Position = Sequence[str]
-"""The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
-
-_WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
-    "replicated": [("primary", "replica")],
-    "bidirectional": [("primary", "replica"), ("replica", "primary")],
-}
-"""From where to where each topology's pulls go."""
-
 _LIMIT_B: Final = 8_000_000
 """The largest document that CouchDB takes by default, from 3.0 on."""
 _LONG_B: Final = 7_800
@@ -75,118 +73,19 @@ _LONG_B: Final = 7_800
 _LARGE_B: Final = 18 << 20
 """Of a document that holds a text of 17 MB."""
 
-_POLL_S: Final = 0.01
-_PART: Final = 500
-"""Documents that the replica is asked for at once."""
+_BATCH: Final = 1000
+"""Documents in one request."""
+_ALL: Final = 1 << 28
+"""Mango returns 25 unless told how many; this is the most that CouchDB takes."""
 
 
-class _ReplicatedDatabase:
-    """A new database of a store on a topology's nodes, and the pulls between them, which have begun after `begin`.
-
-    `addresses` are those from which the nodes pull.
-
-    Attributes
-    ----------
-    resolution_ns
-        By how much the end of the last `reached` may be late: the time from the last question whose answer was that
-        something is missing (or from its beginning) until the replica is known to have had all.
-    proof_ns
-        How long before it returned that was: what it took to ask for every revision.
-    """
-
-    def __init__(
-        self, nodes: Mapping[Role, HTTPNode], addresses: Mapping[Role, str], topology: Topology, store: str
-    ) -> None:
-        self.resolution_ns = 0.0
-        self.proof_ns = 0
-        self.database = new_name(store)
-        self._due: dict[str, str] = {}
-        self._nodes = nodes
-        self._replica = nodes.get("replica", nodes["primary"])
-        self._ways = _WAYS.get(topology, ())
-        for node in nodes.values():
-            node.ask("PUT", f"/{self.database}")
-        for source, target in self._ways:
-            nodes[source].ask("PUT", self._mark(source), {})
-            Databases(nodes[target]).pull(self.database, addresses[source], nodes[target].peer)
-
-    def begin(self) -> None:
-        """Wait until a mark has gone each way: a server may take seconds to begin."""
-        deadline = time.monotonic() + CATCH_UP_S
-        for source, target in self._ways:
-            while self._nodes[target].ask("GET", self._mark(source), none=(404,)) is None:
-                if time.monotonic() > deadline:
-                    names = f"{self._nodes[target].name} did not begin to follow {self._nodes[source].name}"
-                    raise EngineError(f"{names} in {CATCH_UP_S:g} s (/{self.database})")
-                time.sleep(_POLL_S)
-
-    def _mark(self, source: Role) -> str:
-        return f"/{self.database}/_design/from-{source}"
-
-    def wrote(self, *answers: Document) -> None:
-        """Note what the primary answered to documents' writing."""
-        for answer in answers:
-            self._due[answer["id"]] = answer["rev"]
-
-    def position(self) -> Position:
-        """Return what was written and not yet seen on the replica."""
-        return tuple(self._due)
-
-    def reached(self, position: Position, deadline_s: float) -> bool:
-        """Ask the replica until it has each document's newest revision; False when the time ran out.
-
-        Asking is work for the replica, so that it is asked for the last written until it has that, and then for all.
-        When there is nothing to wait for it is asked all the same: one that is gone must show.
-        """
-        deadline = time.monotonic() + deadline_s
-        self._lacking_ns, self.proof_ns = time.perf_counter_ns(), 0
-        try:
-            while self._missing(position[-1:], deadline) or (position := self._proved(position, deadline)):
-                time.sleep(_POLL_S)
-        except NewConnectionError:
-            raise
-        except TimeoutError:
-            return False
-        self.resolution_ns = float(self._held_ns - self._lacking_ns)
-        self.proof_ns = time.perf_counter_ns() - self._held_ns
-        return True
-
-    def _proved(self, keys: Sequence[str], deadline: float) -> list[str]:
-        """Return what the replica lacks, asked in parts, and note since when it has not changed."""
-        state, self._held_ns = self._state(deadline), time.perf_counter_ns()
-        missing = []
-        for part in batches(keys, _PART):
-            missing += self._missing(part, deadline)
-            if (now := self._state(deadline)) != state:
-                state, self._held_ns = now, time.perf_counter_ns()
-        return missing
-
-    def _missing(self, keys: Sequence[str], deadline: float) -> list[str]:
-        """Return whose newest revision the replica lacks; the others are no longer due."""
-        asked_ns = time.perf_counter_ns()
-        revisions = {key: [self._due[key]] for key in keys if key in self._due}
-        missing = self._ask("POST", "/_revs_diff", revisions, deadline)
-        if missing:
-            self._lacking_ns = asked_ns
-        for key in revisions.keys() - missing.keys():
-            del self._due[key]
-        return [key for key in revisions if key in missing]
-
-    def _state(self, deadline: float) -> object:
-        """Return the replica's sequence number: CouchDB's is a text, which it alone can read."""
-        return self._ask("GET", "", None, deadline)["update_seq"]
-
-    def _ask(self, method: str, path: str, content: object, deadline: float) -> Any:
-        """Return the replica's answer, if it comes before `deadline` (s, monotonic)."""
-        if (left := deadline - time.monotonic()) <= 0:
-            raise TimeoutError
-        return self._replica.ask(method, f"/{self.database}{path}", content, timeout_s=left)
+def _is_design(row: Document) -> bool:
+    return str(row["id"]).startswith("_design/")
 
 
-def _takes_large_records(node: Node, session: HTTPNode) -> bool:
-    """Return whether a node takes records of more than 16 MB: its stand-in does, CouchDB when it is told so."""
-    limit = int(session.setting("couchdb", "max_document_size") or _LIMIT_B)
-    return node.stand_in or limit > _LARGE_B
+def _escaped(field: str) -> str:
+    """Return a field's name as Mango takes it: there a dot leads into an object."""
+    return field.replace("\\", "\\\\").replace(".", "\\.")
 
 
 def _is_large_integer(number: float) -> bool:
@@ -196,7 +95,7 @@ def _is_large_integer(number: float) -> bool:
     return number.is_integer() and EXACT <= abs(number) < 1e21
 
 
-class CouchDB(Connected):
+class CouchDB(Connected[HTTPNode]):
     """Verbs are requests on one kept connection."""
 
     name = "couchdb"
@@ -253,7 +152,7 @@ class CouchDB(Connected):
 
     @override
     def insert(self, record: Record) -> None:
-        self._wrote(self._database.put(record["_id"], record))
+        self._wrote(self._ask("PUT", self._document(record["_id"]), record))
 
     def insert_many(self, records: Sequence[Record]) -> None:
         """Insert documents; those that are not refused stay."""
@@ -261,32 +160,35 @@ class CouchDB(Connected):
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        return self._restored(self._database.find(field, value))
+        query = {"selector": {_escaped(field): {"$eq": value}}, "limit": _ALL}
+        return self._restored(self._ask("POST", f"{self._path}/_find", query)["docs"])
 
     @override
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
-        return self._restored(self._databases[role].documents())
+        return self._restored(self._documents(role))
 
     def update(self, key: str, changes: Record) -> None:
         """Read one document, set fields of it, and write it back."""
-        self._wrote(self._database.put(key, self._database.get(key) | dict(changes)))
+        path = self._document(key)
+        self._wrote(self._ask("PUT", path, self._ask("GET", path) | dict(changes)))
 
     def update_all(self, changes: Record) -> int:
         """Read all documents, set fields of them, and write them back."""
-        return self._write([document | dict(changes) for document in self._database.documents()])
+        return self._write([document | dict(changes) for document in self._documents()])
 
     def delete(self, key: str) -> None:
         """Delete one document, its revision read before."""
-        self._wrote(self._database.delete(key, self._database.get(key)["_rev"]))
+        path = self._document(key)
+        self._wrote(self._ask("DELETE", f"{path}?rev={self._ask('GET', path)['_rev']}"))
 
     def delete_all(self) -> int:
         """Delete all documents, their revisions read before."""
-        revisions = self._database.revisions().items()
+        revisions = self._revisions().items()
         return self._write([{"_id": key, "_rev": revision, "_deleted": True} for key, revision in revisions])
 
     @override
     def ids(self) -> list[str]:
-        return list(self._database.revisions())
+        return list(self._revisions())
 
     def position(self) -> Position:
         """Return the documents that were written here and not yet seen on the replica."""
@@ -306,9 +208,15 @@ class CouchDB(Connected):
 
     def _connect(self) -> None:
         self._proxy: CountingProxy | None = None
-        self._prepared: dict[str, _ReplicatedDatabase] = {}
+        self._prepared: dict[str, ReplicatedDatabase] = {}
         super()._connect()
-        if all(map(_takes_large_records, self.deployment.nodes, self._sessions.values())):
+        # A record of 17 MB: the stand-in takes it, CouchDB where it is told to.
+        limits = [
+            int(self._sessions[node.role].setting("couchdb", "max_document_size") or _LIMIT_B)
+            for node in self.deployment.nodes
+            if not node.stand_in
+        ]
+        if all(limit > _LARGE_B for limit in limits):
             self.gaps = {name: why for name, why in self.gaps.items() if name != "large_records"}
         if self.options.counted and self.replicated and "bytes_received" not in self.gaps:
             at = urlsplit(self.deployment.node().url)
@@ -342,11 +250,11 @@ class CouchDB(Connected):
     def _end_pulls(self) -> None:
         """End the engine's own pulls; those on a server that does not answer are marked, and the next run's to end."""
         names = [replication.database for replication in self._prepared.values()]
-        for _, target in _WAYS.get(self.deployment.topology, ()) if names else ():
+        for _, target in WAYS.get(self.deployment.topology, ()) if names else ():
             with suppress(AnswerError, HTTPError, EngineError):
                 Databases(self._sessions[target], PATIENCE_S).stop(names)
 
-    def _own(self) -> list[Namespace]:
+    def _own(self) -> list[Namespace[HTTPNode]]:
         return list(self._namespaces().values())
 
     def _store(self, schema: Schema) -> str:
@@ -370,7 +278,7 @@ class CouchDB(Connected):
             if self.replicated:
                 space.prepare()
         for schema in reversed(schemas):
-            replication = _ReplicatedDatabase(nodes, addresses, self.deployment.topology, self._store(schema))
+            replication = ReplicatedDatabase(nodes, addresses, self.deployment.topology, self._store(schema))
             self._prepared[schema.name] = replication
 
     def _begin(self, schema: Schema) -> None:
@@ -378,13 +286,13 @@ class CouchDB(Connected):
         self._replicated = self._prepared[schema.name]
         self._replicated.begin()
         self._wrote = self._replicated.wrote
-        name = self._replicated.database
-        self._databases = {role: Database(node, name) for role, node in self._sessions.items()}
-        self._database = self._databases["primary"]
+        self._path = f"/{self._replicated.database}"
+        self._ask = self._sessions["primary"].ask
         self._restore = TypeDecoder(schema)
 
     def _index(self, field: str) -> None:
-        self._wrote(*({"id": key, "rev": revision} for key, revision in self._database.index(field).items()))
+        self._ask("POST", f"{self._path}/_index", {"index": {"fields": [_escaped(field)]}})
+        self._wrote(*({"id": key, "rev": revision} for key, revision in self._revisions(designs=True).items()))
 
     def _fill(self, parent: Dataset) -> None:
         super()._fill(parent)
@@ -398,9 +306,31 @@ class CouchDB(Connected):
         count = self._proxy.received
         return [Counter("bytes_received", lambda: float(count()), "a proxy of its pulls (HTTP, headers too)", 1.0)]
 
+    def _document(self, key: str) -> str:
+        return f"{self._path}/{quote(key, safe='')}"
+
     def _write(self, documents: Sequence[Record]) -> int:
-        self._wrote(*self._database.write(documents))
+        """Write documents, with the revisions that they follow; those before and beside a refused one stay."""
+        written: list[Document] = []
+        path = f"{self._path}/_bulk_docs"
+        for batch in batches(documents, _BATCH):
+            answers = self._ask("POST", path, {"docs": batch})
+            if refused := [answer for answer in answers if "error" in answer]:
+                conflict = any(answer["error"] == "conflict" for answer in refused)
+                raise AnswerError(409 if conflict else 400, path, refused[0])
+            written += answers
+        self._wrote(*written)
         return len(documents)
+
+    def _documents(self, role: Role = "primary") -> list[Document]:
+        """Return every record's document."""
+        rows = self._sessions[role].ask("GET", f"{self._path}/_all_docs?include_docs=true")["rows"]
+        return [row["doc"] for row in rows if not _is_design(row)]
+
+    def _revisions(self, *, designs: bool = False) -> dict[str, str]:
+        """Return every document's revision by its id: the records', or those of what is there besides (indexes)."""
+        rows = self._ask("GET", f"{self._path}/_all_docs")["rows"]
+        return {row["id"]: row["value"]["rev"] for row in rows if _is_design(row) == designs}
 
     def _restored(self, documents: list[Document]) -> list[Document]:
         for document in documents:

@@ -1,4 +1,4 @@
-"""A CouchDB node: its HTTP interface on kept connections, a database's documents, and what the suite has there.
+"""CouchDB's nodes: their HTTP interface on kept connections, what the suite has there, and how one follows another.
 
 That is databases, pulls into them, and their marker; `Databases` tells them from what else replicates there. A database
 is made under a new name each time, its store's and eight digits. Of one name CouchDB makes one replication, so that the
@@ -13,16 +13,17 @@ from collections.abc import Collection, Container, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
-from urllib.parse import parse_qs, quote, unquote, urlsplit
+from urllib.parse import parse_qs, unquote, urlsplit
 
 import orjson
 import urllib3
 from typing_extensions import override
+from urllib3.exceptions import NewConnectionError, TimeoutError
 
-from benchbook.databases.connected import Marker, Namespace, Settings
 from benchbook.databases.engine import CATCH_UP_S, EngineError, batches
-from benchbook.deployment import PATIENCE_S
-from benchbook.schemas import Document, Record
+from benchbook.databases.namespace import Marker, Namespace, Settings
+from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.schemas import Document
 from benchbook.servers.address import basic_authorization
 
 _FOREVER: Final = urllib3.Timeout(connect=PATIENCE_S, read=None)
@@ -119,79 +120,6 @@ def _setting(section: str, key: str) -> str:
     return f"/_node/_local/_config/{section}/{key}"
 
 
-_BATCH: Final = 1000
-_ALL: Final = 1 << 28
-"""Mango returns 25 unless told how many; this is the most that CouchDB takes."""
-
-
-class Database:
-    """Requests on a database; all raise as `HTTPNode.ask`."""
-
-    def __init__(self, node: HTTPNode, name: str) -> None:
-        self._ask = node.ask
-        self._path = f"/{name}"
-
-    def get(self, key: str) -> Document:
-        """Return a document, its revision in it."""
-        document: Document = self._ask("GET", self._document(key))
-        return document
-
-    def put(self, key: str, document: Record) -> Document:
-        """Write a document, a new one or one with the revision that it follows; return the new revision."""
-        answer: Document = self._ask("PUT", self._document(key), document)
-        return answer
-
-    def delete(self, key: str, revision: str) -> Document:
-        """Delete a document; return the deletion's revision."""
-        answer: Document = self._ask("DELETE", f"{self._document(key)}?rev={revision}")
-        return answer
-
-    def write(self, documents: Sequence[Record]) -> list[Document]:
-        """Write documents as `put`, a thousand in a request; those before and beside a refused one stay."""
-        written: list[Document] = []
-        path = f"{self._path}/_bulk_docs"
-        for batch in batches(documents, _BATCH):
-            answers = self._ask("POST", path, {"docs": batch})
-            if refused := [answer for answer in answers if "error" in answer]:
-                conflict = any(answer["error"] == "conflict" for answer in refused)
-                raise AnswerError(409 if conflict else 400, path, refused[0])
-            written += answers
-        return written
-
-    def revisions(self, *, designs: bool = False) -> dict[str, str]:
-        """Return every document's revision by its id: the records', or those of what is there besides (indexes)."""
-        rows = self._ask("GET", f"{self._path}/_all_docs")["rows"]
-        return {row["id"]: row["value"]["rev"] for row in rows if _is_design(row) == designs}
-
-    def documents(self) -> list[Document]:
-        """Return every record's document."""
-        rows = self._ask("GET", f"{self._path}/_all_docs?include_docs=true")["rows"]
-        return [row["doc"] for row in rows if not _is_design(row)]
-
-    def index(self, field: str) -> dict[str, str]:
-        """Let Mango index a field, and return the revisions of all indexes' documents by their ids."""
-        self._ask("POST", f"{self._path}/_index", {"index": {"fields": [_escaped(field)]}})
-        return self.revisions(designs=True)
-
-    def find(self, field: str, value: object) -> list[Document]:
-        """Return the documents that Mango finds."""
-        query = {"selector": {_escaped(field): {"$eq": value}}, "limit": _ALL}
-        documents: list[Document] = self._ask("POST", f"{self._path}/_find", query)["docs"]
-        return documents
-
-    def _document(self, key: str) -> str:
-        return f"{self._path}/{quote(key, safe='')}"
-
-
-def _is_design(row: Document) -> bool:
-    return str(row["id"]).startswith("_design/")
-
-
-def _escaped(field: str) -> str:
-    """Return a field's name as Mango takes it: there a dot leads into an object."""
-    return field.replace("\\", "\\\\").replace(".", "\\.")
-
-
 PREFIX: Final = "benchbook-"
 
 _MARKER: Final = f"{PREFIX}marker"
@@ -219,7 +147,7 @@ class Replication:
     target: str
 
 
-class Databases(Namespace):
+class Databases(Namespace[HTTPNode]):
     """Databases by their names' beginning; what replicates into one is the document of ``_replicator`` of its name."""
 
     title = f"what is called {PREFIX}…"
@@ -341,3 +269,119 @@ class Databases(Namespace):
 
     def _names(self) -> list[str]:
         return list(self._ask("GET", "/_all_dbs"))
+
+
+Position = Sequence[str]
+"""The documents that were written and not yet seen on the replica, by their ids, in the order of writing."""
+
+WAYS: Final[Mapping[Topology, Sequence[tuple[Role, Role]]]] = {
+    "replicated": [("primary", "replica")],
+    "bidirectional": [("primary", "replica"), ("replica", "primary")],
+}
+"""From where to where each topology's pulls go."""
+
+_PART: Final = 500
+"""Documents that the replica is asked for at once."""
+
+
+class ReplicatedDatabase:
+    """A new database of a store on a topology's nodes, and the pulls between them, which have begun after `begin`.
+
+    `addresses` are those from which the nodes pull.
+
+    Attributes
+    ----------
+    resolution_ns
+        By how much the end of the last `reached` may be late: the time from the last question whose answer was that
+        something is missing (or from its beginning) until the replica is known to have had all.
+    proof_ns
+        How long before it returned that was: what it took to ask for every revision.
+    """
+
+    def __init__(
+        self, nodes: Mapping[Role, HTTPNode], addresses: Mapping[Role, str], topology: Topology, store: str
+    ) -> None:
+        self.resolution_ns = 0.0
+        self.proof_ns = 0
+        self.database = new_name(store)
+        self._due: dict[str, str] = {}
+        self._nodes = nodes
+        self._replica = nodes.get("replica", nodes["primary"])
+        self._ways = WAYS.get(topology, ())
+        for node in nodes.values():
+            node.ask("PUT", f"/{self.database}")
+        for source, target in self._ways:
+            nodes[source].ask("PUT", self._mark(source), {})
+            Databases(nodes[target]).pull(self.database, addresses[source], nodes[target].peer)
+
+    def begin(self) -> None:
+        """Wait until a mark has gone each way: a server may take seconds to begin."""
+        deadline = time.monotonic() + CATCH_UP_S
+        for source, target in self._ways:
+            while self._nodes[target].ask("GET", self._mark(source), none=(404,)) is None:
+                if time.monotonic() > deadline:
+                    names = f"{self._nodes[target].name} did not begin to follow {self._nodes[source].name}"
+                    raise EngineError(f"{names} in {CATCH_UP_S:g} s (/{self.database})")
+                time.sleep(_POLL_S)
+
+    def _mark(self, source: Role) -> str:
+        return f"/{self.database}/_design/from-{source}"
+
+    def wrote(self, *answers: Document) -> None:
+        """Note what the primary answered to documents' writing."""
+        for answer in answers:
+            self._due[answer["id"]] = answer["rev"]
+
+    def position(self) -> Position:
+        """Return what was written and not yet seen on the replica."""
+        return tuple(self._due)
+
+    def reached(self, position: Position, deadline_s: float) -> bool:
+        """Ask the replica until it has each document's newest revision; False when the time ran out.
+
+        Asking is work for the replica, so that it is asked for the last written until it has that, and then for all.
+        When there is nothing to wait for it is asked all the same: one that is gone must show.
+        """
+        deadline = time.monotonic() + deadline_s
+        self._lacking_ns, self.proof_ns = time.perf_counter_ns(), 0
+        try:
+            while self._missing(position[-1:], deadline) or (position := self._proved(position, deadline)):
+                time.sleep(_POLL_S)
+        except NewConnectionError:
+            raise
+        except TimeoutError:
+            return False
+        self.resolution_ns = float(self._held_ns - self._lacking_ns)
+        self.proof_ns = time.perf_counter_ns() - self._held_ns
+        return True
+
+    def _proved(self, keys: Sequence[str], deadline: float) -> list[str]:
+        """Return what the replica lacks, asked in parts, and note since when it has not changed."""
+        state, self._held_ns = self._state(deadline), time.perf_counter_ns()
+        missing = []
+        for part in batches(keys, _PART):
+            missing += self._missing(part, deadline)
+            if (now := self._state(deadline)) != state:
+                state, self._held_ns = now, time.perf_counter_ns()
+        return missing
+
+    def _missing(self, keys: Sequence[str], deadline: float) -> list[str]:
+        """Return whose newest revision the replica lacks; the others are no longer due."""
+        asked_ns = time.perf_counter_ns()
+        revisions = {key: [self._due[key]] for key in keys if key in self._due}
+        missing = self._ask("POST", "/_revs_diff", revisions, deadline)
+        if missing:
+            self._lacking_ns = asked_ns
+        for key in revisions.keys() - missing.keys():
+            del self._due[key]
+        return [key for key in revisions if key in missing]
+
+    def _state(self, deadline: float) -> object:
+        """Return the replica's sequence number: CouchDB's is a text, which it alone can read."""
+        return self._ask("GET", "", None, deadline)["update_seq"]
+
+    def _ask(self, method: str, path: str, content: object, deadline: float) -> Any:
+        """Return the replica's answer, if it comes before `deadline` (s, monotonic)."""
+        if (left := deadline - time.monotonic()) <= 0:
+            raise TimeoutError
+        return self._replica.ask(method, f"/{self.database}{path}", content, timeout_s=left)

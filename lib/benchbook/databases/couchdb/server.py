@@ -18,10 +18,10 @@ from urllib.parse import urlsplit
 from urllib3.exceptions import HTTPError
 
 from benchbook.databases.couchdb.node import AnswerError, Databases, HTTPNode
-from benchbook.deployment import PATIENCE_S, Role, Topology, roles
+from benchbook.deployment import PATIENCE_S, Role, Topology
 from benchbook.scrubbing import shown
 from benchbook.servers.address import Answer
-from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
+from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password, served
 from benchbook.servers.programs import Found
 
 _READY: Final = "Apache CouchDB has started on http"
@@ -98,10 +98,7 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    password = new_password()
-    for role in roles(topology):
-        at(role, _serve, role, password)
-    return {role: at(role, _ready, role, password) for role in roles(topology)}
+    return served(at, topology, _serve, _ready, new_password())
 
 
 def ask(url: str) -> Answer:

@@ -7,7 +7,7 @@ through pymongo, its own calls or the awaited ones, `mongoengine` and `beanie` t
 
 from typing import Final
 
-from benchbook.registry import Package, Product
+from benchbook.registry import Image, Package, Product
 
 PRODUCTS: Final = {
     "mongodb": Product(
@@ -20,6 +20,7 @@ PRODUCTS: Final = {
             folder="fiftyone/db/bin",
             get="conda install -c conda-forge mongodb, or brew install mongodb-community",
         ),
+        image=Image("docker.io/library/mongo:8.0", "SSPL 1.0"),
         oldest="4.4",
         several_hosts=True,
     ),

@@ -12,9 +12,11 @@ from collections.abc import Callable, Coroutine, Mapping, Sequence
 from datetime import UTC, date, datetime
 from typing import Any, ClassVar, Final, Never, TypeVar
 
+import bson
+import orjson
 import pymongo
 from bson import Timestamp
-from bson.codec_options import TypeRegistry
+from bson.codec_options import CodecOptions, TypeRegistry
 from bson.errors import BSONError
 from pymongo import ReadPreference
 from pymongo.client_session import ClientSession
@@ -30,7 +32,7 @@ from pymongo.errors import (
 )
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Connected, Marker, Namespace
+from benchbook.databases.connected import Connected
 from benchbook.databases.engine import (
     Counter,
     DuplicateKeyError,
@@ -40,6 +42,7 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
 )
+from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
 from benchbook.schemas import Document, Record, Schema
@@ -76,6 +79,8 @@ def _encoded(value: object) -> object:
     return datetime(value.year, value.month, value.day, tzinfo=UTC) if isinstance(value, date) else value
 
 
+_CODEC: Final = CodecOptions[Document](type_registry=TypeRegistry(fallback_encoder=_encoded))
+
 Position = tuple[Timestamp | None, Mapping[str, object] | None]
 """The operation time that the replica must reach, and the cluster time it belongs to; a lone server tells neither."""
 
@@ -110,7 +115,7 @@ _DUPLICATE: Final = 11000
 _UNAUTHORIZED: Final = (13, 18)
 
 
-class _Database(Namespace):
+class _Database(Namespace[Client]):
     """The database ``benchbook``, which is there as long as a collection is."""
 
     title = f"the database {DATABASE}"
@@ -140,7 +145,7 @@ class _Database(Namespace):
         self._database.drop_collection(MARKER)
 
 
-class MongoDB(Connected):
+class MongoDB(Connected[Client]):
     """Verbs are the collection's own, one call each."""
 
     name = "mongodb"
@@ -167,9 +172,21 @@ class MongoDB(Connected):
         ),
     }
 
+    refused_inside: ClassVar[Mapping[str, Callable[[str], bool]]] = {
+        "BSON ends a name at U+0000": lambda name: "\0" in name,
+        "MongoDB takes a name with a $ at its beginning for an operator": lambda name: name.startswith("$"),
+    }
+
     @override
     @classmethod
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        if any(isinstance(value, dict | list) for value in record.values()):
+            # An element of an array takes up to eight times what JSON takes.
+            if len(orjson.dumps(record)) > _DOCUMENT_B // 8 and (size := len(bson.encode(record, False, _CODEC))) > (
+                _DOCUMENT_B - _FIELD_B
+            ):
+                return f"a document of {size:,} bytes: {gaps['large_records']}"
+            return super().unfit_record(record, gaps, stand_in=stand_in)
         texts = [value for value in record.values() if type(value) is str]
         if sum(map(len, texts)) * _UTF_8_B > _DOCUMENT_B:
             others = _FIELD_B * len(record) + sum(len(name.encode()) for name in record)

@@ -9,11 +9,13 @@ from datetime import date, datetime
 from typing import Any, ClassVar, Final, TypeVar
 
 import beanie
-from pydantic import ConfigDict, Field, ValidationError, create_model
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, create_model
 from typing_extensions import override
 
+from benchbook import schemas
 from benchbook.databases.engine import EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, AsyncMongoDB, MongoDB
+from benchbook.databases.mongodb.mapped import Present
 from benchbook.deployment import Role
 from benchbook.schemas import Record, Schema
 
@@ -49,6 +51,35 @@ class _Readable:
 
 
 Mapping.register(_Readable)
+
+
+class _Present(Present, _Readable):
+    """The same of a document that may lack fields, or lies inside another."""
+
+    @override
+    def _present(self) -> dict[str, object]:
+        values = ((field, getattr(self, name)) for field, name in self.names.items())
+        return {field: value for field, value in values if value is not None}
+
+
+def _declared(fields: Sequence[schemas.Field], names: Mapping[str, str]) -> dict[str, Any]:
+    """Return what a model's attributes are declared as: documents inside are models of their own."""
+    declared: dict[str, Any] = {}
+    for field in fields:
+        kind = _type(field)
+        optional: dict[str, Any] = {"default": None} if field.optional else {}
+        declared[names[field.name]] = (kind | None if field.optional else kind, Field(alias=field.name, **optional))
+    return declared
+
+
+def _type(field: schemas.Field) -> Any:
+    if field.type == "document":
+        names = {part.name: f"field_{i}" for i, part in enumerate(field.fields)}
+        base = type("Base", (_Present, BaseModel), {"names": names, "__annotations__": {"names": ClassVar}})
+        return create_model("Embedded", __base__=base, **_declared(field.fields, names))
+    if field.type == "array":
+        return list[_type(field.fields[0])]  # type: ignore[misc]
+    return Any if field.type == "json" else _TYPES[field.type]
 
 
 class Beanie(AsyncMongoDB):
@@ -107,11 +138,10 @@ class Beanie(AsyncMongoDB):
         names = {
             field.name: "id" if field.name == schema.key else f"field_{i}" for i, field in enumerate(schema.fields)
         }
-        fields: dict[str, Any] = {
-            names[field.name]: (_TYPES[field.type], Field(alias=field.name)) for field in schema.fields
-        }
-        body = {"names": names, "Settings": type("Settings", (), {"name": schema.name})}
-        base = type("Base", (_Readable,), body)
+        fields = _declared(schema.fields, names)
+        settings = {"name": schema.name, "keep_nulls": schema.is_flat}
+        body = {"names": names, "Settings": type("Settings", (), settings)}
+        base = type("Base", (_Readable if schema.is_flat else _Present,), body)
         self._class: Any = create_model(schema.name.capitalize(), __base__=(base, beanie.Document), **fields)
         database = self._async_client[DATABASE]
         self._await(beanie.init_beanie(database, document_models=[self._class], skip_indexes=True))

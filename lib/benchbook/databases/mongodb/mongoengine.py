@@ -7,7 +7,7 @@ What is the server's, not the mapper's (emptying, positions, counters, reading t
 so is the connection, and with it the write concern.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from itertools import count
 from typing import Any, ClassVar, Final
 
@@ -20,8 +20,9 @@ from typing_extensions import override
 
 from benchbook.databases.engine import DuplicateKeyError, EngineError, RefusedError
 from benchbook.databases.mongodb.adapter import DATABASE, MongoDB
+from benchbook.databases.mongodb.mapped import Present
 from benchbook.deployment import Role
-from benchbook.schemas import Record, Schema
+from benchbook.schemas import Field, Record, Schema
 
 _FIELDS: Final = {
     "string": fields.StringField,
@@ -33,6 +34,47 @@ _FIELDS: Final = {
 }
 
 _aliases = count()
+
+
+class _Present(Present):
+    """The same of mongoengine's objects, which its base would compare by their keys."""
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._present() == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @override
+    def _present(self) -> dict[str, object]:
+        mapped: Any = self
+        values = ((field.db_field, getattr(mapped, name)) for name, field in mapped._fields.items())
+        return {name: value for name, value in values if value is not None}
+
+
+class _Embedded(_Present, mongoengine.EmbeddedDocument):  # type: ignore[misc]
+    """A document inside another one."""
+
+    meta: ClassVar[dict[str, object]] = {"abstract": True}
+
+
+Mapping.register(_Embedded)
+
+
+def _declared(field: Field, declared: Mapping[str, object]) -> Any:
+    """Return what a field is declared as: documents inside have classes of their own, arrays elements of one type.
+
+    An array is never required: mongoengine takes an empty one for one that is missing.
+    """
+    if field.type == "document":
+        body = {f"field_{i}": _declared(part, {"required": not part.optional, "db_field": part.name})
+                for i, part in enumerate(field.fields)}  # fmt: skip
+        return fields.EmbeddedDocumentField(type("Embedded", (_Embedded,), body), **declared)
+    if field.type == "array":
+        element = _declared(field.fields[0], {})
+        return fields.ListField(element, default=None, **{**declared, "required": False})
+    if field.type == "json":
+        return fields.DynamicField(**declared)
+    return _FIELDS[field.type](**declared)
 
 
 def _is_there(value: object) -> None:
@@ -56,6 +98,17 @@ class _Mapped(mongoengine.Document):  # type: ignore[misc]
 Mapping.register(_Mapped)
 
 
+class _Partial(_Present, mongoengine.Document):  # type: ignore[misc]
+    """The same, of a record that may lack fields, hold documents, or have names that no attribute can have."""
+
+    meta: ClassVar[dict[str, object]] = {"abstract": True}
+
+    __hash__ = mongoengine.Document.__hash__
+
+
+Mapping.register(_Partial)
+
+
 class _Empty(_Mapped):
     """Has what mongoengine gives to every mapped class."""
 
@@ -64,31 +117,39 @@ _KEPT: Final = frozenset({*dir(_Empty), *dir(type(_Empty)), "id", "meta", "_cls"
 """Names that a mapped class, its body, its documents and the call that makes one have already."""
 
 
+_CLASS: Final[Mapping[str, Callable[[str], bool]]] = {
+    "mongoengine keeps a document's class in it": lambda name: name == "_cls"
+}
+
+
 class MongoEngine(MongoDB):
     """Verbs go through the mapped class and its query sets; what they return are its objects."""
 
     name = "mongodb+mongoengine"
     driver = f"mongoengine {mongoengine.__version__}, {MongoDB.driver}"
     raises = (*MongoDB.raises, MongoEngineException, ValidationError)
-    refused_names: ClassVar = {
-        **MongoDB.refused_names,
-        "mongoengine keeps such names for itself": lambda name: name in _KEPT or "__" in name,
+
+    refused_names: ClassVar = {**MongoDB.refused_names, **_CLASS}
+    refused_inside: ClassVar = {
+        **MongoDB.refused_inside,
+        **_CLASS,
+        "mongoengine takes no name with a dot": lambda name: "." in name,
     }
 
     def insert(self, record: Record) -> object:
         """Make the object, validate it and insert it."""
-        return self._class(**record).save(force_insert=True)
+        return self._mapped(record).save(force_insert=True)
 
     def insert_many(self, records: Sequence[Record]) -> object:
         """Make the objects and insert them in bulk; validated one by one, since mongoengine's bulk insert is not."""
-        objects = [self._class(**record) for record in records]
+        objects = [self._mapped(record) for record in records]
         for mapped in objects:
             mapped.validate()
         return self._objects.insert(objects, load_bulk=False) if objects else None
 
     @override
     def find(self, field: str, value: object) -> Sequence[Record]:
-        return list(self._objects.filter(**{field: value}))
+        return list(self._objects.filter(**{self._attributes.get(field, field): value}))
 
     def read_all(self, role: Role = "primary") -> Sequence[Record]:
         """Return the primary's records as objects, the replica's as plain documents."""
@@ -96,12 +157,12 @@ class MongoEngine(MongoDB):
 
     def update(self, key: str, changes: Record) -> None:
         """Set fields of one object's document through a query set."""
-        changed = self._objects.filter(_id=key).update_one(**{f"set__{name}": value for name, value in changes.items()})
+        changed = self._objects.filter(_id=key).update_one(**self._setting(changes))
         self._expect_one(changed, key)
 
     def update_all(self, changes: Record) -> int:
         """Set fields of all documents through a query set."""
-        return int(self._objects.update(**{f"set__{name}": value for name, value in changes.items()}))
+        return int(self._objects.update(**self._setting(changes)))
 
     def delete(self, key: str) -> None:
         """Delete one document through a query set."""
@@ -136,11 +197,29 @@ class MongoEngine(MongoDB):
         declared: dict[str, object] = {"required": self.options.document_schema != "types"}
         if self.options.document_schema == "validated":
             declared["validation"] = _is_there
-        body: dict[str, object] = {
-            field.name: _FIELDS[field.type](primary_key=field.name == schema.key, **declared) for field in schema.fields
-        }
+        # Names that a mapped class has already are those of the documents alone.
+        renamed = [field.name for field in schema.fields if field.name in _KEPT or "__" in field.name]
+        self._attributes = {name: f"renamed_{i}" for i, name in enumerate(renamed)}
+        body: dict[str, object] = {}
+        for field in schema.fields:
+            of_field = {**declared, "required": declared["required"] and not field.optional}
+            if field.optional:
+                of_field.pop("validation", None)
+            if field.name in self._attributes:
+                of_field["db_field"] = field.name
+            attribute = self._attributes.get(field.name, field.name)
+            body[attribute] = _declared(field, {"primary_key": field.name == schema.key, **of_field})
         body["meta"] = {"db_alias": self._alias, "collection": schema.name, "auto_create_index": False}
-        self._class: Any = type(schema.name.capitalize(), (_Mapped,), body)
+        mapped = (_Mapped,) if schema.is_flat and not renamed else (_Partial,)
+        self._class: Any = type(schema.name.capitalize(), mapped, body)
+
+    def _mapped(self, record: Record) -> Any:
+        if self._attributes:
+            record = {self._attributes.get(name, name): value for name, value in record.items()}
+        return self._class(**record)
+
+    def _setting(self, changes: Record) -> dict[str, object]:
+        return {f"set__{self._attributes.get(name, name)}": value for name, value in changes.items()}
 
     @property
     def _objects(self) -> QuerySet:

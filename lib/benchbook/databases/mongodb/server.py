@@ -12,11 +12,12 @@ from urllib.parse import urlsplit
 from pymongo import MongoClient
 from pymongo.errors import OperationFailure, PyMongoError
 
-from benchbook.deployment import PATIENCE_S, Role, Topology
+from benchbook.deployment import PATIENCE_S, Role, Topology, roles
+from benchbook.rooms import LOOPBACK
 from benchbook.schemas import Document
 from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
-from benchbook.servers.fleet import LOOPBACK, USER, At, Fleet, await_true, new_password
+from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found
 
 Client = MongoClient[Document]
@@ -34,7 +35,6 @@ _MEMBER_FLAGS: Final = (
     *("--setParameter", "writePeriodicNoops=false"),
 )
 
-_ROLES: Final[tuple[Role, Role]] = ("primary", "replica")
 _READY = "Waiting for connections"
 _UNAUTHORIZED = 13
 
@@ -46,18 +46,15 @@ def fleet() -> Fleet:
 
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
-    password, key = new_password(), secrets.token_hex(96)
-    if topology == "single":
-        at("primary", _serve, "primary", key, False)
-        return {"primary": at("primary", _owned, password, key, False)}
-    for role in _ROLES:
-        at(role, _serve, role, key, True)
-    urls: dict[Role, str] = {
-        "primary": at("primary", _owned, password, key, True),
-        "replica": at("replica", _ready, password),
-    }
+    password, key, member = new_password(), secrets.token_hex(96), topology != "single"
+    for role in roles(topology):
+        at(role, _serve, role, key, member)
+    urls: dict[Role, str] = {"primary": at("primary", _owned, password, key, member)}
+    if not member:
+        return urls
+    urls["replica"] = at("replica", _ready, password)
     # The quick way to one set of two fresh members: the first has been elected alone, at once.
-    first, second = (urlsplit(urls[role]).netloc.rpartition("@")[2] for role in _ROLES)
+    first, second = (urlsplit(url).netloc.rpartition("@")[2] for url in urls.values())
     config = _set(first, {"_id": 1, "host": second, "priority": 0, "votes": 0})
     with closing(_client(urls["primary"])) as client:
         client.admin.command("replSetReconfig", config)

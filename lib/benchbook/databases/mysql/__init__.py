@@ -7,7 +7,7 @@ tables or as JSON; `log` is a session with one, and how far a replica has applie
 
 from typing import Final
 
-from benchbook.registry import Artefact, Package, Product
+from benchbook.registry import Artefact, Image, Package, Product
 
 FLAGS: Final = ("--tls-version=", "--auto-generate-certs=OFF", "--mysqlx=OFF", "--secure-file-priv=NULL")
 """What servers of MySQL from 8.0 on are started with, and"""
@@ -31,6 +31,7 @@ PRODUCTS: Final = {
                 "a893e37643da168bab27c56878bede403d938ead1fc08b74bf85dad66be1f414",
             ),
         ),
+        image=Image("docker.io/library/mysql:8.4", "GPL 2"),
         oldest="8.0.15",
     ),
     "mariadb": Product(
@@ -43,6 +44,7 @@ PRODUCTS: Final = {
             places=("/usr/sbin", "/usr/libexec", "/opt/homebrew/opt/mariadb*/bin"),
             get="apt-get install mariadb-server-core mariadb-client-core",
         ),
+        image=Image("docker.io/library/mariadb:11.8", "GPL 2"),
         oldest="10.5",
     ),
     "mysql@5.5": Product(

@@ -19,14 +19,13 @@ from datetime import UTC, datetime, timedelta
 from decimal import Decimal
 from functools import partial
 from string import whitespace
-from typing import ClassVar, Final
+from typing import Any, ClassVar, Final
 
 import orjson
 import pymysql
 from pymysql.converters import escape_string
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace, Settings
 from benchbook.databases.engine import (
     EXACT,
     Counter,
@@ -36,6 +35,7 @@ from benchbook.databases.engine import (
     Options,
     RefusedError,
     UnreachableError,
+    scalars,
 )
 from benchbook.databases.mysql.log import (
     MARIADB,
@@ -53,7 +53,8 @@ from benchbook.databases.mysql.log import (
     limit,
     received,
 )
-from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace
+from benchbook.databases.namespace import MARKER, Marker, Namespace, Settings
+from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace, json_text
 from benchbook.deployment import PATIENCE_S, Node, older
 from benchbook.schemas import Field, Record, Schema
 
@@ -116,6 +117,15 @@ class _Database(SQLNamespace):
         self._ask(f"REPLACE INTO benchbook.{MARKER} VALUES (0, %s)", (text,))
 
 
+def _texts(record: Record) -> Iterator[str]:
+    """Yield the texts of a record's statement: those of its fields, and JSON of what is inside."""
+    for value in record.values():
+        if type(value) is str:
+            yield value
+        elif isinstance(value, dict | list):
+            yield json_text(value)
+
+
 class MySQL(SQL):
     """Connections and log positions; a model adds the table."""
 
@@ -155,7 +165,7 @@ class MySQL(SQL):
         if len(record["_id"]) > KEY_LENGTH:
             return f"a key of {len(record['_id']):,} characters: an index takes {KEY_LENGTH} in every version"
         room = cls.packet - _STATEMENT_B
-        length = sum(len(value) for value in record.values() if type(value) is str)
+        length = sum(map(len, _texts(record)))
         if length * _ESCAPED_B > room and (size := cls.sent_size(record)) > room:
             return f"{size:,} bytes: {cls.title} takes statements of {cls.packet:,} (max_allowed_packet)"
         return super().unfit_record(record, gaps, stand_in=stand_in)
@@ -163,7 +173,7 @@ class MySQL(SQL):
     @classmethod
     def sent_size(cls, record: Record) -> int:
         """Return the bytes that a record's texts take in a statement."""
-        return sum(len(escape_string(value).encode()) for value in record.values() if type(value) is str)
+        return sum(len(escape_string(value).encode()) for value in _texts(record))
 
     @property
     def ending(self) -> str:
@@ -209,7 +219,7 @@ class MySQL(SQL):
         super()._prepare(schemas, marker)
         self._run("USE benchbook")
 
-    def _set_back(self, namespace: Namespace, before: Settings) -> None:
+    def _set_back(self, namespace: Namespace[Any], before: Settings) -> None:
         limit(self._sessions["primary"], PATIENCE_S)
         super()._set_back(namespace, before)
 
@@ -272,6 +282,9 @@ def _is_inexact(number: float) -> bool:
     return type(number) is float and not is_exact
 
 
+_NEIGHBOURS: Final = "MySQL reads some floating-point numbers in JSON as their neighbours"
+
+
 class MySQLDocuments(MySQL):
     """A record is a document."""
 
@@ -280,7 +293,7 @@ class MySQLDocuments(MySQL):
     lacks: ClassVar[Mapping[str, str]] = {"constraints": "a JSON document has none to leave out"}
     since: ClassVar[Mapping[str, tuple[str, str]]] = {
         **MySQL.since,
-        "doubles": ("9.7", "MySQL reads some floating-point numbers in JSON as their neighbours"),
+        "doubles": ("9.7", _NEIGHBOURS),
     }
     refused_numbers: ClassVar = {**MySQL.refused_numbers, "doubles": _is_inexact}
 
@@ -304,6 +317,7 @@ class _RowTable(RowTable):
         "date": "DATE",
         "datetime": "DATETIME(3)",
         "boolean": "BOOLEAN",
+        "json": "JSON",
     }
     quoted = staticmethod(quoted)
 
@@ -348,9 +362,15 @@ class MySQLTables(Relational, MySQL):
         """Return a column's name as MySQL compares it: character by character, in lower case."""
         return "".join(character.lower()[0] for character in name)
 
+    inexact: ClassVar[Callable[[float], bool]] = staticmethod(_is_inexact)  # of the numbers in a column of JSON
+
     @override
     @classmethod
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
+        for name, value in record.items():
+            for number in scalars(value) if isinstance(value, dict | list) else ():
+                if type(number) is float and cls.inexact(number):
+                    return f"the number {number!r}, in the field {name!r}: {_NEIGHBOURS}"
         if (size := cls._row_size(record)) > _ROW_B:
             return f"{len(record)} values, a row of {size:,} bytes or so: {cls.title}'s pages take one of {_ROW_B:,}"
         return super().unfit_record(record, gaps, stand_in=stand_in)
@@ -363,8 +383,8 @@ class MySQLTables(Relational, MySQL):
             return 0
         size = max(least, 2 + len(record["_id"].encode()))
         for name, value in record.items():
-            if type(value) is str and name != "_id":
-                length = len(value.encode())
+            if isinstance(value, str | dict | list) and name != "_id":
+                length = len((value if isinstance(value, str) else json_text(value)).encode())
                 size += max(least, 2 + length if length <= whole else rest)
             elif name != "_id":
                 size += 8
@@ -390,6 +410,8 @@ class MariaDBTables(_MariaDB, MySQLTables):
 
     name = "mariadb+relational"
     lacks: ClassVar[Mapping[str, str]] = {**MySQLTables.lacks, **_MariaDB.lacks}
+    # It keeps the text.
+    inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
     apart = "MariaDB tells columns apart without regard to case"
     refused_names = _refused_names(_MariaDB.title)
     in_row = (22, 40, 22)
@@ -409,7 +431,7 @@ _MS: Final = timedelta(milliseconds=1)
 class _OldRowTable(_RowTable):
     """A table of rows in MySQL 5.5, without fractions of a second: a moment is kept as milliseconds since 1970."""
 
-    types: ClassVar[Mapping[str, str]] = {**_RowTable.types, "datetime": "BIGINT"}
+    types: ClassVar[Mapping[str, str]] = {**_RowTable.types, "datetime": "BIGINT", "json": "LONGTEXT"}
     sent: ClassVar[Decoders] = {  # what is no moment is left to the server to refuse
         "datetime": lambda moment: (moment - _EPOCH) // _MS if isinstance(moment, datetime) else moment
     }
@@ -433,4 +455,6 @@ class OldMySQLTables(MySQLTables):
     apart = "MySQL 5.5 tells columns apart without regard to case"
     refused_names = _refused_names(title)
     packet = 2**20
+    # Its JSON is text.
+    inexact: ClassVar[Callable[[float], bool]] = staticmethod(lambda _: False)
     in_row = (2, 768, 790)

@@ -12,18 +12,20 @@ from typing import ClassVar, Final
 
 import pymysql
 from pymysql.cursors import DictCursor
-from typing_extensions import override
 
 from benchbook.databases.mysql import FLAGS, INITIALISE
 from benchbook.databases.mysql.log import NEW_WORDS, Connection, connect, limit
 from benchbook.deployment import PATIENCE_S, Role, Topology, older
 from benchbook.registry import parsed
+from benchbook.rooms import LOOPBACK
 from benchbook.servers.address import Answer, login
-from benchbook.servers.fleet import LOOPBACK, USER, At, Fleet, await_true, new_password
+from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
 
 _READY: Final = "ready for connections"
 _WAITS: Final = "Waiting for someone to free space"
+_SCRATCH: Final = "scratch"
+"""The folder of temporary files."""
 _ACCESS_DENIED: Final = 1227
 _SYSTEM_USERS: Final = "'mysql.sys', 'mysql.session', 'mysql.infoschema', 'mariadb.sys'"
 _REPLICA_RIGHTS: Final = (  # all that an adapter needs but what would let it write to a read-only server
@@ -54,7 +56,8 @@ class MySQL:
     server: ClassVar[str] = "mysqld"
     accounts: ClassVar[str] = "mysql.user"
     monitor: ClassVar[str] = ""  # what else a user needs to read the replication's status
-    flags: ClassVar[tuple[str, ...]] = FLAGS
+    installer: ClassVar[tuple[str, ...]] = ("mysqld", *INITIALISE)  # fills an empty data folder
+    flags: ClassVar[tuple[str, ...]] = FLAGS  # ``{home}`` is the folder that the program's own is in
     pair_flags: ClassVar[tuple[str, ...]] = ("--gtid-mode=ON", "--enforce-gtid-consistency=ON")
     origin: ClassVar[str] = (
         "MASTER_AUTO_POSITION=1, MASTER_SSL=0, GET_MASTER_PUBLIC_KEY=1"  # from where a replica reads
@@ -96,23 +99,15 @@ class MySQL:
         role: Role = "replica" if read_only else "primary"
         return Answer(version.partition("-")[0], role, settings, followers=followers, unseen=unseen)
 
-    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
-        """Fill an empty data folder."""
-        fleet.run([programs[self.server], *INITIALISE, f"--datadir={data}", f"--tmpdir={scratch}"])
-
-    def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
-        return self.flags
-
     def _primary(self, fleet: Fleet, installed: Found, password: str, flags: Sequence[str]) -> str:
         """Start a primary on new data and return its URL; with the `flags` of a pair make its replica's data, too."""
-        programs, data = reachable(installed, fleet.user), self._data(fleet, installed, "primary")
+        data = self._data(fleet, installed, "primary")
         if flags:
             fleet.run(["cp", "-R", f"{data}/.", fleet.subfolder("replica")])
             # The replica's server makes an identity of its own.
             (fleet.folder.path / "replica" / "auto.cnf").unlink(missing_ok=True)
-        start = self._init_file(fleet, "primary", password, [f"GRANT ALL ON *.* TO {_account(fleet)}"])
-        own = ("--server-id=1", f"--init-file={start}", *flags)
-        return self._serve(fleet, programs, "primary", data, password, own)
+        rights = f"GRANT ALL ON *.* TO {_account(fleet)}"
+        return self._serve(fleet, installed, "primary", data, password, [rights], ["--server-id=1", *flags])
 
     def _replica(self, fleet: Fleet, installed: Found, primary: str, flags: Sequence[str]) -> str:
         """Start a replica that follows the primary, on a copy of the data that this began with, and return its URL."""
@@ -122,57 +117,55 @@ class MySQL:
         if not data.exists():
             # The primary runs on another machine.
             data = self._data(fleet, installed, "replica")
+        rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO {_account(fleet)}"
         follow = [
             self._spoken(words, installed.version).format(**{**source, "password": password})
             for words in (f"{_CHANGE_MASTER}, {self.origin}", "START SLAVE")
         ]
-        rights = f"GRANT {_REPLICA_RIGHTS}{self.monitor} ON *.* TO {_account(fleet)}"
-        start = self._init_file(fleet, "replica", password, [rights, *follow])
-        own = ("--server-id=2", f"--init-file={start}", *flags, "--read-only=ON")
-        return self._serve(fleet, reachable(installed, fleet.user), "replica", data, password, own)
+        own = ["--server-id=2", *flags, "--read-only=ON"]
+        return self._serve(fleet, installed, "replica", data, password, [rights, *follow], own)
 
     def _data(self, fleet: Fleet, installed: Found, role: Role) -> Path:
         """Return a new data folder: a copy of the one that came with the programs, if one was made when fetched."""
-        programs = reachable(installed, fleet.user)
-        data, scratch = fleet.subfolder(role), self._scratch(fleet)
+        programs, data = reachable(installed, fleet.user), fleet.subfolder(role)
         if installed.source == "fetched":
-            fleet.run(["cp", "-R", f"{_home(programs)}/data/.", data])
+            fleet.run(["cp", "-R", f"{self._home(programs)}/data/.", data])
         else:
-            self._initialise(fleet, programs, data, scratch)
+            installer, *flags = self.installer
+            fleet.run([programs[installer], *flags, f"--datadir={data}", f"--tmpdir={fleet.subfolder(_SCRATCH)}"])
         return data
 
-    def _scratch(self, fleet: Fleet) -> Path:
-        """Return the folder of temporary files."""
-        path = fleet.folder.path / "scratch"
-        return path if path.exists() else fleet.subfolder("scratch")
+    def _home(self, programs: dict[str, Path]) -> Path:
+        return programs[self.server].parent.parent
 
     def _serve(
         self,
         fleet: Fleet,
-        programs: dict[str, Path],
+        installed: Found,
         role: Role,
         data: Path,
         password: str,
-        identity: Sequence[str],
+        statements: Sequence[str],
+        flags: Sequence[str],
     ) -> str:
-        """Start a server, wait until it is ready, and return its URL."""
-        scratch = self._scratch(fleet)
-        here = ("--no-defaults", f"--datadir={data}", f"--tmpdir={scratch}", "--socket=", "--skip-name-resolve")
-        own = (*here, f"--bind-address={fleet.address}", *self._serve_flags(programs), *identity)
-        server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
-        server.await_line(_READY)
-        return f"{parsed(self.product).brand}://{USER}:{password}@{server.address}/"
-
-    def _init_file(self, fleet: Fleet, role: Role, password: str, make: Sequence[str]) -> Path:
-        """Return a file of statements that the server executes before it is ready: ours is the only account."""
-        statements = (
+        """Start a server, which executes `statements` before it is ready, and return its URL: our account is alone."""
+        first = (
             "SET SESSION sql_log_bin = 0",
             f"DELETE FROM {self.accounts} WHERE User NOT IN ({_SYSTEM_USERS})",
             "FLUSH PRIVILEGES",
             f"CREATE USER {_account(fleet)} IDENTIFIED BY '{password}'",
-            *make,
         )
-        return fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in statements))
+        start = fleet.secret(f"{role}.sql", "".join(f"{statement};\n" for statement in (*first, *statements)))
+        programs = reachable(installed, fleet.user)
+        own = (
+            *("--no-defaults", f"--datadir={data}", f"--tmpdir={fleet.subfolder(_SCRATCH)}", f"--init-file={start}"),
+            *("--socket=", f"--bind-address={fleet.address}", "--skip-name-resolve"),
+            *(flag.format(home=self._home(programs)) for flag in self.flags),
+            *flags,
+        )
+        server = fleet.serve(role, lambda port: [programs[self.server], *own, f"--port={port}"])
+        server.await_line(_READY)
+        return f"{parsed(self.product).brand}://{USER}:{password}@{server.address}/"
 
     def _spoken(self, words: str, version: str) -> str:
         """Return words on replication as the version has them."""
@@ -207,29 +200,22 @@ class MariaDB(MySQL):
     server = "mariadbd"
     accounts = "mysql.global_priv"
     monitor = ", SLAVE MONITOR"
+    installer = (
+        *("mariadb-install-db", "--no-defaults", "--skip-test-db", "--skip-name-resolve"),
+        *("--auth-root-authentication-method=normal", "--innodb-flush-method=nosync"),
+    )
     flags = ("--skip-ssl",)
     pair_flags = ("--binlog-annotate-row-events=OFF",)
     origin = "MASTER_USE_GTID=slave_pos, MASTER_SSL=0"
-
-    @override
-    def _initialise(self, fleet: Fleet, programs: dict[str, Path], data: Path, scratch: Path) -> None:
-        flags = ("--no-defaults", "--skip-test-db", "--skip-name-resolve", "--auth-root-authentication-method=normal")
-        fast = ("--innodb-flush-method=nosync", f"--tmpdir={scratch}")
-        fleet.run([programs["mariadb-install-db"], *flags, *fast, f"--datadir={data}"])
 
 
 class OldMySQL(MySQL):
     """MySQL 5.5, the crud paper's: its data folder comes with it; a replica reads the first log file from its start."""
 
     product = "mysql@5.5"
-    flags = ()  # built without TLS
+    flags = ("--basedir={home}", "--lc-messages-dir={home}/share")  # built without TLS
     pair_flags = ()
     origin = "MASTER_LOG_FILE='binlog.000001', MASTER_LOG_POS=4"
-
-    @override
-    def _serve_flags(self, programs: dict[str, Path]) -> Sequence[str]:
-        home = _home(programs)
-        return (*self.flags, f"--basedir={home}", f"--lc-messages-dir={home}/share")
 
 
 def _account(fleet: Fleet) -> str:
@@ -258,7 +244,3 @@ def _followers(cursor: "pymysql.cursors.Cursor") -> tuple[tuple[str, ...], str]:
             raise
         sees_all = 0
     return followers, "" if sees_all else "GRANT PROCESS ON *.* TO it"
-
-
-def _home(programs: dict[str, Path]) -> Path:
-    return programs["mysqld"].parents[1]

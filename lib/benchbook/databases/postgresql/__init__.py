@@ -6,7 +6,7 @@ tables or as JSONB, and knows how far a standby has replayed the log. Begin with
 
 from typing import Final
 
-from benchbook.registry import Artefact, Package, Product
+from benchbook.registry import Artefact, Image, Package, Product
 
 PRODUCTS: Final = {
     "postgresql": Product(
@@ -21,8 +21,10 @@ PRODUCTS: Final = {
             places=("/usr/lib/postgresql/*/bin", "/usr/pgsql-*/bin", "/opt/homebrew/opt/postgresql@*/bin"),
             get="apt-get install postgresql, conda install -c conda-forge postgresql",
         ),
+        image=Image("docker.io/library/postgres:18", "PostgreSQL License"),
         oldest="10",
         several_hosts=True,
+        host_option="host=",
     ),
     "postgresql@9.6": Product(
         title="PostgreSQL 9.6",
@@ -38,5 +40,6 @@ PRODUCTS: Final = {
             ),
         ),
         several_hosts=True,
+        host_option="host=",
     ),
 }

@@ -22,9 +22,9 @@ from psycopg.pq import ExecStatus, TransactionStatus
 from psycopg.types.json import Jsonb, set_json_dumps, set_json_loads
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker
 from benchbook.databases.engine import (
     Counter,
+    Decoders,
     DuplicateKeyError,
     EngineError,
     OccupiedError,
@@ -32,21 +32,11 @@ from benchbook.databases.engine import (
     RefusedError,
     UnreachableError,
 )
+from benchbook.databases.namespace import MARKER, Marker
 from benchbook.databases.postgresql.server import Connection, connect
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Deployment, Node
-from benchbook.schemas import Document, Record, Schema
-
-
-def _connect(url: str) -> Connection:
-    """Return a connection in the schema ``benchbook``, UTC, and orjson for JSON."""
-    connection = connect(url)
-    connection.execute("SET search_path = benchbook")
-    connection.execute("SET TimeZone = 'UTC'")
-    connection.execute("SET client_min_messages = warning")
-    set_json_dumps(orjson.dumps, connection)
-    set_json_loads(orjson.loads, connection)
-    return connection
+from benchbook.schemas import NESTED, Document, Record, Schema
 
 
 def _quoted(name: str) -> str:
@@ -175,6 +165,7 @@ class PostgreSQL(SQL):
         UnreachableError: (psycopg.OperationalError, psycopg.InterfaceError, errors.InsufficientPrivilege),
     }
     refused_names: ClassVar = {_NO_NUL: lambda name: "\0" in name}
+    refused_inside: ClassVar = refused_names
     log: ClassVar[_Log] = _SINCE_10
     wait_resolution_ns = 400_000.0  # the position's round trip, a poll, and the sleep before it
 
@@ -210,7 +201,14 @@ class PostgreSQL(SQL):
             self._replay = _Replay(self.log, self._session(self.deployment.node("replica")))
 
     def _session(self, node: Node) -> Connection:
-        return self._kept(_connect(node.url))
+        """Return a connection in the schema ``benchbook``, UTC, and orjson for JSON."""
+        connection = self._kept(connect(node.url))
+        connection.execute("SET search_path = benchbook")
+        connection.execute("SET TimeZone = 'UTC'")
+        connection.execute("SET client_min_messages = warning")
+        set_json_dumps(orjson.dumps, connection)
+        set_json_loads(orjson.loads, connection)
+        return connection
 
     def _prepare(self, schemas: Sequence[Schema], marker: Marker) -> None:
         """Drop our tables; when one returns with other columns, reconnect: prepared statements keep to the former."""
@@ -241,7 +239,7 @@ class PostgreSQL(SQL):
 
 
 class _JsonbTable(DocumentTable):
-    """A table of JSONB documents, which psycopg encodes and decodes as it is told (see `_connect`)."""
+    """A table of JSONB documents, which psycopg encodes and decodes as it is told (see `PostgreSQL._session`)."""
 
     types = ("text", "jsonb")
     merged = "doc || %s"
@@ -271,6 +269,11 @@ class PostgreSQLDocuments(PostgreSQL):
     }
 
 
+def _as_it_is(value: object) -> object:
+    """Return what psycopg has decoded."""
+    return value
+
+
 class _RowTable(RowTable):
     """A table of rows."""
 
@@ -281,7 +284,10 @@ class _RowTable(RowTable):
         "date": "date",
         "datetime": "timestamptz",
         "boolean": "boolean",
+        "json": "jsonb",
     }
+    sent: ClassVar[Decoders] = dict.fromkeys(NESTED, Jsonb)
+    received: ClassVar[Decoders] = dict.fromkeys(NESTED, _as_it_is)
     quoted = staticmethod(_quoted)
 
     def index(self, field: str) -> str:
@@ -300,7 +306,9 @@ def _row_size(values: Iterable[object]) -> int:
     """Return the bytes that a row takes on its page, when all of its texts are as short there as they get."""
     size = 0
     for value in values:
-        if isinstance(value, str):
+        if isinstance(value, dict | list):
+            size += _VALUE_B
+        elif isinstance(value, str):
             size += min(1 + len(value.encode()), _VALUE_B)
         elif isinstance(value, bool):
             size += 1

@@ -3,6 +3,7 @@
 PostgreSQL refuses to run as root: then it runs as ``postgres`` or, without that user, as ``nobody``.
 """
 
+import os
 import signal
 from contextlib import closing
 from pathlib import Path
@@ -14,7 +15,7 @@ from psycopg.rows import TupleRow
 from typing_extensions import override
 
 from benchbook.deployment import PATIENCE_S, Role, Topology
-from benchbook.servers.address import Answer, as_addressed
+from benchbook.servers.address import Answer
 from benchbook.servers.errors import ServerError
 from benchbook.servers.fleet import USER, At, Fleet, await_true, new_password
 from benchbook.servers.programs import Found, reachable, substitute
@@ -39,8 +40,16 @@ _PAIR_OF_9_6: Final = "wal_level = replica\nmax_wal_senders = 4\nmax_replication
 
 def connect(url: str) -> Connection:
     """Return a connection with one autocommit a statement; `psycopg.Error` when there is none in `PATIENCE_S`."""
-    with as_addressed():
+    # To an address libpq adds what the user's ``PG*`` variables, and files in the user's home, say.
+    before = {name: value for name, value in os.environ.items() if name == "HOME" or name.startswith("PG")}
+    for name in before:
+        del os.environ[name]
+    os.environ["HOME"] = os.devnull
+    try:
         return psycopg.connect(url, autocommit=True, connect_timeout=PATIENCE_S)
+    finally:
+        del os.environ["HOME"]
+        os.environ.update(before)
 
 
 class PostgreSQL:
@@ -120,10 +129,10 @@ class OldPostgreSQL(PostgreSQL):
 
     @override
     def _primary(self, fleet: Fleet, installed: Found, password: str, topology: Topology) -> str:
+        if topology == "single":
+            return super()._primary(fleet, installed, password, topology)
         programs = reachable(installed, fleet.user)
         data = self._initialised(fleet, programs, password)
-        if topology == "single":
-            return _serve(fleet, programs, "primary", data, password)
         _append(data / "postgresql.conf", _PAIR_OF_9_6)
         _append(data / "pg_hba.conf", f"host replication {USER} 127.0.0.1/32 md5\n")
         # Without this its log says wal_level = minimal.

@@ -6,7 +6,7 @@ addresses; `adapter` keeps documents on them. Begin with `adapter`.
 
 from typing import Final
 
-from benchbook.registry import Package, Product, StandIn
+from benchbook.registry import Image, Package, Product, StandIn
 
 PRODUCTS: Final = {
     "rethinkdb": Product(
@@ -17,6 +17,7 @@ PRODUCTS: Final = {
             programs=("rethinkdb",),
             get="RethinkDB's own package (rethinkdb.com/docs/install), or brew install rethinkdb",
         ),
+        image=Image("docker.io/library/rethinkdb:2.4.4", "Apache License 2.0"),
         oldest="2.4",
         stand_in=StandIn(
             version="reqlite 2.3.0",

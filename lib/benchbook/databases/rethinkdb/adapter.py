@@ -27,7 +27,7 @@ from rethinkdb import r
 from rethinkdb.errors import ReqlAuthError, ReqlDriverError, ReqlError, ReqlTimeoutError
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Namespace
+from benchbook.databases.connected import Compared, ReplicaPoll, Versions
 from benchbook.databases.engine import (
     CATCH_UP_S,
     EXACT,
@@ -40,9 +40,11 @@ from benchbook.databases.engine import (
     TypeDecoder,
     UnreachableError,
     batches,
+    depth,
     listed,
+    scalars,
 )
-from benchbook.databases.replica_polling import Polled, ReplicaPoll, Versions
+from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.databases.rethinkdb.server import Connection, connected
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role
 from benchbook.schemas import Document, Record, Schema
@@ -52,8 +54,15 @@ Query: TypeAlias = Any
 
 _KEY_B: Final = 127
 _QUERY_B: Final = 64 * 2**20
+_LEVELS: Final = 18
+"""Its driver takes 20, of which a batch takes two."""
 _KEPT: Final = ("__proto__", "constructor", "hasOwnProperty")
 """Names by which reqlite tells its own objects."""
+
+
+def _hold(name: str, value: object) -> None:
+    if type(value) is int and not -EXACT <= value <= EXACT:
+        raise OverflowError(f"{name}: {value} has more digits than a double holds")
 
 
 def _encoded(record: Record) -> Record:
@@ -65,8 +74,11 @@ def _encoded(record: Record) -> Record:
     for name, value in record.items():
         if type(value) is date:
             dates[name] = value.isoformat()
-        elif type(value) is int and not -EXACT <= value <= EXACT:
-            raise OverflowError(f"{name}: {value} has more digits than a double holds")
+        elif type(value) is int:
+            _hold(name, value)
+        elif isinstance(value, dict | list):
+            for part in scalars(value):
+                _hold(name, part)
     return {**record, **dates} if dates else record
 
 
@@ -106,7 +118,7 @@ _PAIRED: Final = {
 """Where a pair's tables are made: to move one afterwards takes seconds."""
 
 
-class _Cluster(Namespace):
+class _Cluster(Namespace[Connection]):
     """The database ``benchbook`` of the cluster, as one of its servers sees it; a pair's, by their ids, have `tags`."""
 
     title = f"the database {_DATABASE}"
@@ -116,7 +128,7 @@ class _Cluster(Namespace):
         self._database, self._paired = r.db(_DATABASE), tags
 
     def marker(self) -> Marker | None:
-        if MARKER not in self._tables():
+        if MARKER not in self.contents():
             return None
         document = self._database.table(MARKER).get(0).run(self._session)
         return Marker.from_json(document.get("marker")) if document else None
@@ -125,7 +137,7 @@ class _Cluster(Namespace):
         return _DATABASE in r.db_list().run(self._session)
 
     def contents(self) -> list[str]:
-        return self._tables()
+        return list(self._database.table_list().run(self._session)) if self.exists() else []
 
     def mark(self, marker: Marker) -> None:
         """Write the marker, in a table on the primary's server; tag a pair's servers, which all tables go by."""
@@ -133,13 +145,13 @@ class _Cluster(Namespace):
             self._tag(self._paired)
         if not self.exists():
             r.db_create(_DATABASE).run(self._session)
-        if MARKER not in self._tables():
+        if MARKER not in self.contents():
             self._database.table_create(MARKER, **(_ALONE if self._paired else {})).run(self._session)
         written = {"id": 0, "marker": marker.to_json()}
         _counted(self._database.table(MARKER).insert(written, conflict="replace"), self._session)
 
     def drop(self, stores: Sequence[str]) -> None:
-        for name in set(stores).intersection(self._tables()):
+        for name in set(stores).intersection(self.contents()):
             self._database.table_drop(name).run(self._session)
 
     def unmark(self, marker: Marker) -> None:
@@ -149,9 +161,6 @@ class _Cluster(Namespace):
             r.db_drop(_DATABASE).run(self._session)
         if self._paired:
             self._tag({})
-
-    def _tables(self) -> list[str]:
-        return list(self._database.table_list().run(self._session)) if self.exists() else []
 
     def _tag(self, tags: Mapping[str, str]) -> None:
         """Let servers have these of our tags, by their ids, and the others none."""
@@ -240,7 +249,7 @@ class ReceivedBytes:
         return float(sum(counts.values()))
 
 
-class RethinkDB(Polled):
+class RethinkDB(Compared[Connection]):
     """Verbs are the table's own, one query each."""
 
     name = "rethinkdb"
@@ -268,8 +277,7 @@ class RethinkDB(Polled):
         "RethinkDB ends a name at U+0000": lambda name: "\0" in name,
     }
 
-    poll_s = 0.005
-    _since_ns = 0
+    refused_inside: ClassVar = refused_names
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
         self._proof = ReplicaPoll(self._compared)
@@ -278,7 +286,8 @@ class RethinkDB(Polled):
     @override
     @classmethod
     def unfit_fields(cls, schema: Schema, *, stand_in: bool) -> str:
-        kept = [field.name for field in schema.fields if field.name in _KEPT] if stand_in else []
+        fields = [part for field in schema.fields for part in (field, *field.inside())]
+        kept = [field.name for field in fields if field.name in _KEPT] if stand_in else []
         return super().unfit_fields(schema, stand_in=stand_in) or listed(kept, "reqlite keeps such names for itself")
 
     @override
@@ -286,6 +295,8 @@ class RethinkDB(Polled):
     def unfit_record(cls, record: Record, gaps: Mapping[str, str], *, stand_in: bool) -> str:
         if not stand_in and (size := len(record["_id"].encode())) > _KEY_B:
             return f"a key of {size:,} bytes: RethinkDB's have {_KEY_B} at most"
+        if (levels := depth(record)) > _LEVELS:
+            return f"{levels} documents and arrays in one another: RethinkDB's driver takes {_LEVELS}"
         if not stand_in and "\0" in record["_id"]:
             return f"the key {record['_id']!r}: RethinkDB's hold no U+0000"
         if (size := len(orjson.dumps(record))) >= _QUERY_B - 2**16:
@@ -375,7 +386,7 @@ class RethinkDB(Polled):
     def _session(self, node: Node) -> Connection:
         return self._closing.enter_context(connected(node.url))
 
-    def _namespaces(self) -> dict[Role, Namespace]:
+    def _namespaces(self) -> dict[Role, Namespace[Connection]]:
         tags = {server: _TAGS[role] for role, server in self._servers.items()}
         return {role: _Cluster(connection, tags) for role, connection in self._sessions.items()}
 
@@ -403,14 +414,6 @@ class RethinkDB(Polled):
 
     def _checkpoint(self) -> None:
         self._table.sync().run(self._link)
-
-    @override
-    def position(self) -> float | None:
-        self._since_ns = time.perf_counter_ns()
-        return self._stands("primary") if self.replicated else None
-
-    def _follow_release(self) -> None:
-        """Wait for nothing: there is no table left to ask of."""
 
     def _stands(self, role: Role) -> float:
         """Return how many records a server has written of the table, deletions too, since that was made."""

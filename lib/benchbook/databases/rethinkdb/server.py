@@ -7,6 +7,7 @@ would take in whoever reaches that port. So ours speak TLS to each other, with a
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
@@ -54,7 +55,9 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
     password, key = new_password(), credentials.made("benchbook's cluster").decode()
     urls: dict[Role, str] = {"primary": at("primary", _serve, "primary", password, key)}
     if topology != "single":
-        urls["replica"] = at("replica", _serve, "replica", password, key, _cluster_address(urls["primary"]))
+        primary = urlsplit(urls["primary"])
+        meeting = f"{primary.hostname}:{parse_qs(primary.query)['cluster'][0]}"
+        urls["replica"] = at("replica", _serve, "replica", password, key, meeting)
         await_true(
             lambda: bool(ask(urls["primary"]).followers),
             lambda: "rethinkdb's replica did not join the primary",
@@ -65,43 +68,22 @@ def launch(at: At, topology: Topology) -> dict[Role, str]:
 def _serve(fleet: Fleet, installed: Found, role: Role, password: str, key: str, join: str = "") -> str:
     """Start a server, of the cluster at an address if there is one; return its URL once it is ready."""
     if installed.stand_in:
-        return _stand_in(fleet, installed, password)
+        node, launcher = (installed.programs[name] for name in ("node", "launcher"))
+        secret = fleet.secret("password", password)
+        server = fleet.serve(role, lambda port: [node, launcher, str(port), secret])
+        server.await_line("ready")
+        return f"rethinkdb://admin:{password}@{server.address}"
     # a replica that began with another password would be let in, and the older of the two hold
     config = fleet.secret(f"{role}.conf", f"initial-password={password}\n")
-    pem = fleet.secret(f"{role}.pem", key)
-    data, address = fleet.subfolder(role), ("--bind", fleet.address, "--cluster-port", "0")
-    tls = (flag for name in ("key", "cert", "ca") for flag in (f"--cluster-tls-{name}", pem))
-    flags = (
-        "--config-file",
-        config,
-        "--server-name",
-        role,
-        *address,
-        *_FLAGS,
-        *tls,
-        *(("--join", join) if join else ()),
-    )
-    server = fleet.serve(
-        role,
-        lambda port: [installed.programs["rethinkdb"], "--directory", data, "--driver-port", str(port), *flags],
-    )
+    pem, data = fleet.secret(f"{role}.pem", key), fleet.subfolder(role)
+    flags: list[str | Path] = ["--config-file", config, "--directory", data, "--server-name", role, *_FLAGS]
+    flags += ["--bind", fleet.address, "--cluster-port", "0", *(["--join", join] if join else [])]
+    for name in ("key", "cert", "ca"):
+        flags += [f"--cluster-tls-{name}", pem]
+    server = fleet.serve(role, lambda port: [installed.programs["rethinkdb"], *flags, "--driver-port", str(port)])
     server.await_line(_READY)
     (cluster,) = re.findall(rf"{_CLUSTER}(\d+)", written(server.log))
     return f"rethinkdb://admin:{password}@{server.address}/?cluster={cluster}"
-
-
-def _cluster_address(url: str) -> str:
-    """Return where the server of our URL meets its cluster."""
-    parts = urlsplit(url)
-    return f"{parts.hostname}:{parse_qs(parts.query)['cluster'][0]}"
-
-
-def _stand_in(fleet: Fleet, installed: Found, password: str) -> str:
-    node, launcher = (installed.programs[name] for name in ("node", "launcher"))
-    secret = fleet.secret("password", password)
-    server = fleet.serve("primary", lambda port: [node, launcher, str(port), secret])
-    server.await_line("ready")
-    return f"rethinkdb://admin:{password}@{server.address}"
 
 
 def ask(url: str) -> Answer:

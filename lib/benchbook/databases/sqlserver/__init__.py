@@ -6,12 +6,19 @@
 
 from typing import Final
 
-from benchbook.registry import Product
+from benchbook.registry import Image, Product
 
 PRODUCTS: Final = {
     "sqlserver": Product(
         title="SQL Server",
         schemes=("sqlserver",),
         processes=("sqlservr",),
+        image=Image(
+            "mcr.microsoft.com/mssql/server:2022-CU26-ubuntu-22.04",
+            "Microsoft's Software License Terms, Developer edition",
+            port=1433,
+            memory_gb=2,
+            terms=True,
+        ),
     ),
 }

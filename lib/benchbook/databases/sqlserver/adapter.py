@@ -13,15 +13,15 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from importlib.metadata import version
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 
 import pymssql
 from typing_extensions import override
 
-from benchbook.databases.connected import MARKER, Marker, Settings
+from benchbook.databases.connected import Polled
 from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
-from benchbook.databases.replica_polling import Polled
-from benchbook.databases.sql import Relational, RowTable, SQLNamespace
+from benchbook.databases.namespace import MARKER, Marker, Settings
+from benchbook.databases.sql import Cursor, Relational, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import Node, Role
 from benchbook.schemas import Field, Record
@@ -51,6 +51,7 @@ class Table(RowTable):
         "date": "date",
         "datetime": "datetime2(3)",
         "boolean": "bit",
+        "json": f"nvarchar(max) {_BINARY}",
     }
     sent: ClassVar[Decoders] = {"datetime": encoded}
     received: ClassVar[Decoders] = {"datetime": lambda moment: moment.replace(tzinfo=UTC)}
@@ -87,10 +88,11 @@ WHERE object_name LIKE N'%Availability Replica%' AND counter_name = N'Bytes Rece
 _COUNTER: Final = "sys.dm_os_performance_counters, Bytes Received from Replica/sec, of the secondary"
 
 
-def _number(cursor: pymssql.Cursor, query: str) -> Any:
+def _number(cursor: Cursor, query: str) -> int:
+    """Return the whole number that a query answers; 0 for nothing."""
     cursor.execute(query)
     row = cursor.fetchone()
-    return row[0] or 0 if row else 0
+    return int(row[0] or 0) if row else 0
 
 
 CONTENTS: Final = """
@@ -124,7 +126,7 @@ class _Schema(SQLNamespace):
             self._ask(f"ALTER DATABASE CURRENT SET DELAYED_DURABILITY = {before['delayed_durability']}")
 
 
-class SQLServer(Polled, Relational):
+class SQLServer(Polled[pymssql.Connection], Relational):
     """A record is a row; values are put into statements by the driver, as it does."""
 
     name = "sqlserver+relational"
@@ -185,7 +187,7 @@ class SQLServer(Polled, Relational):
 
     def _stands(self, role: Role) -> int:
         """Return the log sequence number of the node's last commit."""
-        return int(_number(self._cursors[role], COMMITTED))
+        return _number(self._cursors[role], COMMITTED)
 
     def _received(self) -> list[Counter]:
         return [Counter("bytes_received", lambda: float(_number(self._cursors["replica"], RECEIVED)), _COUNTER, 1.0)]

@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook.digits import NOT_PRINTED, estimate, number, p_value
 from benchbook.evidence import Evidence, claim_files, comparisons
-from benchbook.evidence.claims import Quantities
+from benchbook.evidence.compared import Quantities
 from benchbook.papers.setups import setup
 from benchbook.papers.tcp import students
 from benchbook.papers.tcp.students import MEASURES, TRIALS
@@ -17,23 +17,26 @@ from benchbook.plots import names, style
 from benchbook.plots.exhibit import Exhibit, Maker
 from benchbook.plots.lines import lines
 from benchbook.plots.points import (
+    NOT_RUN,
+    FrameRow,
     by_source,
     chosen,
     each,
     headed,
     here,
     joined,
+    misprints,
     not_run,
     paper,
     printed,
     ran,
     remarks,
     side_by_side,
+    table,
     where,
     wide,
 )
 from benchbook.plots.ratios import Headline, Ratios, blocks_a_side, quantity, sides
-from benchbook.plots.tables import NOT_RUN, misprints, table
 from benchbook.plots.verdicts import sheets
 
 MILLION: Final = 1_000_000
@@ -49,6 +52,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "held_mb": 0,
     "trials": "sequence",
     "heap": "default",
+    "room": "none",
 }
 """How its objects went: decoding is what the server's clock is about, so they are encoded before it starts."""
 
@@ -75,22 +79,20 @@ def cells(evidence: Evidence) -> Cells:
         kept, notes = chosen(rows, PAPERS_WAY | OWN.get(stack, {}) | codecs)
         # in the paper's order a process has a format to itself; where that did not run it has for memory alone
         in_turn = "apart" if _in_sequence(kept) else "together"
-        processes = {measure: "apart" if measure == "Memory" else in_turn for measure in MEASURES}
-        parts = [_measured(where(kept, process=process), measure) for measure, process in processes.items()]
+        parts = []
+        for measure, (role, unit, metric, scale) in MEASURES.items():
+            process = "apart" if measure == "Memory" else in_turn
+            rows = where(kept, process=process, role=role, operation="receive")
+            drawn = rows[metric] * scale if metric in rows else math.nan
+            kinds = rows["format"].map(names.FORMATS)
+            columns = rows[["cell_id", "n", "block", "format", "censored", "stand_in"]]
+            parts.append(columns.assign(Format=kinds, measure=measure, unit=unit, drawn=drawn))
         stacks[stack] = pd.concat(parts, ignore_index=True), notes
     return stacks
 
 
 def _in_sequence(rows: pd.DataFrame) -> bool:
     return "trials" in rows and bool((rows["trials"] == "sequence").any())
-
-
-def _measured(rows: pd.DataFrame, measure: str) -> pd.DataFrame:
-    role, unit, metric, scale = MEASURES[measure]
-    of_role = where(rows, role=role, operation="receive")
-    drawn = of_role[metric] * scale if metric in of_role else math.nan
-    kept = of_role[["cell_id", "n", "block", "format", "censored", "stand_in"]]
-    return kept.assign(Format=of_role["format"].map(names.FORMATS), measure=measure, unit=unit, drawn=drawn)
 
 
 def absent(rows: pd.DataFrame, sizes: Iterable[int]) -> list[str]:
@@ -269,14 +271,12 @@ def distributions(evidence: Evidence) -> Exhibit:
         texts = rows[rows["column"].str.startswith(kind)].groupby("row")["printed"].agg("; ".join)
         body[f"{kind}, published"] = ["{" + texts.get(measure, "") + "}" for measure in MEASURES]
         for head, of_stack in headed(measured).items():
-            body[f"{kind}, {head}"] = [_sample(of_stack, measure, kind) for measure in MEASURES]
+            samples = [_means(of_stack, measure, kind, list(TRIALS)) for measure in MEASURES]
+            body[f"{kind}, {head}"] = [
+                "{" + "; ".join(map(number, sample)) + "}" if len(sample) else NOT_RUN for sample in samples
+            ]
     title = "tcp, Table 7: the samples of the t-tests, a value a trial (ms, %)"
     return Exhibit(title, pd.DataFrame(body), (*notes, *misprints(rows)))
-
-
-def _sample(rows: pd.DataFrame, measure: str, kind: str) -> str:
-    means = _means(rows, measure, kind, list(TRIALS))
-    return "{" + "; ".join(number(mean) for mean in means) + "}" if len(means) else NOT_RUN
 
 
 def p_values(evidence: Evidence) -> Exhibit:
@@ -310,6 +310,26 @@ def ratios(evidence: Evidence) -> Exhibit:
     way, own = (AS_RUN, OWN) if in_sequence else (TOGETHER, {})
     title = "XML over JSON"
     return Ratios("tcp", "XML against JSON", title, quantity, way, own, series=sides, keep=("receive",))(evidence)
+
+
+def in_rooms(evidence: Evidence) -> Exhibit:
+    """Draw what client and server on a network of their own spend on XML over JSON, beside the loopback."""
+    title = "XML over JSON, on the loopback and in a room"
+    way = {name: level for name, level in TOGETHER.items() if name != "room"}
+    compared = Ratios(
+        "tcp",
+        "XML against JSON",
+        title,
+        quantity,
+        way,
+        OWN,
+        panel=lambda row: f"{names.STACKS[row.lane]}, {names.room(row.settings['room'])}",
+        one_n=True,
+        across="room",
+        series=sides,
+        keep=("receive",),
+    )
+    return compared(evidence)
 
 
 DECODERS: Final = {
@@ -374,7 +394,7 @@ def _set(rows: list[dict[str, Any]]) -> pd.DataFrame:
     return pd.DataFrame({head: [text(row) for row in each(decoded)] for head, text in DECODED.items()})
 
 
-DECODED: Final[dict[str, Callable[[Any], str]]] = {
+DECODED: Final[dict[str, Callable[[FrameRow], str]]] = {
     "Objects": lambda row: f"{row.n:,}",
     "Format": lambda row: names.FORMATS[row.format],
     "Codec": lambda row: names.codec(row.codec),
@@ -413,6 +433,7 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
     "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
     "tcp_ratios": ratios,
+    "tcp_rooms": in_rooms,
 }
 TABLES: Final[dict[str, Maker]] = {
     "tcp_table1_scenario1_time": partial(timing, source="Table 1"),

@@ -1,8 +1,9 @@
 package org.benchbook;
 
+import java.io.File;
+import java.io.FileInputStream;
 import java.io.IOException;
 import java.lang.management.ManagementFactory;
-import java.nio.file.DirectoryStream;
 import java.nio.file.Files;
 import java.nio.file.Path;
 import java.util.HashMap;
@@ -23,20 +24,23 @@ import java.util.Map;
 public record Cpu(long total, long user, long system) {
     private static final String SOURCE = "/proc/PID/task/*/schedstat";
     private static final String SPLIT = SOURCE + ", split as in /proc/PID/stat";
-    private static final Path TASKS = Path.of("/proc/self/task");
+    private static final File TASKS = new File("/proc/self/task");
     private static final Path OWN = Path.of("/proc/thread-self/schedstat");
     private static final Map<String, Long> READ = new HashMap<>();
+    private static final byte[] TOLD = new byte[64];
 
     /** Returns what the process has used so far. */
     public static synchronized Cpu now() throws IOException {
         long[] ticks = Proc.ticks(); // brings the clock of the thread that asks up to date, too
-        try (DirectoryStream<Path> threads = Files.newDirectoryStream(TASKS)) {
-            for (Path thread : threads) {
-                try {
-                    READ.put(thread.getFileName().toString(), schedstat(thread.resolve("schedstat"))[0]);
-                } catch (IOException ended) {
-                    // while they were read
-                }
+        String[] threads = TASKS.list();
+        if (threads == null) {
+            throw new IOException(TASKS + " cannot be listed");
+        }
+        for (String thread : threads) {
+            try (FileInputStream file = new FileInputStream(TASKS + "/" + thread + "/schedstat")) {
+                READ.put(thread, processorTime(file.read(TOLD)));
+            } catch (IOException ended) {
+                // while they were read
             }
         }
         return new Cpu(READ.values().stream().mapToLong(Long::longValue).sum(), ticks[0], ticks[1]);
@@ -57,6 +61,15 @@ public record Cpu(long total, long user, long system) {
                 new Value(role, "cpu_total", whole, "ns", SOURCE, 1),
                 new Value(role, "cpu_user", whole * share, "ns", SPLIT, 2 * Proc.TICK),
                 new Value(role, "cpu_system", whole * (1 - share), "ns", SPLIT, 2 * Proc.TICK));
+    }
+
+    /** Returns the first number of what was told, in so many bytes: cheaper than a text's, in a JVM that is cold. */
+    private static long processorTime(int length) {
+        long nanoseconds = 0;
+        for (int place = 0; place < length && TOLD[place] != ' '; place++) {
+            nanoseconds = 10 * nanoseconds + TOLD[place] - '0';
+        }
+        return nanoseconds;
     }
 
     /** Returns a thread's time on a processor and in the queue for one, in nanoseconds. */

@@ -11,6 +11,7 @@ public final class Proc {
     /** The kernel states CPU in hundredths of a second to user space. */
     static final double TICK = 1e7;
 
+    private static final String CARD = "eth0";
     private static final Path STAT = Path.of("/proc/self/stat");
 
     private Proc() {}
@@ -46,6 +47,25 @@ public final class Proc {
                 new Value("machine", "cpu_capacity", (after[2] - before[2]) * TICK, "ns", "/proc/stat", TICK),
                 new Value("machine", "memory_used", total - free, "B", "/proc/meminfo", 1024),
                 new Value("machine", "memory_total", total, "B", "/proc/meminfo", 1024));
+    }
+
+    /** Returns the bytes of all frames that this network namespace's card has received and sent; null where it has none. */
+    public static long[] card() throws IOException {
+        for (String line : Files.readAllLines(Path.of("/proc/thread-self/net/dev"))) {
+            String[] parts = line.strip().split("[:\\s]+");
+            if (parts[0].equals(CARD)) {
+                return new long[] {Long.parseLong(parts[1]), Long.parseLong(parts[9])};
+            }
+        }
+        return null;
+    }
+
+    /** Returns what the client's card counted between two readings. */
+    public static List<Value> card(long[] before, long[] after) {
+        String source = CARD + " in the role's network namespace";
+        return List.of(
+                new Value("client", "card_bytes_received", after[0] - before[0], "B", source, 1),
+                new Value("client", "card_bytes_sent", after[1] - before[1], "B", source, 1));
     }
 
     private static long[] ticks(Path file) throws IOException {

@@ -1,9 +1,9 @@
 package org.benchbook.bookstore;
 
 import java.io.File;
-import java.io.IOException;
 import java.nio.file.Files;
 import java.nio.file.Path;
+import java.nio.file.StandardCopyOption;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.Callable;
@@ -82,15 +82,14 @@ public final class Bookstores {
         Timed<?> marshal = Timed.run("client", () -> codec.write(bookstore, file));
         long size = file.length();
         Timed<?> unmarshal = Timed.run("client", () -> codec.read(file));
-        keep(codec, Files.readAllBytes(file.toPath()));
-        Files.delete(file.toPath());
+        Files.move(file.toPath(), last(codec), StandardCopyOption.REPLACE_EXISTING);
         return sections(codec, bookstore, marshal, Value.size(size, "File.length"), unmarshal);
     }
 
     private List<Section> throughMemory(Codec codec, Object bookstore) throws Exception {
         Timed<byte[]> marshal = Timed.run("client", () -> codec.encode(bookstore));
         Timed<?> unmarshal = Timed.run("client", () -> codec.decode(marshal.result()));
-        keep(codec, marshal.result());
+        Files.write(last(codec), marshal.result());
         return sections(codec, bookstore, marshal, Value.size(marshal.result().length, "length"), unmarshal);
     }
 
@@ -104,8 +103,8 @@ public final class Bookstores {
         return List.of(first.with(size), second, both);
     }
 
-    /** Leaves the last document where whoever asked can compare it. */
-    private void keep(Codec codec, byte[] document) throws IOException {
-        Files.write(folder.resolve("last." + codec.format()), document);
+    /** Returns where the last document is left, for whoever asked to compare it. */
+    private Path last(Codec codec) {
+        return folder.resolve("last." + codec.format());
     }
 }

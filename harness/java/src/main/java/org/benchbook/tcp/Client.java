@@ -2,6 +2,7 @@ package org.benchbook.tcp;
 
 import java.io.ByteArrayOutputStream;
 import java.io.IOException;
+import java.net.InetSocketAddress;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ExecutionException;
@@ -11,7 +12,7 @@ import java.util.concurrent.Future;
 import org.json.JSONObject;
 
 /** The client's side of a trial, in the transports of the Python lane; each connection begins with the greeting. */
-record Client(int port, byte[] greeting, String codec, String transport) {
+record Client(InetSocketAddress server, byte[] greeting, String codec, String transport) {
     private static final int BATCH = 1 << 16;
 
     /** Objects as the connection's turn comes: encoded then, or before. */
@@ -34,7 +35,7 @@ record Client(int port, byte[] greeting, String codec, String transport) {
         int joining = streams > 1 && !transport.equals("connection") ? streams : 0;
         List<Line> lines = new ArrayList<>();
         for (int i = 0; i <= joining; i++) {
-            lines.add(Line.to(port, greeting));
+            lines.add(Line.to(server, greeting));
         }
         return new Opened(lines);
     }
@@ -83,7 +84,7 @@ record Client(int port, byte[] greeting, String codec, String transport) {
     private long aConnectionEach(byte[] join, Objects objects) throws Exception {
         long count = 0;
         for (byte[] data = objects.next(); data != null; data = objects.next()) {
-            try (Line line = Line.to(port, Line.joined(greeting, join, Line.frame(Line.OBJECT, data)))) {
+            try (Line line = Line.to(server, Line.joined(greeting, join, Line.frame(Line.OBJECT, data)))) {
                 line.expect(Line.ACK);
             }
             count++;

@@ -5,7 +5,7 @@ import java.io.DataInputStream;
 import java.io.EOFException;
 import java.io.IOException;
 import java.io.OutputStream;
-import java.net.InetAddress;
+import java.net.InetSocketAddress;
 import java.net.Socket;
 import java.net.SocketTimeoutException;
 import java.nio.ByteBuffer;
@@ -53,8 +53,8 @@ final class Line implements AutoCloseable {
     }
 
     /** Connects, and says the server's secret and what is to follow it in the same send. */
-    static Line to(int port, byte[] greeting) throws IOException {
-        Line line = new Line(new Socket(InetAddress.getByName("127.0.0.1"), port));
+    static Line to(InetSocketAddress server, byte[] greeting) throws IOException {
+        Line line = new Line(new Socket(server.getAddress(), server.getPort()));
         line.send(greeting);
         return line;
     }

@@ -38,12 +38,13 @@ public final class Server {
         strangers = new Strangers(Line.frame(Line.SECRET, HexFormat.of().parseHex(order.getString("secret"))));
     }
 
-    /** Listens on a free port of the loopback, and prints which. */
+    /** Listens on a free port of the address that its order names, or of the loopback, and prints which. */
     public static void main(String[] arguments) throws Exception {
         BufferedReader owner = new BufferedReader(new InputStreamReader(System.in, StandardCharsets.UTF_8));
-        Server server = new Server(new JSONObject(owner.readLine()));
+        JSONObject order = new JSONObject(owner.readLine());
+        Server server = new Server(order);
         daemon(() -> await(owner));
-        try (ServerSocket socket = new ServerSocket(0, 1024, InetAddress.getByName("127.0.0.1"))) {
+        try (ServerSocket socket = new ServerSocket(0, 1024, InetAddress.getByName(order.optString("address", "127.0.0.1")))) {
             System.out.println(socket.getLocalPort());
             while (true) {
                 server.accept(socket);

@@ -3,6 +3,7 @@ package org.benchbook.tcp;
 import java.io.BufferedReader;
 import java.io.IOException;
 import java.io.Writer;
+import java.net.InetSocketAddress;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -13,7 +14,6 @@ import java.util.HexFormat;
 import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
-import java.util.OptionalInt;
 import java.util.PrimitiveIterator;
 import java.util.stream.IntStream;
 import java.util.stream.Stream;
@@ -41,13 +41,13 @@ public final class Trials {
     private final Map<String, String> codecs = new LinkedHashMap<>(); // and each one's format, XML's first
     private final JSONObject parameters;
     private final Path folder;
-    private final OptionalInt serverProcessor;
+    private final Request request;
     private final List<Person> people = new ArrayList<>();
 
     public Trials(Request request) throws IOException {
         parameters = request.parameters();
         folder = request.folder();
-        serverProcessor = request.serverProcessor();
+        this.request = request;
         for (String format : List.of("xml", "json")) {
             if (List.of(format, "both").contains(parameters.getString("format"))) {
                 codecs.put(parameters.getString(format + "_codec"), format);
@@ -64,13 +64,13 @@ public final class Trials {
         new SecureRandom().nextBytes(secret);
         Process server = start();
         try (BufferedReader said = server.inputReader(); Writer given = server.outputWriter()) {
-            JSONObject order = new JSONObject().put("secret", HexFormat.of().formatHex(secret)).put("codecs", codecs.keySet());
+            JSONObject order = new JSONObject().put("secret", HexFormat.of().formatHex(secret)).put("codecs", codecs.keySet()).put("address", request.serverAddress());
             given.write(order + "\n");
             given.flush();
-            int port = port(said);
+            InetSocketAddress address = new InetSocketAddress(request.serverAddress(), port(said));
             List<Sender> senders = new ArrayList<>();
             for (String codec : codecs.keySet()) {
-                senders.add(new Sender(new Client(port, Line.frame(Line.SECRET, secret), codec, parameters.getString("transport"))));
+                senders.add(new Sender(new Client(address, Line.frame(Line.SECRET, secret), codec, parameters.getString("transport"))));
             }
             measure(answer, new Turns<>(senders, parameters), server.pid());
             for (Sender sender : senders) {
@@ -157,11 +157,13 @@ public final class Trials {
             try (Client.Opened opened = client.open(streams.size())) {
                 awaitIdle(server);
                 Instant startedAt = Instant.now();
+                long[] card = request.serverCommand().isEmpty() ? null : Proc.card();
                 long[] before = Proc.machine();
                 long start = System.nanoTime();
                 JSONObject report = client.trial(opened, streams, false);
                 long duration = System.nanoTime() - start;
                 List<Value> values = new ArrayList<>(Proc.machine(before, Proc.machine()));
+                values.addAll(card == null ? List.of() : Proc.card(card, Proc.card()));
                 values.add(0, new Value("client", "wall_time", duration, "ns", "System.nanoTime", 1));
                 report.getJSONArray("values").forEach(value -> values.add(Value.of((JSONObject) value)));
                 return new Trialled(startedAt, values);
@@ -207,8 +209,8 @@ public final class Trials {
     }
 
     private Process start() throws IOException {
-        List<String> command = new ArrayList<>();
-        serverProcessor.ifPresent(processor -> command.addAll(List.of("taskset", "-c", Integer.toString(processor))));
+        List<String> command = new ArrayList<>(request.serverCommand());
+        request.serverProcessor().ifPresent(processor -> command.addAll(List.of("taskset", "-c", Integer.toString(processor))));
         command.add(ProcessHandle.current().info().command().orElse("java"));
         if (!parameters.getString("heap").equals("default")) {
             command.add("-Xmx" + parameters.getString("heap"));

@@ -1,0 +1,446 @@
+"use strict";
+// The explorer without a kernel: every answer is in explorer/*.js already, as tools/site.py wrote it, and is chosen and
+// drawn here. Scripts, not data: a page that is opened as a file may load no data.
+const explorer = (() => {
+  // The first four controls choose what is compared; those after them are factors, shown where something varies.
+  const [OPERATION, MEASURE, A, B, FACTORS] = [0, 1, 2, 3, 4];
+  const arrived = new Map(), texts = new Map(), unpacked = new Map(), selects = new Map();
+  const parts = {};
+  let wanted = {}, turn = 0, width = 0, drawnNow = () => {};
+
+  // Make an element of HTML, or of SVG below; a child may be a text.
+  const maker = namespace => (name, attributes = {}, ...children) => {
+    const made = document.createElementNS(namespace, name);
+    for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+    made.append(...children);
+    return made;
+  };
+  const element = maker("http://www.w3.org/1999/xhtml"), svg = maker("http://www.w3.org/2000/svg");
+
+  function text(file) {
+    if (!texts.has(file)) texts.set(file, new Promise((resolve, reject) => {
+      arrived.set(file, resolve);
+      const script = element("script", { src: `explorer/${file}` });
+      script.onerror = () => reject(new Error(`explorer/${file} is missing`));
+      document.head.append(script);
+    }));
+    return texts.get(file);
+  }
+
+  async function unpack(file) {
+    const bytes = Uint8Array.from(atob(await text(file)), letter => letter.charCodeAt(0));
+    const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
+    return new Response(stream).json();
+  }
+
+  function answers(file) {
+    if (!unpacked.has(file)) unpacked.set(file, unpack(file));
+    return unpacked.get(file);
+  }
+
+  // The question nearest to what is wanted, as benchbook.explorer.contrasts.ask has it: each control keeps its value
+  // where that can be asked, and stands at its default else, or its first.
+  function ask(all, wanted) {
+    let left = all.contrasts;
+    const shown = [];
+    all.controls.forEach((control, place) => {
+      const options = [...new Set(left.map(contrast => contrast.at[place]))].filter(option => option >= 0);
+      if (place >= FACTORS) {
+        if (options.length < 2) return;
+        options.sort((one, other) => one - other);
+      }
+      const kept = options.find(option => control.options[option].value === wanted[control.name]);
+      const chosen = kept ?? (options.includes(control.default) ? control.default : options[0]);
+      const choices = options.map(option => control.options[option]);
+      shown.push({ ...control, choices, chosen: control.options[chosen].value });
+      left = left.filter(contrast => contrast.at[place] === chosen);
+    });
+    return { shown, contrast: left[0] };
+  }
+
+  const called = (all, contrast, place) => all.controls[place].options[contrast.at[place]]?.called ?? "";
+
+  // The address of a choice, of which a table's links are made.
+  function address(all, contrast) {
+    const values = { study: wanted.study, comparison: wanted.comparison };
+    all.controls.forEach((control, place) => {
+      const option = control.options[contrast.at[place]];
+      if (option) values[control.name] = option.value;
+    });
+    return `#${new URLSearchParams(values)}`;
+  }
+
+  // Show what is wanted, or the nearest to it; false when something else has been wanted meanwhile.
+  async function show() {
+    const mine = ++turn;
+    // Read before anything changes: afterwards the browser would have to lay out the page for it.
+    width = parts.shown.clientWidth;
+    parts.shown.classList.add("bb-waiting");
+    const study = explorer.studies.find(one => one.name === wanted.study) ?? explorer.studies[0];
+    const comparison = study.comparisons.find(one => one.name === wanted.comparison) ?? study.comparisons[0];
+    wanted = { ...wanted, study: study.name, comparison: comparison.name };
+    let all;
+    try {
+      all = await answers(comparison.file);
+    } catch (error) {
+      const advice = "A browser of the last three years shows them, with all files of the site beside this page.";
+      const why = `The answers could not be read: ${error.message}. ${advice}`;
+      parts.answer.replaceChildren(element("p", { class: "bb-refused" }, why));
+      for (const part of [parts.figure, parts.ranking, parts.settings]) part.replaceChildren();
+      parts.shown.classList.remove("bb-waiting");
+      return false;
+    }
+    if (mine !== turn) return false;
+    const { shown, contrast } = ask(all, wanted);
+    const named = listed => listed.map(({ name }) => ({ value: name, called: name }));
+    controls([
+      { name: "study", called: "Study", choices: named(explorer.studies), chosen: study.name },
+      { name: "comparison", called: "Compare", choices: named(study.comparisons), chosen: comparison.name },
+      ...shown,
+    ]);
+    answer(contrast);
+    drawnNow = () => draw(all, contrast);
+    drawnNow();
+    ranking(all, contrast);
+    settings(all, contrast);
+    parts.shown.classList.remove("bb-waiting");
+    return true;
+  }
+
+  function controls(shown) {
+    const focused = document.activeElement;
+    const places = shown.map(({ name, called, choices, chosen }) => {
+      if (!selects.has(name)) {
+        const select = element("select", { name, id: `choose-${name}` });
+        select.addEventListener("change", () => choose(name, select.value));
+        selects.set(name, select);
+        element("div", { class: "choice" }, element("label", { for: select.id }, called), select);
+      }
+      const select = selects.get(name);
+      const stands = ({ value, called }, place) => value === select[place].value && called === select[place].text;
+      if (choices.length !== select.length || !choices.every(stands)) {
+        select.replaceChildren(...choices.map(choice => new Option(choice.called, choice.value)));
+      }
+      select.value = chosen;
+      return select.parentElement;
+    });
+    const standing = [...parts.controls.children];
+    if (places.length === standing.length && places.every((place, at) => place === standing[at])) return;
+    parts.controls.replaceChildren(...places);
+    if (parts.controls.contains(focused)) focused.focus();
+  }
+
+  function chosen() {
+    const shown = [...parts.controls.querySelectorAll("select")];
+    return Object.fromEntries(shown.map(select => [select.name, select.value]));
+  }
+
+  async function choose(name, value) {
+    // What is kept of a study's choice is not what another paper compares.
+    wanted = name === "study" ? { study: value } : { ...wanted, ...chosen(), [name]: value };
+    // The address may come after what is seen: changing it takes as long as all else.
+    if (await show()) setTimeout(() => history.pushState(null, "", `#${new URLSearchParams(chosen())}`));
+  }
+
+  function answer({ headline }) {
+    const large = element("b", {}, `${headline.ratio} ×`), between = element("span", {}, headline.between);
+    const ratio = element("p", { class: "bb-ratio" }, large, " ", between);
+    const lines = [element("p", {}, headline.words)];
+    if (headline.ratio) lines.unshift(ratio);
+    if (headline.test) lines.push(element("p", { class: "bb-small" }, headline.test));
+    parts.answer.replaceChildren(...lines);
+  }
+
+  // A scale from values to pixels, and the values that its axis names.
+  function scale(low, high, from, to, log, apart = 55) {
+    const [first, last] = log ? [Math.log(low), Math.log(high)] : [low, high];
+    const at = value => from + (to - from) * (((log ? Math.log(value) : value) - first) / (last - first || 1));
+    const most = Math.max(2, Math.min(8, Math.floor(Math.abs(to - from) / apart)));
+    return { at, ticks: ticks(low, high, log, most) };
+  }
+
+  function ticks(low, high, log, most) {
+    for (const steps of log ? [[1, 1.5, 2, 3, 4, 5, 6, 8], [1, 2, 5], [1]] : []) {
+      const values = [];
+      for (let power = Math.floor(Math.log10(low)); power <= Math.log10(high); power++) {
+        values.push(...steps.map(step => Number((step * 10 ** power).toPrecision(6))));
+      }
+      const inside = values.filter(value => value >= low && value <= high);
+      if (inside.length <= most && inside.length >= 2) return inside;
+      const each = Math.ceil(inside.length / most);
+      if (steps.length === 1 && each > 1) return inside.filter((_, place) => place % each === 0);
+    }
+    const rough = (high - low) / most, power = 10 ** Math.floor(Math.log10(rough));
+    const step = power * [1, 2, 5, 10].find(factor => factor * power >= rough);
+    const values = [];
+    for (let count = Math.ceil(low / step); count * step <= high; count++) {
+      values.push(Number((count * step).toPrecision(6)));
+    }
+    return values;
+  }
+
+  const written = new Intl.NumberFormat("en", { maximumSignificantDigits: 4 }).format;
+  const markOf = { a: { colour: "var(--drawn-vermilion)" }, b: { colour: "var(--drawn-blue)" } };
+  const square = (x, y) => svg("rect", { x: x - 3.5, y: y - 3.5, width: 7, height: 7, fill: markOf.a.colour });
+  const circle = (x, y) => svg("circle", { cx: x, cy: y, r: 4, fill: markOf.b.colour });
+  const dot = (x, y) => svg("circle", { cx: x, cy: y, r: 3.5, fill: "var(--faint)", "fill-opacity": 0.75 });
+  const diamond = (x, y) => svg("path", { d: `M${x - 6} ${y}l6 -6 6 6 -6 6z`, fill: "var(--ink)" });
+  const hollow = { fill: "none", stroke: "var(--drawn-vermilion)", "stroke-width": 2 };
+  const papers = (x, y) => svg("circle", { cx: x, cy: y, r: 6, ...hollow });
+  const line = (x1, y1, x2, y2, stroke = "var(--grid)", width = 1, attributes = {}) =>
+    svg("line", { x1, y1, x2, y2, stroke, "stroke-width": width, ...attributes });
+  // What a mark says when it is pointed at.
+  const saying = (mark, content) => { mark.append(svg("title", {}, content)); return mark; };
+  const head = (y, content) => svg("text", { x: 0, y, class: "head" }, content);
+  const note = (x, y, content, anchor = "middle") =>
+    svg("text", { x, y, "text-anchor": anchor, class: "faint" }, content);
+
+  // What an axis of ratios reaches from and to: at most ten times beyond them where intervals tell nothing.
+  function extent(ratios, ends) {
+    const least = Math.min(...ratios), most = Math.max(...ratios);
+    const [from, to] = [Math.max(Math.min(least, ...ends), least / 10), Math.min(Math.max(most, ...ends), most * 10)];
+    const room = Math.max(to / from, 1.25) ** 0.05;
+    return [from / room, to * room];
+  }
+  // What is drawn of an interval; an end is null where it has none.
+  const span = ({ low, high }, from, to) => [Math.max(low ?? from, from), Math.min(high ?? to, to)];
+  const hasInterval = contrast => contrast.low !== null || contrast.high !== null;
+
+  function draw(all, contrast) {
+    const across = Math.max(300, Math.min(940, width - 4));
+    // Means that are zero or negative have no ratio.
+    const top = contrast.ratio === null ? 14 : 150, height = top + 210;
+    const drawing = svg("svg", { viewBox: `0 0 ${across} ${height}`, width: across, height, "aria-hidden": "true" });
+    if (contrast.ratio !== null) drawRatios(drawing, all, contrast, across);
+    drawBlocks(drawing, all, contrast, across, top, top + 180);
+    const ratioOf = block => block.ratio === null ? "none" : written(block.ratio);
+    const blocks = contrast.blocks.map(block => `block ${block.number}: ${ratioOf(block)}`);
+    const title = [OPERATION, MEASURE].map(place => called(all, contrast, place)).join(", ");
+    const label = `${title}. ${contrast.headline.words} Ratio of each block: ${blocks.join("; ")}.`;
+    parts.figure.replaceChildren(element("div", { role: "img", "aria-label": label }, drawing), legend(all, contrast));
+  }
+
+  function legend(all, contrast) {
+    const entries = [[square, called(all, contrast, A)], [circle, called(all, contrast, B)]];
+    if (contrast.ratio !== null) entries.push([dot, "ratio of a block"], [diamond, "this ratio, 95 % interval"]);
+    if (contrast.published !== null && contrast.ratio !== null) entries.push([papers, "the paper's"]);
+    const picture = mark => svg("svg", { viewBox: "0 0 16 16", "aria-hidden": "true" }, mark(8, 8));
+    const items = entries.map(([mark, what]) => element("li", {}, picture(mark), what));
+    return element("figcaption", {}, element("ul", { class: "legend" }, ...items));
+  }
+
+  function drawRatios(drawing, all, contrast, width) {
+    drawing.append(head(14, contrast.blocks.length > 1 ? "Ratio, all blocks and each" : "Ratio"));
+    const ratios = contrast.blocks.map(block => block.ratio).filter(ratio => ratio > 0);
+    const shown = [...ratios, contrast.ratio, 1, contrast.published].filter(value => value > 0);
+    const [from, to] = extent(shown, [contrast.low, contrast.high].filter(value => value > 0));
+    const x = scale(from, to, 12, width - 12, true);
+    const [left, right] = [Math.max(from, 1 / all.margin), Math.min(to, all.margin)].map(x.at);
+    drawing.append(svg("rect", { x: left, y: 24, width: Math.max(0, right - left), height: 78, fill: "var(--tint)" }));
+    for (const tick of x.ticks) {
+      drawing.append(line(x.at(tick), 24, x.at(tick), 102), note(x.at(tick), 118, written(tick)));
+    }
+    drawing.append(line(x.at(1), 24, x.at(1), 102, "var(--ink)"), line(0, 102, width, 102, "var(--faint)"));
+    const campaigns = Math.max(...contrast.blocks.map(block => block.campaign), 1);
+    for (const block of contrast.blocks) {
+      if (!(block.ratio > 0)) continue;
+      const mark = dot(x.at(block.ratio), 90 - 24 * (block.campaign / campaigns));
+      drawing.append(saying(mark, `block ${block.number}: ${written(block.ratio)}`));
+    }
+    if (hasInterval(contrast)) {
+      const [low, high] = span(contrast, from, to);
+      drawing.append(line(x.at(low), 44, x.at(high), 44, "var(--ink)", 2.5));
+    }
+    drawing.append(diamond(x.at(contrast.ratio), 44));
+    if (contrast.published > 0) drawing.append(papers(x.at(contrast.published), 44));
+  }
+
+  function drawBlocks(drawing, all, contrast, width, top, bottom) {
+    const { blocks } = contrast, values = blocks.flatMap(block => [block.a, block.b]);
+    const unit = contrast.unit ? ` (${contrast.unit})` : "";
+    drawing.append(head(top, `Block means: ${called(all, contrast, MEASURE)}${unit}`));
+    let [low, high] = [Math.min(...values), Math.max(...values)];
+    // Logarithmic where values differ by several times, as in the live explorer.
+    const log = low > 0 && high / low > 3;
+    const room = log ? (high / low) ** 0.06 : (high - low || Math.abs(high) || 1) * 0.08;
+    [low, high] = log ? [low / room, high * room] : [low - room, high + room];
+    const y = scale(low, high, bottom - 18, top + 12, log, 28);
+    const left = 58, share = place => blocks.length > 1 ? place / (blocks.length - 1) : 0.5;
+    const at = place => left + 14 + (width - left - 28) * share(place);
+    for (const tick of y.ticks) {
+      drawing.append(line(left, y.at(tick), width, y.at(tick)), note(left - 8, y.at(tick) + 4, written(tick), "end"));
+    }
+    const step = Math.ceil(blocks.length / Math.min(20, Math.floor((width - left) / 26)));
+    blocks.forEach((block, place) => {
+      if (place && block.campaign !== blocks[place - 1].campaign) {
+        const between = (at(place - 1) + at(place)) / 2;
+        drawing.append(line(between, top + 12, between, bottom - 14, "var(--faint)", 1, { "stroke-dasharray": "2 4" }));
+      }
+      if (place % step === 0) drawing.append(note(at(place), bottom, String(block.number)));
+    });
+    for (const [side, mark] of [["a", square], ["b", circle]]) {
+      const path = blocks.map((block, place) => `${place ? "L" : "M"}${at(place)} ${y.at(block[side])}`).join("");
+      drawing.append(svg("path", { d: path, fill: "none", stroke: markOf[side].colour, "stroke-opacity": 0.35 }));
+      const what = called(all, contrast, side === "a" ? A : B);
+      blocks.forEach((block, place) => {
+        const value = `${what}, block ${block.number}: ${written(block[side])} ${contrast.unit}`;
+        drawing.append(saying(mark(at(place), y.at(block[side])), value));
+      });
+    }
+    const campaigns = new Set(blocks.map(block => block.campaign)).size;
+    const what = campaigns > 1 ? "block; a dotted line parts the campaigns" : "block";
+    drawing.append(note((left + width) / 2, bottom + 18, what));
+  }
+
+  // An interval in a table's row, on the scale that all its rows share.
+  function bar(contrast, [from, to]) {
+    const picture = svg("svg", { viewBox: "0 0 150 20", "aria-hidden": "true", preserveAspectRatio: "none" });
+    if (!(contrast.ratio > 0)) return picture;
+    const x = scale(from, to, 4, 146, true);
+    picture.append(line(x.at(1), 0, x.at(1), 20, "var(--faint)"));
+    if (hasInterval(contrast)) {
+      const [low, high] = span(contrast, from, to).map(x.at);
+      picture.append(line(low, 10, high, 10, "var(--ink)", 2));
+    }
+    picture.append(svg("rect", { x: x.at(contrast.ratio) - 2, y: 5, width: 4, height: 10, fill: "var(--drawn-blue)" }));
+    return picture;
+  }
+
+  function extentOf(contrasts) {
+    const ratios = contrasts.map(({ ratio }) => ratio), ends = contrasts.flatMap(({ low, high }) => [low, high]);
+    return extent([1, ...ratios.filter(value => value > 0)], ends.filter(value => value > 0));
+  }
+
+  function table(caption, heads, rows) {
+    const head = element("tr", {}, ...heads.map(name => element("th", { scope: "col" }, name)));
+    const body = element("tbody", {}, ...rows.map(({ cells, current }) => {
+      const row = element("tr", current ? { "aria-current": "true" } : {});
+      row.append(...cells.map((cell, place) => element("td", { "data-head": cell === "" ? "" : heads[place] }, cell)));
+      return row;
+    }));
+    const whole = element("table", {}, element("caption", {}, caption), element("thead", {}, head), body);
+    return element("div", { class: "bb bb-scroll", tabindex: "0", role: "region", "aria-label": caption }, whole);
+  }
+
+  const standIn = contrast => contrast.stand_in ? " (stand-in)" : "";
+  const link = (all, contrast, place) =>
+    element("a", { href: address(all, contrast) }, called(all, contrast, place) || "–");
+
+  // All sides that were set against this one, at these settings, the smallest mean first.
+  function ranking(all, contrast) {
+    const same = other => other.at.every((option, place) => place === A || option === contrast.at[place]);
+    const alike = all.contrasts.filter(same);
+    parts.ranking.hidden = alike.length < 2;
+    if (parts.ranking.hidden) return;
+    const over = called(all, contrast, B), shared = extentOf(alike);
+    const rows = alike.map(other => ({
+      mean: other.mean_a,
+      current: other === contrast,
+      cells: [link(all, other, A), other.shown_a, other.estimate + standIn(other), bar(other, shared)],
+    }));
+    rows.push({ mean: contrast.mean_b, cells: [over, contrast.shown_b, "1", ""] });
+    rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
+    const measure = called(all, contrast, MEASURE);
+    const heads = ["", `mean of ${measure}`, `times ${over} (95 % interval)`, "the same, drawn"];
+    const whole = table("At these settings, the smallest first", heads, rows);
+    parts.ranking.replaceChildren(element("h2", {}, "Ranking"), whole);
+  }
+
+  // The same two sides at every setting of the other factors, to be sorted and filtered.
+  function settings(all, contrast) {
+    const same = other => other.at.slice(0, FACTORS).every((option, place) => option === contrast.at[place]);
+    const alike = all.contrasts.filter(same);
+    const varies = place => new Set(alike.map(other => other.at[place])).size > 1;
+    const factors = [...all.controls.keys()].filter(place => place >= FACTORS && varies(place));
+    parts.settings.hidden = alike.length < 2;
+    if (parts.settings.hidden) return;
+    const [a, b] = [A, B].map(place => called(all, contrast, place)), shared = extentOf(alike);
+    // By the factors, as a table of a paper would have them.
+    alike.sort((one, other) => factors.map(place => one.at[place] - other.at[place]).find(Boolean) ?? 0);
+    const named = factors.map(place => all.controls[place].called);
+    const heads = [...named, "ratio (95 % interval)", "the same, drawn", a, b, "blocks"];
+    const [first, ...others] = factors;
+    const rows = alike.map(other => ({
+      current: other === contrast,
+      cells: [
+        link(all, other, first), ...others.map(place => called(all, other, place) || "–"),
+        other.estimate + standIn(other), bar(other, shared), other.shown_a, other.shown_b, String(other.blocks.length),
+      ],
+      keys: [
+        ...factors.map(place => other.at[place]),
+        other.ratio, other.ratio, other.mean_a, other.mean_b, other.blocks.length,
+      ],
+    }));
+    const whole = table(`${a} over ${b}, at every setting that ran: choose one by its link`, heads, rows);
+    sortable(whole, rows.map(row => row.keys));
+    parts.settings.replaceChildren(element("h2", {}, "At other settings"), filter(whole), whole);
+  }
+
+  function sortable(whole, keys) {
+    const body = whole.querySelector("tbody"), rows = [...body.rows], heads = [...whole.querySelectorAll("th")];
+    heads.forEach((head, place) => {
+      const button = element("button", { type: "button" }, head.textContent);
+      head.replaceChildren(button);
+      button.addEventListener("click", () => {
+        const down = head.getAttribute("aria-sort") === "ascending" ? -1 : 1;
+        for (const other of heads) other.removeAttribute("aria-sort");
+        head.setAttribute("aria-sort", down < 0 ? "descending" : "ascending");
+        const key = row => keys[rows.indexOf(row)][place] ?? Infinity;
+        body.append(...[...rows].sort((one, other) => down * (key(one) - key(other))));
+      });
+    });
+  }
+
+  function filter(whole) {
+    const input = element("input", { type: "search", id: "filter", placeholder: "words that a row has" });
+    const count = element("span", { role: "status" });
+    input.addEventListener("input", () => {
+      const rows = [...whole.querySelectorAll("tbody tr")];
+      const sought = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+      for (const row of rows) row.hidden = !sought.every(word => row.textContent.toLowerCase().includes(word));
+      count.textContent = sought.length ? `${rows.filter(row => !row.hidden).length} of ${rows.length}` : "";
+    });
+    return element("div", { class: "choice filter" }, element("label", { for: input.id }, "Filter"), input, count);
+  }
+
+  // Other addresses of this page are those of its headings.
+  function follow() {
+    if (location.hash && !location.hash.startsWith("#study=")) return Promise.resolve();
+    wanted = Object.fromEntries(new URLSearchParams(location.hash.slice(1)));
+    return show();
+  }
+
+  // Once the first answer stands, the others are loaded and unpacked while nobody waits.
+  async function others() {
+    const idle = globalThis.requestIdleCallback ?? setTimeout;
+    for (const study of explorer.studies) {
+      for (const { file } of study.comparisons) {
+        await new Promise(resolve => idle(resolve));
+        await answers(file).catch(() => {});
+      }
+    }
+  }
+
+  return {
+    studies: [],
+    take: (file, packed) => arrived.get(file)(packed),
+    ask,
+    answers,
+    choose,
+    start(place) {
+      parts.controls = element("div", { class: "bb-controls" });
+      parts.answer = element("div", { class: "bb bb-answer", role: "status" });
+      parts.figure = element("figure", { class: "bb bb-figure" });
+      parts.ranking = element("section", { class: "bb" });
+      parts.settings = element("section", { class: "bb" });
+      parts.shown = element("div", {}, parts.answer, parts.figure, parts.ranking, parts.settings);
+      place.replaceChildren(parts.controls, parts.shown);
+      addEventListener("hashchange", follow);
+      addEventListener("resize", () => {
+        width = parts.shown.clientWidth;
+        drawnNow();
+      });
+      (location.hash.startsWith("#study=") ? follow() : show()).then(others);
+    },
+  };
+})();

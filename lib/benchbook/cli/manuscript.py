@@ -1,0 +1,141 @@
+"""What a manuscript takes: `benchbook figure`, laid out for its page, and `benchbook number`, with its interval."""
+
+import argparse
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Final
+
+from benchbook import cli, paths, strict, studies
+from benchbook.cli import output, selection
+
+if TYPE_CHECKING:
+    from benchbook.evidence import Evidence
+    from benchbook.papers.numbers import Number
+
+ONE_COLUMN: Final = 3.5
+NARROWEST, WIDEST = 3.0, 12.0
+"""Inches that a figure can be laid out for."""
+
+FORMATS: Final = ("pdf", "svg", "png", "tex", "csv", "json")
+
+_INCHES: Final = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4, "pt": 1 / 72.27}
+
+
+def add_figure_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `benchbook figure` can be asked."""
+    parser.add_argument("name", nargs="*", metavar="NAME", help="figures or tables; without any their names are listed")
+    text = "of the figure, such as 3.5in (one column: the default), 7.2in (two), 89mm; text keeps its printed size"
+    parser.add_argument("--width", type=inches, default=ONE_COLUMN, metavar="W", help=text)
+    text = "of pdf, svg, png (figures); tex, csv, json (both); default: pdf, and of tables tex,csv"
+    parser.add_argument("--format", type=output.several("format", FORMATS), default=[], metavar="F,...", help=text)
+    text = "leave title and notes off the figure: they are the caption, which --format tex writes"
+    parser.add_argument("--no-title", action="store_true", help=text)
+    parser.add_argument("--output", type=Path, default=Path(), metavar="DIR", help="the folder (default: this one)")
+    selection.add_run_options(parser)
+
+
+def figure(asked: argparse.Namespace) -> int:
+    """Write what was asked for and print its files, or list what there is."""
+    from benchbook.papers import exhibits  # here, for it is slow to import
+    from benchbook.plots import exhibit, style
+
+    known = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
+    for name in asked.name:
+        if name not in known:
+            raise cli.UsageError(f"no figure or table {name!r}: {strict.nearest(name, known)}")
+    if not asked.name:
+        kinds = dict.fromkeys(exhibits.TABLES, "table")
+        rows = [{"name": name, "kind": kinds.get(name, "figure"), "title": _title(name)} for name in known]
+        print(output.as_text(rows))
+        return cli.DONE
+    run = selection.run(asked)
+    asked.output.mkdir(parents=True, exist_ok=True)
+    with style.laid_out(style.Layout(asked.width, titled=not asked.no_title)):
+        for name in asked.name:
+            made = exhibits.made(run.evidence, name)
+            formats = asked.format or (["tex", "csv"] if made.figure is None else ["pdf"])
+            if made.figure is None and not {*formats} & {*exhibit.WRITTEN}:
+                raise cli.UsageError(f"{name} is a table: --format takes {', '.join(exhibit.WRITTEN)} of it")
+            for path in exhibit.save(made, asked.output / name, exhibits.about(run.evidence, name, run.name), formats):
+                print(path)
+    return cli.DONE
+
+
+def _title(name: str) -> str:
+    """Return what a figure or table is called in the committed run, without drawing it; empty where it is not there."""
+    file = paths.reference() / f"{name}.json"
+    return str(json.loads(file.read_text(encoding="utf-8"))["title"]) if file.is_file() else ""
+
+
+def inches(text: str) -> float:
+    """Return a width in inches, of a number with its unit (in, cm, mm, pt; inches without one)."""
+    parts = re.fullmatch(r"(\d+(?:\.\d+)?|\.\d+)\s*(in|cm|mm|pt)?", text.strip())
+    width = float(parts[1]) * _INCHES[parts[2] or "in"] if parts else 0.0
+    if not NARROWEST <= width <= WIDEST:
+        raise argparse.ArgumentTypeError(
+            f"a width of {NARROWEST:g}in to {WIDEST:g}in, such as 3.5in or 89mm, not {text}"
+        )
+    return width
+
+
+def add_number_options(parser: argparse.ArgumentParser) -> None:
+    """Say what `benchbook number` can be asked."""
+    parser.add_argument("key", nargs="*", metavar="KEY", help="the numbers; without any all keys are listed")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--latex", action="store_true", help="as LaTeX prints it")
+    forms.add_argument("--json", action="store_true", help="an array of objects, with provenance, and nothing else")
+    text = "write all numbers to a file that defines \\benchbook{KEY}"
+    forms.add_argument("--latex-macros", type=Path, metavar="FILE", help=text)
+    selection.add_run_options(parser)
+
+
+def number(asked: argparse.Namespace) -> int:
+    """Print what was asked for, a line each, and beside it what it is."""
+    from benchbook.evidence.runs import Run
+    from benchbook.papers import exhibits, numbers
+    from benchbook.plots import latex
+
+    printed = {number.key: number for number in numbers.printed()}
+    of_papers_alone = bool(asked.key) and {*asked.key} <= {*printed}  # for these nothing need have run
+    run = Run.of_reference() if of_papers_alone else selection.run(asked)
+    evidence = run.evidence
+    if asked.latex_macros:
+        about = exhibits.measured(evidence, studies.SLUGS, run.name)
+        asked.latex_macros.write_text(numbers.macros(numbers.numbers(evidence), about), encoding="utf-8")
+        print(asked.latex_macros)
+        return cli.DONE
+    if asked.key:
+        chosen = [printed.get(key) or _keyed(evidence, key) for key in asked.key]
+    else:
+        chosen = [*numbers.numbers(evidence).values()]
+    if asked.json:
+        print(output.as_json([numbers.provenance(evidence, number, run.name) for number in chosen]))
+    elif not asked.key:
+        rows = [{"key": number.key, "number": number.text, "what it is": number.says} for number in chosen]
+        print(output.as_text(rows))
+    elif asked.latex:
+        print("\n".join(latex.escaped(number.text) for number in chosen))
+    else:
+        for number in chosen:
+            print(number.text)
+            print(f"{number.key}: {number.says}", file=sys.stderr)  # beside the number, which a script may take alone
+    return cli.DONE
+
+
+def _keyed(evidence: "Evidence", key: str) -> "Number":
+    """Return the number of a key.
+
+    Raises `benchbook.cli.UsageError` when there is none: with the reason where it is a claim's, else with the nearest
+    key.
+    """
+    from benchbook.papers import numbers
+
+    if (number := numbers.number(evidence, key)) is not None:
+        return number
+    claims = {row["id"]: row for row in evidence.outcomes.to_dict("records")}
+    if key in claims:
+        raise cli.UsageError(f"{key} has no ratio: {claims[key]['wording']}; {claims[key]['why']}")
+    advice = output.nearest(key, numbers.numbers(evidence), "benchbook number lists the keys")
+    raise cli.UsageError(f"no number {key!r}: {advice}")

@@ -1,0 +1,82 @@
+"""What the papers compare, as data: the form of the comparisons in `data/claims/<study>.yaml`."""
+
+import itertools
+import re
+from typing import Annotated, Literal, TypeAlias
+
+from pydantic import Field
+
+from benchbook.evidence.claims import Settings, Strict, Text, several
+from benchbook.evidence.means import Triple
+from benchbook.evidence.published import Called, CellSettings, Key
+from benchbook.registry import STORES, title
+
+
+class Quantities(Strict):
+    """Every combination of some operations, roles and metrics."""
+
+    operation: tuple[str, ...]
+    role: tuple[str, ...]
+    metric: tuple[str, ...]
+
+
+class Each(Strict):
+    """Each level over each later one; the level ``stores`` stands for all other stores that the registry knows."""
+
+    each: tuple[str, ...]
+
+
+LevelPair: TypeAlias = tuple[str, str] | Literal["versions"]
+"""Two levels, the first over the second; or each old version of a store over today's."""
+
+
+class PublishedAt(Strict):
+    """Where a paper prints the numbers of some quantities."""
+
+    metric: tuple[str, ...]
+    operation: tuple[str, ...] = ()  # every one when none is named
+    at: Settings = Field(default_factory=dict)  # the levels that they are printed for
+    key: Key  # ``{name}`` stands for a side's level, as the paper calls it
+    note: str = ""  # what kind of number it is
+
+    def holds(self, quantity: Triple, settings: CellSettings) -> bool:
+        """Return whether the numbers are of that operation, role and metric, with those settings."""
+        if quantity[2] not in self.metric or (self.operation and quantity[0] not in self.operation):
+            return False
+        return all(settings.get(name) in several(level) for name, level in self.at.items())
+
+
+class Comparison(Strict):
+    """What a paper compares, level by level of all else; it is tested, not judged."""
+
+    name: Text
+    by: Text  # the column or parameter whose level tells the sides apart
+    pairs: Each | Annotated[tuple[LevelPair, ...], Field(min_length=1)]  # the sides' levels
+    quantities: Annotated[tuple[Quantities, ...], Field(min_length=1)]
+    shown: tuple[str, ...]  # parameters that are shown beside it
+    labels: dict[str, str] = Field(default_factory=dict)  # the levels in words; engines have their titles
+    loose: tuple[str, ...] = ()  # what may differ with the sides, columns and parameters; all others are the same
+    published: bool = True  # False when the paper's ratio is of something else
+    missing: bool = False  # True when a side that is missing beside the other is stated
+    study: str = ""  # whose, where the paper prints it and what it calls the levels there: as the file says
+    places: tuple[PublishedAt, ...] = ()
+    called: Called = Field(default_factory=dict)
+
+    def every_pair(self) -> list[tuple[str, str]]:
+        """Return the levels of all pairs, the first over the second."""
+        if isinstance(self.pairs, Each):
+            today = [name for name in STORES if "@" not in name and name not in self.pairs.each]
+            levels = [name for level in self.pairs.each for name in (today if level == "stores" else [level])]
+            return list(itertools.combinations(levels, 2))
+        old = sorted((name for name in STORES if "@" in name), key=lambda name: "+relational" not in name)
+        versions = [(name, re.sub("@[^+]+", "", name)) for name in old]
+        return [pair for stated in self.pairs for pair in (versions if stated == "versions" else [stated])]
+
+    def every_quantity(self) -> list[Triple]:
+        """Return the quantities (operation, role, metric), each once."""
+        every = (itertools.product(some.operation, some.role, some.metric) for some in self.quantities)
+        return list(dict.fromkeys(itertools.chain.from_iterable(every)))
+
+    def words(self, level: str) -> str:
+        """Return a level in words."""
+        return self.labels.get(level) or (title(level) if self.by == "engine" else level)

@@ -1,0 +1,344 @@
+"""JSON and XML marshalled and unmarshalled in Java (study `bookstore`).
+
+In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
+``TABLES`` at the end; `cold_starts` splits single repetitions where their times settle.
+"""
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from itertools import product
+from typing import Final, TypeAlias
+
+import numpy as np
+import pandas as pd
+
+from benchbook import stats
+from benchbook.digits import estimate, number
+from benchbook.evidence import Evidence
+from benchbook.evidence import number as published_number
+from benchbook.evidence.comparisons import A_OVER_B
+from benchbook.evidence.effects import Effect, Values, effect
+from benchbook.evidence.means import UNIT
+from benchbook.evidence.measured import Measured, first_arms, parameters
+from benchbook.evidence.sides import Side
+from benchbook.papers.setups import setup
+from benchbook.plots import names
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.lines import lines
+from benchbook.plots.points import (
+    NOT_RUN,
+    FrameRow,
+    by_source,
+    chosen,
+    framed,
+    here,
+    joined,
+    misprints,
+    paper,
+    printed,
+    remarks,
+    settled,
+    side_by_side,
+    table,
+    where,
+    wide,
+)
+from benchbook.plots.provenance import distinct
+from benchbook.plots.ratios import METRICS, Headline, Ratios, by_condition, of_n, of_stacks
+from benchbook.plots.verdicts import sheets
+from benchbook.stats.steadiness import ENOUGH
+
+N: Final = (1, 10, 100, 1000, 10000)
+ANY_LIBRARY: Final = {"process": "together", "sink": "file", "keys": "paper", "binding": "once", "room": "none"}
+PAPERS_WAY: Final = {**ANY_LIBRARY, "json_codec": "orjson", "xml_codec": "lxml"}
+OWN: Final = {"Java": {"json_codec": "jackson", "xml_codec": "jaxb"}}
+"""What is another on the paper's own stack."""
+
+HEADS: Final = {"time": "time (µs)", "size": "size (here in bytes)"}
+UNITS: Final = {"time": "µs", "size": "B"}
+BYTES: Final = {"B": 1, "KB": 1_000, "MB": 1_000_000}
+
+
+def drawn(evidence: Evidence, case: int) -> tuple[pd.DataFrame, dict[str, pd.DataFrame], list[str]]:
+    """Return the paper's points of one case and each stack's, times in µs and sizes in bytes, and what must be said."""
+    rows = _printed(evidence, case)
+    series, panel = (rows["column"].str.split().str[part] for part in (0, 1))
+    in_bytes = rows.assign(value=rows["value"] * rows["unit"].map(BYTES).fillna(1))
+    published = printed(in_bytes, unit="", panel=panel, level=rows["row"].astype(int), series=series)
+    published["unit"] = published["panel"].map(UNITS)
+    cells, notes = settled(where(wide(evidence, "bookstore"), case=case), PAPERS_WAY, OWN)
+    by_stack = {stack: _here(of_stack) for stack, of_stack in cells.items()}
+    return published, by_stack, [*remarks(joined(published, *by_stack.values()), {f"n = {n:,}": n for n in N}), *notes]
+
+
+def _printed(evidence: Evidence, case: int) -> pd.DataFrame:
+    return paper(evidence, "bookstore", f"Case {case} table")
+
+
+def _here(cells: pd.DataFrame) -> pd.DataFrame:
+    parts = []
+    for panel, operation, metric, scale in (("time", "round_trip", "wall_time", 1e-3), ("size", "marshal", "size", 1)):
+        rows = where(cells, operation=operation)
+        series = rows["format"].map(names.FORMATS)
+        level = rows["n"].astype(int)
+        parts.append(here(rows, metric, unit=UNITS[panel], scale=scale, panel=panel, level=level, series=series))
+    return joined(*parts)
+
+
+def case_table(evidence: Evidence, *, case: int) -> Exhibit:
+    """Set one case's table: average time of marshalling and unmarshalling, and file size."""
+    published, by_stack, notes = drawn(evidence, case)
+    points, sources = by_source(published, by_stack)
+    sizes = sorted({*N, *points["level"]})
+    panel = points["series"] + " " + points["panel"].map(HEADS)
+    points = points.assign(level=points["level"].map("{:,}".format), panel=panel)
+    columns = [f"{kind} {head}" for head in HEADS.values() for kind in ("XML", "JSON")]
+    frame = table(points, corner="Number of books", rows=[f"{n:,}" for n in sizes], columns=columns, sources=sources)
+    title = f"bookstore, case {case}: marshalling and unmarshalling, and size on disk"
+    return Exhibit(title, frame, (*notes, *misprints(_printed(evidence, case))))
+
+
+def case_figure(evidence: Evidence, *, case: int) -> Exhibit:
+    """Draw one case's table: time and size over the number of books."""
+    published, by_stack, notes = drawn(evidence, case)
+    title = f"bookstore, case {case}: time and size over the number of books"
+    points, panels = side_by_side(published, by_stack, ("time", "size"))
+    heads = {panel: panel.replace("time", "Time in µs").replace("size", "Size in bytes") for panel in panels}
+    alike = len(by_stack) > 1
+    return lines(
+        points, title=title, axes_names=("books", ""), levels=N, panels=panels, notes=notes, alike=alike, heads=heads
+    )
+
+
+NEAR: Final = 0.3
+WITHIN: Final = f"within {100 * NEAR:.0f} %"
+OPERATIONS: Final = {"written and read": "round_trip", "written": "marshal", "read": "unmarshal"}
+STACKS: Final = ("Java", "Python")
+"""The paper's own first."""
+
+
+def cold_ratios(evidence: Evidence) -> Exhibit:
+    """Set XML's time over JSON's for both cases and every number of books, the paper's own stack first."""
+    times = where(evidence.comparisons, study="bookstore", metric="wall_time")
+    times = times.loc[[settings["process"] != "warm" for settings in times["settings"]]].dropna(subset=["ratio"])
+    compared, notes = by_condition(times, ("case", "n", "operation"), PAPERS_WAY, OWN)
+    conditions = list(product((1, 2), sorted({*N, *(int(n) for _, _, n, _ in compared)})))
+    frame = pd.DataFrame({"Case": [case for case, _ in conditions], "Books": [f"{n:,}" for _, n in conditions]})
+    published = [_printed_time(case, n, "XML") / _printed_time(case, n, "JSON") for case, n in conditions]
+    frame["written and read, published"] = [number(ratio) for ratio in published]
+    for stack, (what, operation) in product(STACKS, OPERATIONS.items()):
+        rows = [compared.get((stack, *condition, operation)) for condition in conditions]
+        frame[f"{stack}: {what}, here"] = [
+            NOT_RUN if row is None else estimate(row.ratio, row.low, row.high) for row in rows
+        ]
+        if operation == "round_trip":
+            frame[f"{stack}: {WITHIN}"] = [_near(row, ratio) for row, ratio in zip(rows, published, strict=True)]
+    sentences = [
+        *of_stacks(compared, STACKS),
+        "each cell is one process without warm-up, and the mean holds its first repetition, as in the paper",
+        f"{WITHIN}: the ratio here over the published one lies in {1 - NEAR:g} to {1 + NEAR:g}",
+        "the paper prints the sum of writing and reading alone",
+    ]
+    title = "bookstore: XML over JSON, time from a cold start, ratios with their 95 % intervals"
+    return Exhibit(title, frame, (*sentences, *notes))
+
+
+def _printed_time(case: int, n: int, kind: str) -> float:
+    return published_number("bookstore", f"Case {case} table", str(n), f"{kind} time")
+
+
+def _near(row: FrameRow | None, published: float) -> str:
+    if row is None:
+        return NOT_RUN
+    share = row.ratio / published
+    return f"{'yes' if abs(share - 1) <= NEAR else 'no'} ({number(share)})"
+
+
+def libraries(evidence: Evidence) -> Exhibit:
+    """Draw each library's round trip over the fastest one's of the same case; the papers print nothing of the kind."""
+    measured, notes = chosen(where(wide(evidence, "bookstore"), operation="round_trip"), ANY_LIBRARY)
+    n = 1000 if 1000 in set(measured["n"]) else measured["n"].max()
+    measured = where(measured, n=n)
+    cases = {f"case {case}": _sides(evidence, of_case["cell_id"]) for case, of_case in measured.groupby("case")}
+    points = joined(*(_over_the_fastest(case, sides) for case, sides in cases.items()))
+    notes = [*remarks(points, {}), *(_library_notes(int(n), cases) if cases else []), *notes]
+    rows = points.sort_values(["series", "value"], kind="stable")["level"].drop_duplicates().tolist()
+    title = "bookstore: what the choice of library is worth beside the choice of format"
+    axis = "time, times the fastest"
+    return dots(points, title=title, axis=axis, rows=rows, panels=[*cases] or ["case 1", "case 2"], notes=notes,
+                reference=1.0)  # fmt: skip
+
+
+Libraries: TypeAlias = dict[tuple[str, str], Side]
+"""Block means of the round trip by codec and lane, the fastest first."""
+
+
+def _sides(evidence: Evidence, cells: Iterable[str]) -> Libraries:
+    measured = Measured("bookstore", first_arms(where(evidence.means, cell_id=[*cells])))
+    compared = measured.every("codec", ("format", "json_codec", "xml_codec"), [("round_trip", "client", "wall_time")])
+    sides: Libraries = {}
+    for _, _, common, by_codec in compared:
+        for codec, side in by_codec.items():
+            sides.setdefault((codec, common["lane"]), side)  # of several hosts the first: they are never pooled
+    return dict(sorted(sides.items(), key=lambda library: float(np.log(library[1].values).mean())))
+
+
+def _times(a: Side, b: Side) -> Effect:
+    return effect(A_OVER_B, {"a": a, "b": b})
+
+
+def _over_the_fastest(case: str, sides: Libraries) -> pd.DataFrame:
+    fastest = next(iter(sides.values()))
+    points = []
+    for (codec, lane), side in sides.items():
+        times = Effect(1.0, blocks=len(side.blocks)) if side is fastest else _times(side, fastest)
+        place = {"level": f"{names.codec(codec)}, {names.STACKS[lane]}", "series": _format(side)}
+        points.append({**place, "value": times.ratio, "low": times.low, "high": times.high, "blocks": times.blocks})
+    return framed(points, source="here", unit="ratio", panel=case)
+
+
+def _format(side: Side) -> str:
+    return names.FORMATS[side.settings["format"]]
+
+
+def _library_notes(n: int, cases: Mapping[str, Libraries]) -> list[str]:
+    """Say what is shown, and in each case what each of the two choices is worth."""
+    sentences = [
+        f"{n:,} books: time to a file and back, over the fastest library's of the same case, in the blocks of both",
+    ]
+    for case, sides in cases.items():
+        of_format = {kind: [side for side in sides.values() if _format(side) == kind] for kind in ("JSON", "XML")}
+        worth = [
+            f"the slowest {kind} library took {_interval(_times(ranked[-1], ranked[0]))} times the fastest one's time"
+            for kind, ranked in of_format.items()
+            if len(ranked) > 1
+        ]
+        if all(of_format.values()):
+            ratio = _interval(_times(of_format["XML"][0], of_format["JSON"][0]))
+            worth.append(f"the fastest XML {ratio} times the fastest JSON's")
+        sentences.append(f"{case}: {', '.join(worth)}")
+    return sentences
+
+
+def _interval(times: Effect) -> str:
+    return estimate(times.ratio, times.low, times.high)
+
+
+_ABOUT: Final = ("study", "host", "parameters", "operation", "format", "codec")
+_SETTLED: Final = ("blocks", "shape", "shapes", "start", "mean", "steady", "cold_over_steady")
+
+
+def cold_starts(observations: pd.DataFrame) -> pd.DataFrame:
+    """Return where the times of every cell with enough repetitions settle, a row a cell, operation and format.
+
+    Parameters
+    ----------
+    observations
+        Single repetitions, as in `benchbook.results.schema.OBSERVATIONS`.
+
+    Returns
+    -------
+    pandas.DataFrame
+        The cell's ``study, host, parameters, operation, format, codec``; ``blocks``; ``shape``: that of most blocks, as
+        in `benchbook.stats.Steadiness`, and ``shapes``, all with their counts; ``start``: the median first repetition
+        of the steady state; ``mean`` of all repetitions and ``steady``, of those of the steady states, both in the
+        stored unit and means over blocks; ``cold_over_steady``: the mean before it over the mean in it. NaN where no
+        block has a steady state or none was cold.
+    """
+    rows = observations[observations["metric"].eq("wall_time") & observations["value"].notna()]
+    apart = [name for name in UNIT if name in rows]
+    keys = [name for name in apart if name not in ("block", "metric")]
+    records: list[dict[str, object]] = []
+    for _, cell in rows.sort_values("repetition", kind="stable").groupby(keys, dropna=False, sort=False):
+        blocks = [block["value"].to_numpy(dtype=float) for _, block in cell.groupby("block")]
+        if min(map(len, blocks)) >= ENOUGH:
+            about: dict[str, object] = {name: cell[name].iloc[0] for name in _ABOUT if name in cell}
+            records.append(about | _settled(blocks))
+    return pd.DataFrame(records, columns=[*_ABOUT, *_SETTLED])
+
+
+def _settled(blocks: list[Values]) -> dict[str, object]:
+    settled = [stats.steadiness(block) for block in blocks]
+    counts = pd.Series([state.shape for state in settled]).value_counts()
+    starts = [(block, state.start) for block, state in zip(blocks, settled, strict=True) if state.start is not None]
+    parts = [(block[:start], block[start:]) for block, start in starts]
+    cold = [float(before.mean() / after.mean()) for before, after in parts if len(before)]
+    return {
+        "blocks": len(blocks),
+        "shape": str(counts.index[0]),
+        "shapes": ", ".join(f"{shape} {count}" for shape, count in counts.items()),
+        "start": float(np.median([len(before) for before, _ in parts])) if parts else np.nan,
+        "mean": float(np.mean([block.mean() for block in blocks])),
+        "steady": float(np.mean([after.mean() for _, after in parts])) if parts else np.nan,
+        "cold_over_steady": float(np.exp(np.mean(np.log(cold)))) if cold else np.nan,
+    }
+
+
+def cold_starts_in_print(table: pd.DataFrame) -> pd.DataFrame:
+    """Return what `cold_starts` found as it is shown: times in ms, case and n for the parameters."""
+    given = [parameters(text) for text in table["parameters"]]
+    return pd.DataFrame(
+        {
+            "Case": [cell.get("case") for cell in given],
+            "n": [f"{cell.get('n'):,}" for cell in given],
+            "Format": table["format"].str.upper(),
+            "Operation": table["operation"].str.replace("_", " "),
+            "Blocks": table["shapes"],
+            "Steady from": table["start"],
+            "Mean, ms": table["mean"] / 1e6,
+            "Steady, ms": table["steady"] / 1e6,
+            "Cold / steady": table["cold_over_steady"],
+        }
+    )
+
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("bookstore"),
+    **{f"bookstore_case{case}": partial(case_figure, case=case) for case in (1, 2)},
+    "bookstore_libraries": libraries,
+    "bookstore_ratios": Ratios(
+        "bookstore",
+        "XML against JSON",
+        "XML over JSON",
+        lambda row: f"{METRICS[row.metric]}, {of_n(row)}",
+        PAPERS_WAY,
+        own=OWN,
+        panel=lambda row: f"case {row.settings['case']}",
+        keep=("round_trip", "marshal"),
+        series=lambda row: names.STACKS[row.lane],
+    ),
+    "bookstore_rooms": Ratios(
+        "bookstore",
+        "XML against JSON",
+        "XML over JSON, on the loopback and in a room",
+        lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
+        {name: level for name, level in PAPERS_WAY.items() if name != "room"},
+        panel=lambda row: f"case {row.settings['case']}, {names.room(row.settings['room'])}",
+        across="room",
+        one_n=True,
+    ),
+}
+TABLES: Final[dict[str, Maker]] = {
+    **{f"bookstore_table_case{case}": partial(case_table, case=case) for case in (1, 2)},
+    "bookstore_cold": cold_ratios,
+    "bookstore_setup": partial(
+        setup,
+        study="bookstore",
+        source="Section IV",
+        about="Section IV: the machine",
+        rows=("processor", "word length", "JVM", "Apache Maven"),
+        here={"word length": lambda cells: "64 bit" if "64" in distinct(cells, "kernel") else ""},
+    ),
+}
+HEADLINES: Final = [
+    Headline("XML / JSON, time, case 1", "bookstore.round-trip.xml-slower", ("case=1",)),
+    Headline(
+        "XML / JSON, time, case 2",
+        "bookstore.round-trip.xml-slower",
+        ("case=2",),
+        "Writing a bookstore (case 2) to XML and reading it back took {} as long as with JSON.",
+    ),
+    Headline("XML / JSON, bytes, case 2", "bookstore.size.xml-larger", ("case=2",)),
+]
+"""What the paper is about: contrasts of its claims."""

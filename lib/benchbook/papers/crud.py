@@ -1,0 +1,406 @@
+"""Document and relational databases, single and replicated (study `crud`).
+
+In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
+``TABLES`` at the end; `null_baseline` says what of an engine's time is the harness's own, and the functions from `time`
+to `steps` what no formula of ``data/findings/crud.yaml`` says of the printed numbers.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from itertools import pairwise, product
+from typing import Final
+
+import pandas as pd
+
+from benchbook.digits import NOT_PRINTED
+from benchbook.evidence import Evidence, claim_files
+from benchbook.evidence.comparisons import A_OVER_B, pairs
+from benchbook.evidence.effects import effect
+from benchbook.evidence.means import ended
+from benchbook.evidence.measured import Measured, first_arms
+from benchbook.papers import recomputed
+from benchbook.papers.formulas import Value
+from benchbook.papers.recomputed import SIMILAR
+from benchbook.papers.setups import setup
+from benchbook.plots import names, ratios, style
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.points import (
+    NOT_RUN,
+    FrameRow,
+    chosen,
+    counted,
+    each,
+    here,
+    joined,
+    misprints,
+    paper,
+    printed,
+    remarks,
+    table,
+    where,
+    wide,
+)
+from benchbook.plots.ratios import Headline, Ratios
+from benchbook.plots.verdicts import sheets
+from benchbook.registry import STORES
+
+PAPERS_WAY: Final[dict[str, str | int]] = {
+    "calls": "single",
+    "delete": "each",
+    "constraints": "on",
+    "comments_per_article": "all",
+    "article_index": False,
+    "durability": "default",
+    "binary_log": "needed",
+    "room": "none",
+    "fault": "none",
+}
+TIMED: Final = {
+    place.key[0]: (place.operation[0], str(place.at["topology"])) for place in claim_files.printed_places("crud")
+}
+"""The operation and topology that each of the paper's tables of times is of; Figs. 2 to 8 show them in this order."""
+
+NUMBER: Final = {source: figure for figure, source in enumerate(TIMED, start=2)}
+"""The number of each table's figure, which is the table's own, too."""
+
+OPERATIONS: Final = ("insert", "update", "select", "delete")
+TOPOLOGIES: Final = ("single", "replicated")
+
+
+def drawn(evidence: Evidence, source: str) -> tuple[pd.DataFrame, list[str]]:
+    """Return the points of one table and its figure, in ms, and what must be said of them."""
+    operation, topology = TIMED[source]
+    published = paper(evidence, "crud", source)
+    timed = where(wide(evidence, "crud"), operation=operation, topology=(topology, "none"), role="client")
+    if operation == "delete" and "delete" in timed:
+        # Before there was a choice, all went in one statement.
+        timed = timed.assign(delete=timed["delete"].fillna("all"))
+    measured, notes = chosen(timed, PAPERS_WAY)
+    label = measured["engine"].map(names.engine) + measured["lane"].map(_suffix)
+    metric = "elapsed_time" if topology == "replicated" else "wall_time"
+    points = joined(
+        printed(published, unit="ms", panel=published["column"].astype(int).map(_size), level=published["row"]),
+        here(measured, metric, unit="ms", scale=1e-6, panel=measured["n"].map(_size), level=label),
+    )
+    return points, [*remarks(points, {panel: panel for panel in sizes(points)}), *notes]
+
+
+def sizes(points: pd.DataFrame) -> tuple[str, ...]:
+    """Return the panels that there are, one a number of records: the paper's, and what a grid adds."""
+    return tuple(sorted(set(points["panel"]), key=lambda panel: int(panel.removeprefix("n = ").replace(",", ""))))
+
+
+def _size(n: int) -> str:
+    return f"n = {int(n):,}"
+
+
+def _suffix(lane: str) -> str:
+    """Return what a database's name ends in where another stack than Python asked it."""
+    return "" if lane == "python" else f", {names.STACKS[lane]}"
+
+
+def _title(exhibit: str, operation: str, topology: str) -> str:
+    alone = "single instance" if topology == "single" else "until primary and replica hold the same"
+    return f"crud, {exhibit}: {operation}, {alone}"
+
+
+def times_figure(evidence: Evidence, *, source: str) -> Exhibit:
+    """Draw one of Figs. 2 to 8, of the table that it shows."""
+    points, notes = drawn(evidence, source)
+    title = _title(f"Fig. {NUMBER[source]}", *TIMED[source])
+    rows = names.ordered(set(points["level"]))
+    return dots(points, title=title, axis="time, ms", rows=rows, panels=sizes(points), notes=notes)
+
+
+def times_table(evidence: Evidence, *, source: str) -> Exhibit:
+    """Set one of Tables II to VIII."""
+    points, notes = drawn(evidence, source)
+    frame = table(points, corner="Database", rows=names.ordered(set(points["level"])), columns=sizes(points))
+    title = f"{_title(source, *TIMED[source])}, ms"
+    return Exhibit(title, frame, (*notes, *misprints(paper(evidence, "crud", source))))
+
+
+def versions_table(evidence: Evidence) -> Exhibit:
+    """Set Table I: the databases' versions, theirs and here."""
+    rows, means = paper(evidence, "crud", "Table I"), where(evidence.means, study="crud")
+    published = dict(zip(rows["row"], rows["printed"], strict=True))
+    measured = {names.engine(engine): text for engine, text in names.versions(means).items()}
+    databases = names.ordered({*published, *measured})
+    columns = {
+        "Database": databases,
+        "Version, published": [published.get(name, NOT_PRINTED) for name in databases],
+        "Version, here": [measured.get(name, NOT_RUN) for name in databases],
+    }
+    notes = (*names.caveats(means).values(), *misprints(rows))
+    return Exhibit("crud, Table I: database versions", pd.DataFrame(columns), notes)
+
+
+PROGRESS: Final = "crud: ten years of progress"
+GET: Final = "not run: `make servers` fetches MySQL 5.5 and PostgreSQL 9.6; then run the profile again"
+OLD: Final = "old version against today's"
+RIVALS: Final = (
+    ("mysql@5.5+relational", "postgresql@9.6+relational"),
+    ("mysql+relational", "postgresql+relational"),
+    ("mariadb+relational", "postgresql+relational"),
+)
+"""The paper's MySQL over its PostgreSQL: in old versions, in today's, and with MariaDB in MySQL's place."""
+
+FAMILIES: Final = (
+    *("mysql@5.5+relational", "mysql+relational", "mariadb+relational"),
+    *("postgresql@9.6+relational", "postgresql+relational", "postgresql@9.6+jsonb", "postgresql+jsonb"),
+)
+"""Engines whose times stand side by side, each old one before today's."""
+
+
+def progress(evidence: Evidence) -> Exhibit:
+    """Draw each old version over today's, and MySQL over PostgreSQL then and now beside the paper's own ratio.
+
+    Times of machines that lie ten years apart are not compared: what carries over of the published numbers is the
+    relation between the two stores, which the paper measured in versions near the old ones.
+    """
+    rows, notes = _old_and_rivals(evidence)
+    known = names.versions(where(evidence.means, study="crud"))
+    points = joined(
+        *(ratios.points_of(row, _label(row, known), row.operation, row.settings["topology"]) for row in rows)
+    )
+    panels = [panel for panel in OPERATIONS if panel in set(points["panel"])] or [""]
+    levels = list(dict.fromkeys(points["level"]))
+    title = f"{PROGRESS}, ratios of times{f', {ratios.of_n(rows[0])}' if rows else ''}"
+    return ratios.ratio_dots(points, title=title, rows=levels, panels=panels, notes=notes)
+
+
+def _old_and_rivals(evidence: Evidence) -> tuple[list[FrameRow], list[str]]:
+    """Return the comparisons that are drawn, and what must be said of them; only the latter when no old version ran."""
+    compared = where(evidence.comparisons, study="crud")
+    compared = compared[compared["ratio"].notna()]
+    old = where(compared, comparison=OLD)
+    if old.empty:
+        return [], [GET]
+    rivals = [(a, b) in RIVALS for a, b in zip(compared["side_a"], compared["side_b"], strict=True)]
+    kept, notes = chosen(ratios.with_settings(pd.concat([old, compared.loc[rivals]])), PAPERS_WAY)
+    rows, notes = ratios.of_one_n(list(each(kept)), notes)
+    sentences = [
+        f"here: {counted(kept['n_a'], ' a side')}",
+        "right of 1: the first named is slower",
+        "the paper's ratio is of MySQL 5.5.31 over PostgreSQL 9.1",
+    ]
+    return rows, [*sentences, *notes]
+
+
+def _label(row: FrameRow, known: Mapping[str, str]) -> str:
+    """Return both sides with their exact versions, on two lines."""
+    versioned = []
+    for engine in (row.side_a, row.side_b):
+        product_name = names.engine(engine).partition(",")[0].rstrip("0123456789. ")
+        versioned.append(f"{product_name} {known.get(engine, '')}".rstrip())
+    above, below = versioned
+    return f"{above} over\n{below} ({'JSONB' if row.side_a.endswith('+jsonb') else 'tables'})"
+
+
+def progress_times(evidence: Evidence) -> Exhibit:
+    """Set the times of old versions and today's side by side."""
+    title = f"{PROGRESS}, times, ms"
+    timed = where(wide(evidence, "crud"), engine=FAMILIES, role="client")
+    if not timed["engine"].str.contains("@").any():
+        return Exhibit(title, pd.DataFrame(columns=["Database", "Version"]), (GET,))
+    measured, notes = chosen(timed, PAPERS_WAY)
+    measured = where(measured, n=measured["n"].min())
+    spent = measured["wall_time"].where(measured["topology"] == "single", measured.get("elapsed_time"))
+    level = measured["engine"].map(names.engine) + ", " + measured["topology"]
+    measured = measured.assign(spent=spent)
+    points = here(measured, "spent", unit="ms", scale=1e-6, panel=measured["operation"], level=level)
+    known = names.versions(where(evidence.means, study="crud"))
+    rows = {
+        f"{names.engine(engine)}, {topology}": known.get(engine, "") for engine in FAMILIES for topology in TOPOLOGIES
+    }
+    rows = {row: version for row, version in rows.items() if row in set(points["level"])}
+    frame = table(points, corner="Database", rows=list(rows), columns=OPERATIONS, sources=("here",))
+    frame.insert(1, "Version", list(rows.values()))
+    return Exhibit(title, frame, (f"n = {int(measured['n'].iloc[0]):,}", *remarks(points, {}), *notes))
+
+
+def null_baseline(means: pd.DataFrame) -> pd.DataFrame:
+    """Return the share of each engine's time that an engine takes which stores nothing, on a single node.
+
+    Parameters
+    ----------
+    means
+        As `benchbook.evidence.measures` returns them.
+
+    Returns
+    -------
+    pandas.DataFrame
+        ``host, engine, operation, n, factors``; ``share``: ratio of the geometric means over the blocks that both ran
+        in, else over all of each; and ``blocks``, the fewer of the two.
+    """
+    among, *_ = claim_files.comparisons("crud")
+    engines = [*(name for name in STORES if "@" not in name), "mongodb+mongoengine"]
+    cost = among.model_copy(update={"pairs": tuple(("noop", engine) for engine in engines)})
+    crud = Measured("crud", ended(first_arms(means[means["study"] == "crud"])))
+    rows = []
+    for pair in pairs(cost, crud):
+        share = effect(A_OVER_B, pair.sides)
+        if not math.isnan(share.ratio):
+            about = (pair.host, pair.levels["b"], pair.quantity[0], pair.common.get("n"), pair.factors)
+            rows.append((*about, share.ratio, share.blocks))
+    return pd.DataFrame(rows, columns=["host", "engine", "operation", "n", "factors", "share", "blocks"])
+
+
+def null_baseline_in_words(shares: pd.DataFrame) -> str:
+    """Return what `null_baseline` found, in a sentence or two."""
+    if shares.empty:
+        return "No engine ran beside the one that stores nothing, so the harness's own cost is not known."
+    ordered = shares.sort_values("share")
+    ends = [f"{_percent(row.share)} ({row.engine}, {row.operation}, n={row.n})" for row in each(ordered.iloc[[0, -1]])]
+    medians = shares.groupby("engine", sort=False)["share"].median()
+    return (
+        f"An engine that stores nothing took {' to '.join(ends)} of an engine's time on a single node: the harness's "
+        f"own cost. Medians: {', '.join(f'{engine} {_percent(share)}' for engine, share in medians.items())}."
+    )
+
+
+def _percent(share: float) -> str:
+    if share < 0.01:
+        return f"{share:.2%}"
+    return f"{share:.1%}" if share < 0.1 else f"{share:.0%}"
+
+
+SIZES: Final = (1000, 10_000, 100_000)
+DOCUMENT: Final = ("CouchDB", "MongoDB", "Couchbase")
+RELATIONAL: Final = ("Microsoft SQL Server", "MySQL", "PostgreSQL")
+
+
+def time(source: str, engine: str, n: int) -> float:
+    """Return a printed time in ms."""
+    return recomputed.printed("crud", source, engine, str(n)).value
+
+
+def places() -> Iterator[tuple[str, int, str]]:
+    """Yield each table and number of records, and the two in words."""
+    for (source, timed), n in product(TIMED.items(), SIZES):
+        yield source, n, f"{' '.join(timed)}, {n:,}"
+
+
+def couchbase_postgresql() -> dict[str, Value]:
+    """Return in how many places PostgreSQL's time is similar to Couchbase's, and where it is longest beside it."""
+    slower = [(time(source, "PostgreSQL", n) / time(source, "Couchbase", n), place) for source, n, place in places()]
+    near = sum(1 / SIMILAR <= ratio <= SIMILAR for ratio, _ in slower)
+    most, place = max(slower)
+    return {"factor": SIMILAR, "near": near, "places": len(slower), "most": most, "where": place}
+
+
+def better_than_relational() -> dict[str, Value]:
+    """Return where MongoDB is slower than the quickest relational store."""
+    lost = []
+    for source, n, place in places():
+        quickest, rival = min((time(source, engine, n), engine) for engine in RELATIONAL)
+        if (ratio := time(source, "MongoDB", n) / quickest) > 1:
+            lost.append(f"{place} ({rival}, {ratio:.2f})")
+    return {"lost": len(lost), "places": len(TIMED) * len(SIZES), "which": "; ".join(lost)}
+
+
+def overall() -> dict[str, Value]:
+    """Return where a document store is no quicker than a relational one, pair by pair."""
+    rivals = list(product(places(), DOCUMENT, RELATIONAL))
+    lost = [
+        f"{document} behind {relational}, {place}"
+        for (source, n, place), document, relational in rivals
+        if time(source, document, n) >= time(source, relational, n)
+    ]
+    selects = [pair for pair in lost if "select" in pair]
+    return {"pairs": len(rivals), "lost": len(lost), "selects": len(selects), "which": "; ".join(selects)}
+
+
+def steps() -> dict[str, Value]:
+    """Return how far times grow from one number of records to ten times as many."""
+    grown = [
+        (time(source, engine, more) / time(source, engine, fewer), f"{engine}, {' '.join(timed)}")
+        for (source, timed), engine, (fewer, more) in product(TIMED.items(), DOCUMENT + RELATIONAL, pairwise(SIZES))
+    ]
+    outside = sum(not 5 <= ratio <= 20 for ratio, _ in grown)
+    (least, lowest_of), (most, highest_of) = min(grown), max(grown)
+    extremes: dict[str, Value] = {"least": least, "lowest_of": lowest_of, "most": most, "highest_of": highest_of}
+    return {"steps": len(grown), "outside": outside, **extremes}
+
+
+LOOKS: Final = {
+    "single": style.Look(style.BLUE, "o"),
+    "replicated": style.Look(style.VERMILION, "s"),
+}
+"""The looks of the paper's own series, in the order of legends."""
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("crud", 2),
+    **{
+        f"crud_fig{NUMBER[source]}_{operation}_{topology}": partial(times_figure, source=source)
+        for source, (operation, topology) in TIMED.items()
+    },
+    "crud_ratios_engines": Ratios(
+        "crud",
+        "engine against engine",
+        "each engine over MongoDB",
+        lambda row: str(row.a),
+        PAPERS_WAY,
+        panel=lambda row: f"{row.operation}, {row.settings['topology']}",
+        over="mongodb",
+        panels=tuple(f"{operation}, {topology}" for topology, operation in product(TOPOLOGIES, OPERATIONS)),
+        one_n=True,
+    ),
+    "crud_ratios_replication": Ratios(
+        "crud",
+        "replicated against single",
+        "replicated over single",
+        lambda row: names.engine(row.settings["engine"]) + _suffix(row.lane),
+        PAPERS_WAY,
+        panel=lambda row: str(row.operation),
+        one_n=True,
+    ),
+    "crud_progress": progress,
+}
+TABLES: Final[dict[str, Maker]] = {
+    "crud_table1_versions": versions_table,
+    **{
+        f"crud_table{NUMBER[source]}_{operation}_{topology}": partial(times_table, source=source)
+        for source, (operation, topology) in TIMED.items()
+    },
+    "crud_progress_times": progress_times,
+    "crud_setup": partial(
+        setup,
+        study="crud",
+        source="Section IV",
+        about="Section IV: the virtual machines",
+        rows=("virtual machines", "VMware", "operating system", "memory", "processors", "cores", "clock", "disk"),
+    ),
+}
+POSTGRESQL: Final = "engine=postgresql+relational"
+HEADLINES: Final = [
+    Headline(
+        "next relational / MongoDB, insert",
+        "crud.insert.mongodb-before-relational",
+        says="To insert comments the fastest relational store took {} as long as MongoDB.",
+    ),
+    *(
+        Headline(
+            f"MongoDB / PostgreSQL, {name}",
+            f"crud.{claim}.mongodb-before-relational",
+            (POSTGRESQL,),
+            says=says,
+        )
+        for name, claim, says in (
+            ("update", "update", "To update comments MongoDB took {} as long as PostgreSQL."),
+            ("delete", "delete", "To delete comments one by one MongoDB took {} as long as PostgreSQL."),
+            (
+                "replicated insert",
+                "insert-replicated",
+                "To insert comments, replicated, MongoDB took {} as long as PostgreSQL.",
+            ),
+        )
+    ),
+    *(
+        Headline(f"replicated / single, MongoDB, {name}", f"crud.{name}.replicating-costs", ("engine=mongodb",))
+        for name in ("insert", "update")
+    ),
+]
+"""What the paper is about: contrasts of its claims."""

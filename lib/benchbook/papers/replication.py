@@ -1,0 +1,197 @@
+"""JSON and XML documents replicated one way (study `replication`).
+
+In come the study's block means and comparisons; out come its figures, tables and headlines. Begin with ``FIGURES`` and
+``TABLES`` at the end; `single_readings` is what no formula says of the printed numbers.
+"""
+
+from dataclasses import dataclass
+from functools import partial
+from typing import Final
+
+from benchbook.evidence import Evidence
+from benchbook.evidence.lags import quantiles
+from benchbook.evidence.measured import parameters
+from benchbook.papers import recomputed
+from benchbook.papers.setups import HERE, Facts, setup
+from benchbook.plots import names, style
+from benchbook.plots.dots import dots
+from benchbook.plots.exhibit import Exhibit, Maker
+from benchbook.plots.points import chosen, each, framed, here, joined, paper, printed, remarks, where, wide
+from benchbook.plots.ratios import Headline, Ratios, quantity, sides
+from benchbook.plots.verdicts import sheets
+
+N: Final = (2000, 4000, 6000, 8000, 10000)
+PAPERS_WAY: Final[dict[str, str | int]] = {
+    "topology": "replicated",
+    "process": "together",
+    "durability": "default",
+    "room": "none",
+    "probe_rate": 0,
+    "fault": "none",
+}
+THEIRS: Final = " (published)"
+QUANTILES: Final = {"0.5": "median", "0.9": "90 %", "0.99": "99 %"}
+"""Of lags, and what they are called in print."""
+
+CALLED: Final = {
+    "model": {
+        "document": "JSON, a document",
+        "json_text": "JSON as text",
+        "xml_fields": "XML, field by field",
+        "xml_text": "XML as text",
+    }
+}
+"""What levels of its factors are called in print, by factor."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of the paper's figures: a quantity of a node's database process in the window of a replication."""
+
+    name: str
+    quantity: str
+    unit: str
+    metric: str
+    log: bool
+
+
+PARTS: Final = {
+    15: Part("bandwidth", "data transfer", "Kbps", "bandwidth", True),
+    16: Part("cpu", "CPU, share of all processors", "%", "cpu_percent", False),
+    17: Part("memory", "resident memory", "MB", "memory_rss_mb", False),
+    18: Part("time", "execution time (system and user CPU)", "s", "cpu_time", True),
+}
+
+
+def averages(evidence: Evidence, *, figure: int) -> Exhibit:
+    """Draw one of Figs. 15 to 18, averaged over the numbers of records."""
+    part = PARTS[figure]
+    rows = paper(evidence, "replication", f"Fig. {figure}")
+    published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
+    way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
+    measured, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
+    measured = where(measured, role=("primary", "replica"), operation="insert")
+    level = measured["engine"].map(names.engine) + ", " + measured["role"]
+    series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
+    points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
+    ran = sorted({int(n) for n in measured["n"]})
+    averaged = [f"mean over n = {', '.join(f'{n:,}' for n in ran)}"] if ran else []
+    if ran and (absent := [f"{n:,}" for n in N if n not in ran]):
+        averaged[0] += f" (the paper's n = {', '.join(absent)} not run in this profile)"
+    notes = [*remarks(points, {}), *averaged, *notes, "the paper does not say which node it shows"]
+    title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
+    order = sorted(set(points["level"]), key=_place)
+    return dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
+
+
+def _place(row: str) -> tuple[int, str]:
+    """Return an engine's place, its published row before those of its nodes."""
+    engine, _, node = (row.removesuffix(THEIRS), "", "") if row.endswith(THEIRS) else row.rpartition(", ")
+    engines = list(names.ENGINES.values())
+    return engines.index(engine) if engine in engines else len(engines), node
+
+
+def lag(evidence: Evidence) -> Exhibit:
+    """Draw quantiles of how far each replica was behind, by room and durability."""
+    title = "replication: how far the replica is behind an acknowledged write"
+    parts = []
+    groups = evidence.lags.groupby(["engine", "parameters"], sort=False)
+    for (engine, text), rows in groups:
+        settings = parameters(str(text))
+        found = quantiles(
+            rows["value"].to_numpy(float) / 1e6, rows["block"].to_numpy(), [float(name) for name in QUANTILES]
+        )
+        parts.append(
+            framed(
+                [
+                    {"value": row.value, "low": row.low, "high": row.high, "series": series}
+                    for row, series in zip(each(found), QUANTILES.values(), strict=True)
+                ],
+                panel=f"{names.room(str(settings['room']))}, durability {settings['durability']}",
+                level=f"{names.engine(str(engine))}, {settings['probe_rate']:g} a second",
+                source="here",
+                unit="ms",
+                blocks=int(found["blocks"].iloc[0]),
+                censored=bool(rows["censored"].any()),
+                stand_in=bool(rows["stand_in"].any()),
+            )
+        )
+    points = joined(*parts)
+    panels = sorted(set(points["panel"])) or [""]
+    notes = remarks(points, {})
+    if parts:
+        steps = sorted({round(step / 1e6, 3) for step in evidence.lags["resolution"]})
+        notes.append(f"a wait is told apart by {steps[0]:g} to {steps[-1]:g} ms: how often it is asked for")
+        notes.append("intervals: whole blocks resampled; a probe that a stall delayed counts from when it was due")
+    levels = sorted(set(points["level"]))
+    return dots(points, title=title, axis="lag, ms", rows=levels, panels=panels, notes=notes, summary="quantile")
+
+
+def single_readings() -> dict[str, int]:
+    """Return how many averages there are, and how many are means of five readings: counted from the checks of them."""
+    table = recomputed.checks("replication")
+    agree = table[table["says"].str.contains("nearest mean of five readings")]["agrees"]
+    return {"averages": len(agree), "agree": int(agree.sum())}
+
+
+LOOKS: Final = {
+    "JSON, a document": style.Look(style.BLUE, "o"),
+    "JSON as text": style.Look(style.BLUE, "^"),
+    "XML, field by field": style.Look(style.VERMILION, "s"),
+    "XML as text": style.Look(style.VERMILION, "D"),
+    "median": style.Look(style.BLUE, "o"),
+    "90 %": style.Look(style.VERMILION, "s"),
+    "99 %": style.Look(style.VERMILION, "D"),
+    "XML (text) / JSON (text)": style.Look(style.BLUE, "o"),
+    "XML (text) / JSON (document)": style.Look(style.BLUE, "^"),
+    "XML (fields) / JSON (text)": style.Look(style.VERMILION, "D"),
+    "XML (fields) / JSON (document)": style.Look(style.VERMILION, "s"),
+}
+"""The looks of the paper's own series, in the order of legends."""
+
+FIGURES: Final[dict[str, Maker]] = {
+    **sheets("replication"),
+    **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
+    "replication_ratios": Ratios(
+        "replication",
+        "XML against JSON",
+        "XML over JSON",
+        quantity,
+        PAPERS_WAY,
+        panel=lambda row: names.engine(row.settings["engine"]),
+        one_n=True,
+        abreast=3,
+        series=sides,
+    ),
+    "replication_lag": lag,
+    "replication_rooms": Ratios(
+        "replication",
+        "XML against JSON",
+        "XML over JSON, on the loopback and in a room",
+        quantity,
+        {name: level for name, level in PAPERS_WAY.items() if name != "room"},
+        panel=lambda row: f"{names.engine(row.settings['engine'])}, {names.room(row.settings['room'])}",
+        one_n=True,
+        across="room",
+        abreast=3,
+        series=sides,
+    ),
+}
+_SETUP: Final = partial(setup, study="replication", nodes=("master", "slave", "client"))
+_SOFTWARE: Final[Facts] = {
+    "operating system, Ubuntu": HERE["operating system"],
+    "Atop": lambda cells: "none: the kernel's own counters" if cells else "",
+}
+TABLES: Final[dict[str, Maker]] = {
+    "replication_table1_setup": partial(_SETUP, source="Table I", about="Table I: software", here=_SOFTWARE),
+    "replication_table2_setup": partial(_SETUP, source="Table II", about="Table II: hardware", hardware_alone=True),
+}
+HEADLINES: Final = [
+    Headline(
+        f"JSON / XML, MongoDB, {name}",
+        f"replication.{claim}.mongodb",
+        says=f"Replicating JSON documents in MongoDB took {{}} the {name} of XML.",
+    )
+    for name, claim in (("bandwidth", "bandwidth"), ("bytes", "bytes"), ("CPU time", "time"), ("memory", "memory"))
+]
+"""What the paper is about: contrasts of its claims."""

@@ -1,0 +1,500 @@
+"""Rooms: a network namespace a role, what it lets through, what is counted there, and that nothing of it stays."""
+
+import contextlib
+import json
+import os
+import re
+import signal
+import socket
+import stat
+import subprocess
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import psutil
+import pytest
+
+from benchbook import cli, evidence, grid, lanes, processes, results, rooms, servers
+from benchbook.deployment import Deployment, Role
+from benchbook.results.files import typed
+from benchbook.results.schema import OBSERVATIONS
+from benchbook.rooms import Room, Standing, memory, namespaces, network
+from benchbook.studies import crud, replication, tcp
+from standing import outputs
+from waiting import comes_true, gone
+
+SECOND = 10.0
+ACCOUNT = 64_999
+"""Nobody's."""
+OPTIONAL = {("insert", role, "memory_pss") for role in ("primary", "replica")}
+
+needs_root = pytest.mark.skipif(rooms.lacking("lan-100m") is not None, reason=str(rooms.lacking("lan-100m")))
+
+needs_memory = pytest.mark.skipif(rooms.lacking("lan-1g/64m") is not None, reason=str(rooms.lacking("lan-1g/64m")))
+
+HOLDER = """
+import sys, time
+from benchbook import servers
+running = servers.start("postgresql", "replicated", sys.argv[1])
+print(*(node.pid for node in running.deployment.nodes), flush=True)
+print(*(__import__("os").stat(place.namespace).st_ino for place in running.deployment.places.values()), flush=True)
+time.sleep(600)
+"""
+
+
+@pytest.mark.parametrize(
+    ("text", "room"),
+    [
+        ("lan-100m", Room(rate=1e8)),
+        ("lan-1g", Room(rate=1e9)),
+        ("wan", Room(rate=2e7, delay=0.02)),
+        ("2.5mbit", Room(rate=2.5e6)),
+        ("lan-100m/1core", Room(rate=1e8, cores=1)),
+        ("300us/0.1%/10mbit/2cores", Room(rate=1e7, delay=3e-4, loss=1e-3, cores=2)),
+    ],
+)
+def test_a_room_is_told_by_its_name_or_by_what_it_is_like(text: str, room: Room):
+    read = Room.of(text)
+    assert read.rate == room.rate and read.cores == room.cores
+    assert (read.delay, read.loss) == pytest.approx((room.delay, room.loss))
+
+
+@pytest.mark.parametrize(
+    ("written", "name"),
+    [
+        ("100mbit", "lan-100m"),
+        ("1core/0.1%/lan-1g", "lan-1g/0.1%/1core"),
+        ("20ms/0.02gbit", "wan"),
+        ("0ms", "0s"),
+        ({"rate": "100mbit", "delay": "0.3ms", "loss": "0.1%", "cores": 2}, "lan-100m/300us/0.1%/2cores"),
+        ({"memory": "1536m", "rate": "1gbit"}, "lan-1g/1.5g"),
+        ({"cores": "1core", "rate": "0.0123456789gbit"}, "12.3456789mbit/1core"),
+    ],
+)
+def test_a_room_has_one_name_however_it_is_written(written: Any, name: str):
+    assert str(Room.of(written)) == name and Room.of(name) == Room.of(str(Room.of(name)))
+    parameters = tcp.Parameters.model_validate({"room": written})
+    assert parameters == tcp.Parameters(room=name) and parameters.room == name
+
+
+@pytest.mark.parametrize(
+    ("named", "why"),
+    [
+        ({"rat": "1mbit"}, "no 'rat': did you mean 'rate'"),
+        ({"memroy": "2g"}, "no 'memroy': did you mean 'memory'"),
+        ({"rate": "100mbits"}, "rate 100kbit to 100gbit, not '100mbits'.*did you mean 'mbit'"),
+        ({"rate": 100}, "rate .* not '100'"),
+        ({"loss": "0.6"}, "loss at most 50%, not '0.6'"),
+        ({"memory": "2gb"}, "memory 64m to 1024g, not '2gb'.*did you mean 'g'"),
+        ({"memory": "1m"}, "memory 64m to 1024g, not '1m'"),
+        ({"cores": True}, "cores a whole number, .* not 'True'"),
+        ({}, "not nothing"),
+    ],
+)
+def test_what_is_wrong_of_a_rooms_parts_is_said_by_name(named: Any, why: str):
+    with pytest.raises(ValueError, match=why):
+        tcp.Parameters.model_validate({"room": named})
+
+
+def test_a_room_may_be_written_by_its_parts_in_a_grid_and_after_set(home: Path, capsys: pytest.CaptureFixture[str]):
+    file = home / "papermill_params" / "tcp.yaml"
+    file.write_text(file.read_text().replace("room: [lan-100m]", "room: [{rate: 100mbit}]"))
+    for text, name in (("{rate: 100mbit, cores: 1}", "lan-100m/1core"), ("{rate: 100mbit}", "lan-100m")):
+        cells = grid.plan(["tcp"], "quick", ["lane=python"], [f"room={text},none"])
+        assert {cell.room for cell in cells} == {name, "none"}
+    by_name = grid.plan(["tcp"], "decide", ["room=lan-100m"], ["blocks=1"])
+    assert by_name and {cell.identity for cell in by_name} == {
+        cell.identity for cell in grid.plan(["tcp"], "decide", ["room={rate: 100mbit}"], ["blocks=1"])
+    }
+    for wrong in ("{rat: 1mbit}", "{rate: 1mbit", "{rate}", "{rate: 1mbit, rate: 2mbit}"):
+        assert cli.main(["plan", "tcp", "--set", f"room={wrong}"]) == cli.USAGE
+        assert f"--set room={wrong}: " in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["lan", "", "100", "100mbit/10mbit", "1tbit", "60%", "11s", "1kbit", "0cores", "1.5cores", "-1mbit", "1mbit/"],
+)
+def test_what_is_no_room_is_refused_with_what_can_be_written(text: str):
+    with pytest.raises(ValueError, match=r"lan-100m|has as its"):
+        Room.of(text)
+    with pytest.raises(ValueError, match="room"):
+        tcp.Parameters(room=text)
+
+
+def test_without_a_room_everybody_is_on_the_loopback():
+    with rooms.standing("none", ("client", "primary")) as room, room.entered("client"):
+        assert room.addresses == {"client": "127.0.0.1", "primary": "127.0.0.1"}
+        assert not room.places and not rooms.card_meters(room.places)
+
+
+@pytest.fixture
+def room(request: pytest.FixtureRequest) -> Iterator[Standing]:
+    with rooms.standing(getattr(request, "param", "lan-100m"), ("client", "server")) as standing:
+        yield standing
+
+
+@contextlib.contextmanager
+def connected(room: Standing) -> Iterator[tuple[socket.socket, socket.socket]]:
+    """Connect the client's place with the server's."""
+    with room.entered("server"):
+        listener = socket.create_server((room.addresses["server"], 0))
+    with listener:
+        with room.entered("client"):
+            near = socket.create_connection(listener.getsockname(), SECOND)
+        with near, listener.accept()[0] as far:
+            yield near, far
+
+
+def sent(near: socket.socket, far: socket.socket, size: int) -> int:
+    """Send so many bytes, and return how many came."""
+    thread = threading.Thread(target=lambda: (near.sendall(b"x" * size), near.shutdown(socket.SHUT_WR)))
+    thread.start()
+    came = 0
+    while part := far.recv(1 << 18):
+        came += len(part)
+    thread.join()
+    return came
+
+
+@needs_root
+def test_roles_reach_each_other_alone_and_the_machine_sees_none_of_it():
+    before = psutil.net_if_addrs().keys()
+    with rooms.standing("lan-100m", ("client", "server")) as room, connected(room) as (near, far):
+        assert psutil.net_if_addrs().keys() == before
+        assert near.getpeername()[0] == room.addresses["server"] and far.getpeername()[0] == room.addresses["client"]
+        listening = {connection.laddr.ip for connection in psutil.net_connections("tcp") if connection.laddr}
+        assert not {*room.addresses.values()} & listening
+        with room.entered("client"):
+            assert {*psutil.net_if_addrs()} == {"lo", network.CARD}
+            routes = Path("/proc/thread-self/net/route").read_text().splitlines()[1:]
+            assert [route.split()[1] for route in routes] != ["00000000"] and len(routes) == 1, "no way out"
+        assert sent(near, far, 10_000) == 10_000
+    assert psutil.net_if_addrs().keys() == before
+
+
+@needs_root
+@pytest.mark.parametrize("room", ["lan-100m", "1core"], indirect=True)
+def test_a_card_counts_every_frame_with_its_headers(room: Standing):
+    size = 1_000_000
+    with connected(room) as (near, far):
+        meters = {(meter.role, meter.metric): meter for meter in rooms.card_meters(room.places)}
+        before = {name: meter.read() for name, meter in meters.items()}
+        assert sent(near, far, size) == size
+        counted = {name: meter.read() - before[name] for name, meter in meters.items()}
+    # 1,448 bytes of 1,514 are the sender's, where a frame is full
+    assert 1.04 * size < counted["client", "card_bytes_sent"] < 1.2 * size
+    for way, back in (("client", "server"), ("server", "client")):
+        received, out = counted[back, "card_bytes_received"], counted[way, "card_bytes_sent"]
+        assert received == pytest.approx(out, abs=4 * 1514), "what one card sends the other receives"
+    assert counted["server", "card_bytes_sent"] < 0.2 * size
+
+
+@needs_root
+@pytest.mark.parametrize("room", ["100mbit/1core"], indirect=True)
+def test_each_role_has_its_processor_and_what_it_starts_too(room: Standing):
+    everywhere = os.sched_getaffinity(0)
+    for role, place in room.places.items():
+        with room.entered(role):
+            own = processes.answer([sys.executable, "-c", "import os; print(*os.sched_getaffinity(0))"]).stdout
+        assert {int(number) for number in own.split()} == {*place.processors} and len(place.processors) == 1
+        by_command = processes.answer([*rooms.command(place), "nproc"])
+        assert by_command.stdout.strip() == "1", by_command.stderr
+    assert os.sched_getaffinity(0) == everywhere
+    assert len({place.processors for place in room.places.values()}) == min(2, len(everywhere))
+
+
+@needs_memory
+@pytest.mark.parametrize("room", ["128m"], indirect=True)
+def test_each_role_has_its_memory_and_what_it_starts_too(room: Standing):
+    before = Path("/proc/self/cgroup").read_text()
+    asked = [sys.executable, "-c", "import sys; print(len(bytearray(int(sys.argv[1]) << 20)))"]
+    for place in room.places.values():
+        with rooms.held(place):
+            started = [subprocess.Popen([*asked, size], stdout=subprocess.DEVNULL) for size in ("32", "256")]
+        assert [process.wait() for process in started] == [0, -signal.SIGKILL]
+        assert Path("/proc/self/cgroup").read_text() == before
+        by_command = [processes.answer([*rooms.command(place), *asked, size]).returncode for size in ("32", "256")]
+        assert by_command == [0, -signal.SIGKILL]
+
+
+@needs_memory
+def test_servers_are_held_to_their_memory_and_a_killed_owners_groups_go_with_the_next():
+    with subprocess.Popen([sys.executable, "-c", HOLDER, "lan-100m/1g"], stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pids = [int(pid) for pid in owner.stdout.readline().split()]
+        owner.stdout.readline()
+        groups = [Path(f"/proc/{pid}/cgroup").read_text() for pid in pids]
+        names = [re.findall(rf"benchbook-{owner.pid}-\d+-\d", group) for group in groups]
+        assert [len(each) for each in names] == [1, 1] and names[0] != names[1]
+        assert "benchbook-" not in Path(f"/proc/{owner.pid}/cgroup").read_text()
+        owner.kill()
+        owner.wait()
+    assert comes_true(lambda: all(gone(pid) for pid in pids))
+    base = memory._hierarchy().base
+    with rooms.standing("lan-100m/1g", ("client",)):
+        assert not [*base.glob(f"benchbook-{owner.pid}-*")] and [*base.glob(f"benchbook-{os.getpid()}-*")]
+    assert not [*base.glob(f"benchbook-{os.getpid()}-*")]
+
+
+@pytest.mark.skipif(rooms.lacking("100mbit/20%") is not None, reason=str(rooms.lacking("100mbit/20%")))
+@pytest.mark.parametrize("room", ["100mbit/20%"], indirect=True)
+def test_frames_are_lost_by_chance(room: Standing):
+    with room.entered("server"):
+        far = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        far.bind((room.addresses["server"], 0))
+    with room.entered("client"):
+        near = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    with near, far:
+        near.connect(far.getsockname())
+        far.settimeout(0.1)
+
+        def received(count: int) -> int:
+            for _ in range(count):
+                near.send(b"x")
+            came = 0
+            with contextlib.suppress(TimeoutError):
+                while came < count and far.recv(16):
+                    came += 1
+            return came
+
+        # The question who has the address may be lost, too: what waits for the answer is not all kept.
+        assert comes_true(lambda: received(1) == 1)
+        came = sum(received(100) for _ in range(20))
+    # Five standard deviations of 2,000 draws are 90.
+    assert 1_500 < came < 1_700
+
+
+@pytest.fixture
+def account(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> list[str | Path]:
+    """Return what goes before a command so that an account runs it that is not root; its results and files lie apart.
+
+    Root's Python and checkout may lie where no other account reads: they are mounted where that does, for it alone.
+    """
+    monkeypatch.setenv("HOME", str(temporary))
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(temporary / "results"))
+    if os.geteuid():
+        return []
+    os.chown(temporary, ACCOUNT, ACCOUNT)
+    needed = [path.resolve() for path in (Path(sys.base_prefix), Path(__file__).parents[1])]
+    closed = {path: outer for path in needed for outer in path.parents if not outer.stat().st_mode & stat.S_IXOTH}
+    stages = {path: temporary / f"stage{number}" for number, path in enumerate(closed)}
+    steps = [f"mkdir -p {stage} && mount --rbind {path} {stage}" for path, stage in stages.items()]
+    steps += [f"mount -t tmpfs -o mode=755 tmpfs {outer}" for outer in {*closed.values()}]
+    steps += [f"mkdir -p {path} && mount --rbind {stage} {path}" for path, stage in stages.items()]
+    account = ["setpriv", f"--reuid={ACCOUNT}", f"--regid={ACCOUNT}", "--clear-groups", '"$@"']
+    before = ["unshare", "--mount", "sh", "-c", " && ".join([*steps, f"exec {' '.join(account)}"]), "sh"]
+    tried = subprocess.run([*before, "true"], capture_output=True, text=True)
+    if tried.returncode:
+        pytest.skip(f"another account's folders cannot be mounted: {tried.stderr.strip()}")
+    return [*before]
+
+
+@pytest.fixture
+def guest(account: list[str | Path]) -> list[str | Path]:
+    """Return what goes before a command of an account that gets rooms."""
+    code = "from benchbook import rooms; print(rooms.lacking('lan-100m') or '')"
+    asked = subprocess.run([*account, *processes.PYTHON, "-c", code], capture_output=True, text=True)
+    assert not asked.returncode, asked.stderr
+    if why := asked.stdout.strip():
+        pytest.skip(why)
+    return account
+
+
+def test_an_account_that_is_not_root_gets_the_same_rooms(guest: list[str | Path], temporary: Path):
+    tests = "reach_each_other or counts_every_frame or has_its_processor or lost_by_chance or (pair and mongodb)"
+    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", f"--basetemp={temporary}/pytest", "-k", tests]
+    code = "import sys; from benchbook import rooms; rooms.at_home(sys.argv[1:])"
+    done = subprocess.run([*guest, *processes.PYTHON, "-c", code, *command, __file__], capture_output=True, text=True)
+    assert done.returncode == 0 and " passed" in done.stdout, done.stdout + done.stderr
+
+
+def test_a_run_of_an_account_that_is_not_root_has_rooms_beside_the_loopback(guest: list[str | Path]):
+    asked = ["replication", "--profile=smoke", "--noisy", "--where=engine=mongodb", "--set=room=lan-100m,none"]
+    done = subprocess.run(
+        [*guest, *processes.PYTHON, "-m", "benchbook.cli", "run", *asked], capture_output=True, text=True
+    )
+    assert done.returncode == cli.DONE, done.stdout + done.stderr
+    with results.connect() as connection:
+        rows = results.frame(connection, "SELECT metric, parameters->>'room' AS room FROM observations")
+    assert set(rows["room"]) == {"lan-100m", "none"}
+    assert set(rows["room"][rows["metric"] == "card_bytes_sent"]) == {"lan-100m"}
+
+
+def test_where_user_namespaces_are_forbidden_it_is_said_what_allows_them(guest: list[str | Path]):
+    without = "echo 0 >/proc/sys/user/max_user_namespaces; exec setpriv --ambient-caps=-all --inh-caps=-all"
+    code = "from benchbook import rooms; print(rooms.lacking('lan-100m'))"
+    command = [*guest, *namespaces.AT_HOME, "sh", "-c", f'{without} "$@"', "sh", *processes.PYTHON, "-c", code]
+    said = subprocess.run(command, capture_output=True, text=True).stdout
+    assert "run as root" in said and "sysctl user.max_user_namespaces=" in said
+
+
+@needs_root
+def test_what_this_kernel_cannot_do_is_a_reason_and_not_a_room_without_it(monkeypatch: pytest.MonkeyPatch):
+    rooms.lacking.cache_clear()
+    monkeypatch.setenv("PATH", "")
+    assert "no nft on PATH" in str(rooms.lacking("100mbit/1%"))
+    many = f"{(os.cpu_count() or 1) + 1}cores"
+    assert "this machine has" in str(rooms.lacking(many))
+    rooms.lacking.cache_clear()
+
+
+def test_cells_of_a_room_that_cannot_be_made_are_skipped_with_the_reason(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(rooms, "lacking", lambda text: None if text == "none" else f"room {text}: not here")
+    grid.planning._server.cache_clear()
+    for study in ("tcp", "crud", "replication"):
+        assert cli.main(["plan", study, "--profile", "smoke", "--set", "room=lan-1g", "--json"]) == cli.DONE
+        planned = json.loads(capsys.readouterr().out)
+        assert planned and all("room lan-1g: not here" in str(cell["why"]) for cell in planned)
+    grid.planning._server.cache_clear()
+
+
+def test_a_room_that_is_asked_for_is_every_cells():
+    for study in ("bookstore", "tcp", "crud", "replication"):
+        cells = grid.plan([study], "quick", changes=["room=10mbit"])
+        assert {cell.parameters.model_dump()["room"] for cell in cells} == {"10mbit"}
+
+
+@needs_root
+def test_servers_given_by_address_or_that_stand_in_have_no_room(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setenv("BENCHBOOK_MONGODB_URL", "mongodb://127.0.0.1:1/")
+    with pytest.raises(servers.ServerError, match="given by their address"):
+        servers.up("mongodb", "single", "lan-100m")
+    stand_in = servers.Found("couchdb", "1", "stand-in", {}, True)
+    assert "loopback alone" in str(servers.unplaceable(stand_in, "lan-100m"))
+
+
+@needs_root
+@pytest.mark.parametrize("engine", ["mongodb", "postgresql+jsonb", "mysql+json", "mariadb+json"])
+def test_a_pair_in_a_room_replicates_over_its_cards(engine: Any):
+    parameters = replication.Parameters(engine=engine, room="lan-100m", model="document+xml_text", n=100, repetitions=2)
+    if why := cells_missing("replication", parameters):
+        pytest.skip(why)
+    frame = replication.run(parameters)
+    for _, rows in frame.groupby("model"):
+        for repetition in range(2):
+            assert outputs(rows, repetition) - OPTIONAL == replication.expected(parameters)
+        counted = rows.groupby(["role", "metric"])["value"].sum()
+        assert counted["replica", "card_bytes_received"] > counted["replica", "bytes_received"]
+        assert counted["primary", "card_bytes_sent"] > counted["replica", "bytes_received"]
+        assert counted["client", "card_bytes_sent"] > 2 * 100 * 100
+
+
+@needs_root
+def test_a_nodes_share_is_of_its_own_processors():
+    parameters = replication.Parameters(room="lan-100m/1core", process="apart", model="document", n=300)
+    if why := cells_missing("replication", parameters):
+        pytest.skip(why)
+    means = evidence.measures(typed(replication.run(parameters), OBSERVATIONS).to_pandas())
+    values = means.set_index(["role", "metric"])["value"]
+    sources = means.set_index(["role", "metric"])["source"]
+    for role in ("primary", "replica"):
+        capacity = values[role, "cpu_capacity"]
+        assert values["client", "elapsed_time"] <= capacity
+        assert sources[role, "cpu_capacity"].endswith("times 1 processors of its own")
+        assert values[role, "cpu_percent"] == pytest.approx(100 * values[role, "cpu_total"] / capacity)
+        assert 0 < values[role, "cpu_percent"] <= 101, "it has no other processor"
+
+
+def cells_missing(study: str, parameters: Any) -> str | None:
+    product, topology = sys.modules[f"benchbook.studies.{study}"].deployment(parameters)
+    found = servers.find(product, topology)
+    return found.why if isinstance(found, servers.Missing) else servers.unplaceable(found, parameters.room)
+
+
+@needs_root
+@pytest.mark.parametrize("lane", ["python", "java"])
+def test_objects_travel_between_two_cards(lane: Any):
+    if lane == "java" and isinstance(missing := lanes.find(lane), lanes.Missing):
+        pytest.skip(missing.why)
+    parameters = tcp.Parameters(lane=lane, room="lan-100m/1core", n=2_000, repetitions=1)
+    frame = tcp.run(parameters)
+    for _, rows in frame.groupby("format"):
+        assert outputs(rows, 0) == tcp.expected(parameters)
+        server = rows[rows["role"] == "server"].set_index("metric")["value"]
+        assert server["cpu_capacity"] == server["wall_time"], "its share is of its own processor"
+    card = frame[frame["metric"] == "card_bytes_sent"].set_index("format")["value"]
+    # The names of elements travel twice.
+    assert 2_000 * 200 < card["json"] < card["xml"] < 2_000 * 400
+
+
+@needs_root
+def test_a_batch_runs_its_cells_in_the_room(results_folder: Path, capsys: pytest.CaptureFixture[str]):
+    asked = ["crud", "--profile", "smoke", "--noisy", "--where", "engine=mongodb", "--where", "lane=python"]
+    assert cli.main(["run", *asked, "--set", "room=lan-100m,none"]) == cli.DONE, capsys.readouterr().out
+    capsys.readouterr()
+    sql = "SELECT DISTINCT json_extract_string(parameters, '$.room') AS room, topology FROM observations"
+    assert cli.main(["results", "--sql", sql, "--json"]) == cli.DONE
+    ran = {(row["room"], row["topology"]) for row in json.loads(capsys.readouterr().out)}
+    assert ran == {(room, topology) for room in ("lan-100m", "none") for topology in ("single", "replicated")}
+
+
+@needs_root
+@pytest.mark.parametrize(
+    ("study", "asked", "operations"),
+    [
+        ("bookstore", ["lane=python", "room=lan-100m"], {"marshal", "send", "unmarshal", "round_trip"}),
+        ("crud", ["engine=mongodb", "topology=replicated", "room=lan-100m", "fault=cut/500ms"], {*crud.WRITES}),
+    ],
+)
+def test_a_notebook_hands_on_the_room_and_the_fault(
+    study: str, asked: list[str], operations: set[str], results_folder: Path, capsys: pytest.CaptureFixture[str]
+):
+    changes = [word for change in asked for word in ("--set", change)]
+    assert cli.main(["run", study, "--profile", "smoke", "--noisy", *changes]) == cli.DONE, capsys.readouterr().out
+    capsys.readouterr()
+    assert cli.main(["results", "--sql", "SELECT DISTINCT operation FROM observations", "--json"]) == cli.DONE
+    assert {row["operation"] for row in json.loads(capsys.readouterr().out)} == operations
+
+
+@needs_root
+def test_another_rooms_servers_are_not_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    file = tmp_path / "deployment.json"
+    file.write_text(Deployment("mongodb", "single").to_json())
+    monkeypatch.setenv("BENCHBOOK_DEPLOYMENT", str(file))
+    parameters = crud.Parameters(room="lan-100m", repetitions=1, n=10)
+    with pytest.raises(servers.ServerError, match="room none, not lan-100m"):
+        crud.run(parameters)
+
+
+@needs_root
+@pytest.mark.parametrize("victim", ["owner", "primary"])
+def test_nothing_of_a_room_outlives_who_is_killed(victim: str):
+    command = [sys.executable, "-c", HOLDER, "lan-100m"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as owner:
+        assert owner.stdout is not None
+        pids = [int(pid) for pid in owner.stdout.readline().split()]
+        inodes = {int(inode) for inode in owner.stdout.readline().split()}
+        assert len(inodes) == 3 and holders(inodes)
+        os.kill(owner.pid if victim == "owner" else pids[0], signal.SIGKILL)
+        if victim == "primary":
+            assert comes_true(lambda: gone(pids[0]))
+            assert not gone(pids[1]) and holders(inodes), "the replica stays, and so does its machine"
+            owner.kill()
+        owner.wait()
+    assert comes_true(lambda: all(gone(pid) for pid in pids) and not holders(inodes))
+
+
+def holders(inodes: set[int]) -> set[int]:
+    """Return the processes that are in one of these network namespaces, or have its file open."""
+    held = set()
+    for process in Path("/proc").iterdir():
+        if not process.name.isdigit():
+            continue
+        with contextlib.suppress(OSError):
+            for link in (process / "ns/net", *(process / "fd").iterdir()):
+                with contextlib.suppress(OSError):
+                    if link.readlink().name.startswith("net:[") and link.stat().st_ino in inodes:
+                        held.add(int(process.name))
+    return held
+
+
+def test_the_roles_of_a_room_are_those_of_deployments():
+    roles: tuple[Role, ...] = ("client", "primary", "replica")
+    with rooms.standing("none", roles) as room:
+        assert [*room.addresses] == [*roles]
