@@ -107,6 +107,7 @@ def served(which: str, folder: Path, **environment: str) -> Iterator[Served]:
     browser.write_text(f'#!/bin/sh\nprintf "%s" "$1" > "{argument}.new" && mv "{argument}.new" "{argument}"\n')
     browser.chmod(0o755)
     own = os.environ | {"BENCHBOOK_RESULTS": str(folder / "results"), "BROWSER": f"{browser} %s", **environment}
+    own["PYTHONFAULTHANDLER"] = "1"
     with log.open("w") as file:
         server = subprocess.Popen(
             [sys.executable, "-m", *COMMANDS[which]], env=own, stdout=file, stderr=subprocess.STDOUT, cwd=ROOT
@@ -121,4 +122,9 @@ def served(which: str, folder: Path, **environment: str) -> Iterator[Served]:
         yield up
     finally:
         server.send_signal(signal.SIGINT if which == "explorer" else signal.SIGTERM)
-        server.wait(60)
+        try:
+            server.wait(60)
+        except subprocess.TimeoutExpired:
+            server.send_signal(signal.SIGABRT)  # which prints where each of its threads is
+            server.wait()
+            raise AssertionError(f"{which} did not end:\n{log.read_text()}") from None
