@@ -124,8 +124,8 @@ fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! command -v chromium >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests in a browser" chromium || true
 fi
-if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
-    debian_install "what tests containers" podman runc netavark aardvark-dns || true
+if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! { command -v podman && command -v runc && PATH=$PATH:/usr/sbin command -v iptables && [ -e /usr/lib/podman/netavark ]; } >/dev/null && [ "$(id -u)" = 0 ] && [ "$(uname)" = Linux ]; then
+    debian_install "what tests containers" podman runc netavark aardvark-dns iptables || true
 fi
 if [ "${BENCHBOOK_TESTS:-}" = 1 ] && ! PATH=$PATH:/usr/sbin command -v nft >/dev/null && [ "$(uname)" = Linux ]; then
     debian_install "what tests a room that loses frames" nftables || true

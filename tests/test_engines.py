@@ -29,7 +29,7 @@ from pymongo.monitoring import CommandListener, CommandStartedEvent
 from rethinkdb import r
 
 from benchbook import databases, servers
-from benchbook.databases import Durability, Engine
+from benchbook.databases import DuplicateKeyError, Durability, Engine, GapError, MissingRecordError
 from benchbook.databases.connected import Connected
 from benchbook.databases.couchdb.node import HTTPNode
 from benchbook.databases.mongodb import adapter as mongodb
@@ -158,24 +158,58 @@ def test_own_records_that_are_not_refused_before_anything_starts_are_kept(engine
 @EACH
 def test_documents_of_a_person_s_file_are_kept_by_every_store(engine: Engine, tmp_path: Path) -> None:
     for write in FILES.values():
-        data = own_records.read(write(tmp_path, count=12))
-        stand_in = any(node.stand_in for node in engine.deployment.nodes)
-        engine.hold(data.schema, data.records, engine.gaps, stand_in=stand_in)
-        records = [dict(record) for record in data.records]
-        change = same_change(data.schema)
-        engine.create(data.schema)
-        for record in records[:6]:
-            engine.insert(record)
-        engine.insert_many(records[6:])
-        with holds(engine, "contents", AssertionError):
-            assert_contents(engine, records)
-            assert by_key(engine.find("_id", records[0]["_id"])) == by_key(records[:1])
-            engine.update(records[0]["_id"], change)
-            assert_contents(engine, [records[0] | change, *records[1:]])
-            engine.update_all(change)
-            assert_contents(engine, [record | change for record in records])
-            engine.delete(records[0]["_id"])
-            assert engine.delete_all() == len(records) - 1
+        assert_kept(engine, own_records.read(write(tmp_path, count=12)))
+
+
+def assert_kept(engine: Engine, data: Dataset) -> None:
+    stand_in = any(node.stand_in for node in engine.deployment.nodes)
+    engine.hold(data.schema, data.records, engine.gaps, stand_in=stand_in)
+    records = [dict(record) for record in data.records]
+    change = same_change(data.schema)
+    engine.create(data.schema)
+    for record in records[:6]:
+        engine.insert(record)
+    engine.insert_many(records[6:])
+    with holds(engine, "contents", AssertionError):
+        assert_contents(engine, records)
+        assert by_key(engine.find("_id", records[0]["_id"])) == by_key(records[:1])
+        engine.update(records[0]["_id"], change)
+        assert_contents(engine, [records[0] | change, *records[1:]])
+        engine.update_all(change)
+        assert_contents(engine, [record | change for record in records])
+        engine.delete(records[0]["_id"])
+        assert engine.delete_all() == len(records) - 1
+
+
+IN_TABLES = pytest.mark.parametrize("case", [case for case in CASES if case[0] in TABLES], ids="-".join)
+
+
+@IN_TABLES
+@pytest.mark.parametrize("constraints", [True, False], ids=["constraints", "none"])
+def test_arrays_are_tables_whose_rows_are_their_elements(opened: Opened, constraints: bool, tmp_path: Path) -> None:
+    engine = opened(arrays="table", constraints=constraints)
+    for name in ("orders", "answer"):
+        assert_kept(engine, own_records.read(FILES[name](tmp_path, count=12)))
+    with pytest.raises(UnfitError, match="without arrays"):
+        assert_kept(engine, own_records.read(FILES["export"](tmp_path)))
+    items = Field("item", "document", fields=(Field("record", "integer"), Field("Place", "float", optional=True)))
+    array = Field("of", "array", optional=True, fields=(items,))
+    schema = Schema("own_records", (Field("_id", "string"), Field("text", "string"), array))
+    first = {"_id": "a", "text": "t", "of": [{"record": 2, "Place": 0.5}, {"record": 1}, {"record": 2, "Place": 0.5}]}
+    engine.create(schema)
+    engine.insert_many([first, {"_id": "b", "text": "t", "of": []}, {"_id": "c", "text": "t"}])
+    assert by_key(engine.find("text", "t"))["a"] == first
+    with pytest.raises(DuplicateKeyError):
+        engine.insert({"_id": "a", "text": "t", "of": [{"record": 9}]})
+    with pytest.raises(MissingRecordError):
+        engine.delete("d")
+    with pytest.raises(GapError, match="not updated"):
+        engine.update("a", {"of": []})
+    engine.delete("b")
+    assert_contents(engine, [first, {"_id": "c", "text": "t"}])
+    unnamed = replace(items, fields=(Field("a\0b", "string"),))
+    why = engine.unfit_fields(replace(schema, fields=(Field("of", "array", fields=(unnamed,)),)), stand_in=False)
+    assert why.startswith("in the array 'of' the field 'a\\x00b'")
 
 
 @singles(TABLES)

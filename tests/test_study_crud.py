@@ -289,6 +289,14 @@ def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path,
     assert set(frame["dataset"]) == {"own-orders"}
 
 
+@pytest.mark.parametrize("topology", ["single", "replicated"])
+@pytest.mark.parametrize("engine", [name for name in STORES if name.endswith("+relational")])
+def test_arrays_of_own_records_are_tables(engine: Any, topology: Any, tmp_path: Path, announce: Announce):
+    file = str(orders(tmp_path, 3))
+    frame = ran(announce, engine=engine, topology=topology, dataset_file=file, arrays="table", n=5, repetitions=1)
+    assert set(frame["count"]) == {5}
+
+
 @pytest.mark.parametrize(
     ("wrong", "error"),
     [
@@ -297,6 +305,7 @@ def test_own_records_take_the_place_of_the_comments(engine: Any, tmp_path: Path,
         ({"comments_per_article": 11}, "comments_per_article"),
         ({"timeout_s": 0.0}, "timeout_s"),
         ({"constraints": "off"}, "constraints: off is for relational engines; mongodb has no constraints"),
+        ({"arrays": "table", "engine": "postgresql+relational"}, "arrays: table is for relational engines and own"),
         ({"binary_log": "always"}, "binary_log: always is for a single MySQL from 8.0 on"),
         ({"engine": "mysql@5.5+relational", "binary_log": "always"}, "binary_log: always is for a single MySQL"),
         ({"engine": "mysql+json", "topology": "replicated", "binary_log": "always"}, "for a single MySQL"),

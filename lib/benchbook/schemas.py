@@ -68,6 +68,7 @@ class Schema:
     fields: tuple[Field, ...]  # the key among them
     key: str = "_id"  # the attribute, a string, that identifies a record
     parent: "Parent | None" = None  # the set that one attribute refers to
+    beside_key: tuple[str, ...] = ()  # attributes that only with the key identify a record
 
     @property
     def is_flat(self) -> bool:

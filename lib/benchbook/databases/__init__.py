@@ -29,6 +29,9 @@ from benchbook.schemas import Record, Schema
 
 NAMES: Final = tuple(registry.ENGINES)
 
+Arrays = Literal["json", "table"]
+"""What a record's array is in a relational engine: a column of JSON, or a table with a row for each element."""
+
 if TYPE_CHECKING:
     Name = str
     StoreName = str
@@ -43,6 +46,7 @@ class Stored:
 
     engine: str
     topology: Topology = "single"
+    arrays: Arrays = "json"
 
     def hold(self, schema: Schema, records: Sequence[Record]) -> None:
         """Raise `UnfitError` at the first record that the engine does not take; nothing is asked of any server.
@@ -51,12 +55,12 @@ class Stored:
         """
         server = servers.find(registry.parsed(self.engine).product, self.topology)
         if isinstance(server, servers.Found):
-            adapter = load(self.engine)
+            adapter = load(self.engine, self.arrays)
             gaps = {**adapter.lacks_in([server.version]), **adapter.lacks_on({}, server.stand_in)}
             adapter.hold(schema, records, gaps, stand_in=server.stand_in)
 
 
-def load(name: str) -> type[Engine]:
+def load(name: str, arrays: Arrays = "json") -> type[Engine]:
     """Import an adapter; `EngineError` when there is none of that name, or its driver is not installed."""
     if name not in NAMES:
         near = get_close_matches(name, NAMES, n=1)
@@ -67,7 +71,12 @@ def load(name: str) -> type[Engine]:
         adapter: type[Engine] = getattr(importlib.import_module(module), class_name)
     except ModuleNotFoundError as error:
         raise EngineError(f"{name} needs the package {error.name!r}, which is not installed here") from error
-    return adapter
+    if arrays == "json":
+        return adapter
+    # SQL is imported only when used.
+    from benchbook.databases.child_tables import with_child_tables
+
+    return with_child_tables(adapter)
 
 
 def modules(name: str) -> tuple[str, ...]:
@@ -86,6 +95,7 @@ def open(
     counted: bool = False,
     binary_log: bool = False,
     document_schema: DocumentSchema = "required",
+    arrays: Arrays = "json",
     client_of: Engine | None = None,
 ) -> Engine:
     """Return an engine that is connected to the deployment's nodes, with `Options`; a context manager that closes it.
@@ -93,7 +103,7 @@ def open(
     `UnreachableError` when a server does not answer, or refuses the user; `GapError` when the engine cannot be had that
     way; `EngineError` when the deployment is another product's.
     """
-    adapter = load(name)
+    adapter = load(name, arrays)
     if deployment.product != adapter.product:
         raise EngineError(f"{name} runs on {adapter.product}, and this deployment is of {deployment.product}")
     return adapter(deployment, Options(durability, constraints, index, counted, binary_log, document_schema, client_of))

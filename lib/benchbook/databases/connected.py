@@ -62,7 +62,7 @@ class Connected(Engine, Generic[S]):
     def create(self, schema: Schema, *, parents: Sequence[Dataset] = ()) -> None:
         """Create the store after its parents', whose records are inserted in bulk; then index, follow, checkpoint."""
         schemas = [schema, *(parent.schema for parent in parents)]
-        self._prepare(schemas, self._take([self._store(made) for made in reversed(schemas)]))
+        self._prepare(schemas, self._take([store for made in reversed(schemas) for store in self._stores(made)]))
         for parent in parents:
             self._fill(parent)
         self._begin(schema)
@@ -102,6 +102,10 @@ class Connected(Engine, Generic[S]):
     @abstractmethod
     def _index(self, field: str) -> None:
         """Index a field of the current store."""
+
+    def _stores(self, schema: Schema) -> list[str]:
+        """Return what a schema's records are kept in, those that refer to others behind them."""
+        return [self._store(schema)]
 
     def _store(self, schema: Schema) -> str:
         """Return what a schema's store is called in the namespace."""

@@ -113,12 +113,13 @@ class RowTable(Table):
     @override
     def definitions(self) -> list[str]:
         schema, strict = self.schema, self.options.constraints
-        needed = {field.name for field in schema.fields if not field.optional} if strict else {schema.key}
+        keys = (schema.key, *schema.beside_key)
+        needed = {field.name for field in schema.fields if not field.optional} if strict else {*keys}
         columns = [
             f"{self.quoted(field.name)} {self.kind(field)} {'NOT NULL' if field.name in needed else 'NULL'}"
             for field in schema.fields
         ]
-        columns.append(f"PRIMARY KEY ({self.quoted(schema.key)})")
+        columns.append(f"PRIMARY KEY ({self._listed(keys)})")
         if strict and (parent := schema.parent):
             referred = f"{self.placed(parent.schema.name)} ({self.quoted(parent.schema.key)})"
             columns.append(f"FOREIGN KEY ({self.quoted(parent.field)}) REFERENCES {referred}")

@@ -96,9 +96,10 @@ def parameters(text: str) -> CellSettings:
 def configuration(study: str, text: str, columns: tuple[tuple[str, str], ...]) -> Configuration:
     """Return how a cell ran, from its parameters (JSON) and the columns that a row states."""
     given = parameters(text)
-    # Before there were rooms and faults, everything ran without them.
-    later = {"room", "fault"} & studies.load(study).Parameters.model_fields.keys()
-    given = {**dict.fromkeys(sorted(later), rooms.NONE), **given}
+    # What ran before there were these ran without them.
+    later = {"arrays": "json", "fault": rooms.NONE, "room": rooms.NONE}
+    known = studies.load(study).Parameters.model_fields
+    given = {**{name: level for name, level in later.items() if name in known}, **given}
     stated: CellSettings = dict(columns)
     # of a cell with both formats the row's own
     measured = {name: stated[name] for name in stated if name in MEASURED}

@@ -247,6 +247,7 @@ def called_level(name: str, value: object) -> str:
     """Return what a level of a factor is called where people read it."""
     known: dict[str, Mapping[str, str]] = {
         "lane": names.STACKS, "format": names.FORMATS, "codec": names.CODECS,
+        "arrays": {"json": "arrays in a column of JSON", "table": "arrays in tables of their own"},
         "topology": {"single": "one node", "replicated": "two nodes, replicated"},
     }  # fmt: skip
     if value is None:

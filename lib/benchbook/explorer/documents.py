@@ -1,4 +1,4 @@
-"""One's own documents measured by questions: which format, which store, driver or mapper, replicated or not."""
+"""One's own documents measured by questions: which format, store, driver or mapper, replicated or not, which tables."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -45,7 +45,8 @@ MOST_BLOCKS: Final = 30
 """Who cannot be told apart in so many blocks is not worth the wait."""
 
 _STORES: Final = "mongodb,couchdb,postgresql+jsonb,mysql+json,postgresql+relational,mysql+relational"
-_PAIRS: Final = "mongodb,postgresql+relational,mysql+relational"
+_TABLES: Final = "postgresql+relational,mysql+relational"
+_PAIRS: Final = f"mongodb,{_TABLES}"
 
 
 @dataclass(frozen=True)
@@ -88,6 +89,12 @@ QUESTIONS: Final[dict[str, Question]] = {
         {"lane": "python", "engine": _PAIRS, "topology": "single,replicated", "constraints": "on", "repetitions": 2},
         "topology", (), "engine", "elapsed_time",
         {name: words for name, words in _STORED.items() if name != "select"},
+    ),
+    "arrays": Question(
+        "Arrays in a column or in tables?", "crud",
+        {"lane": "python", "engine": _TABLES, "topology": "single", "constraints": "on", "arrays": "json,table",
+         "repetitions": 2},
+        "arrays", (), "engine", "elapsed_time", _STORED,
     ),
 }  # fmt: skip
 

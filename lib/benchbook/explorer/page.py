@@ -397,6 +397,7 @@ class _Documents:
         self._understood.value = markup.understood(known)
         self._reading.layout.display = None if known.delimiter else "none"
         self._in_file = known.records
+        self._ticks["arrays"].value = any(field.type == "array" for field in known.fields)
         self._planned()
 
     def _planned(self, _: object = None) -> None:

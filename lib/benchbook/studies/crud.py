@@ -77,6 +77,7 @@ class Parameters(CellParameters):
     calls: Literal["single", "bulk"] = "single"
     delete: Literal["all", "each"] = "all"
     constraints: Literal["on", "off"] = "on"
+    arrays: databases.Arrays = "json"
     article_index: bool = False
     durability: Literal["default", "relaxed", "strict"] = "default"
     binary_log: Literal["needed", "always"] = "needed"
@@ -89,6 +90,8 @@ class Parameters(CellParameters):
     def _makes_sense(self) -> Self:
         if self.constraints == "off" and not self.engine.endswith("+relational"):
             raise ValueError(f"constraints: off is for relational engines; {self.engine} has no constraints to drop")
+        if self.arrays == "table" and not (self.engine.endswith("+relational") and self.dataset_file):
+            raise ValueError("arrays: table is for relational engines and own records (dataset_file): others have none")
         if self.durability != "default" and lacks(self.engine, "durability"):
             raise ValueError(f"engine: {self.engine} has no durability to choose; it takes durability: default")
         logs = (product_of(self.engine), self.topology) == ("mysql", "single")
@@ -126,14 +129,15 @@ def dataset(parameters: Parameters) -> str:
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
-    return *databases.modules(parameters.engine), *handing_over
+    children = ("benchbook.databases.child_tables",) if parameters.arrays == "table" else ()
+    return *databases.modules(parameters.engine), *children, *handing_over
 
 
 def checks(parameters: Parameters) -> list[Check]:
     """Return what own records are held against: the engine keeps them, and a text of theirs is changed."""
     node = [OnNode()] if parameters.lane == "node" else []
-    stored = [] if parameters.engine == "noop" else [databases.Stored(parameters.engine, parameters.topology)]
-    return [Updated(), *node, *stored]
+    stored = databases.Stored(parameters.engine, parameters.topology, parameters.arrays)
+    return [Updated(), *node, *([] if parameters.engine == "noop" else [stored])]
 
 
 def expected(parameters: Parameters) -> set[Output]:
@@ -167,6 +171,7 @@ def run(parameters: Parameters) -> "pd.DataFrame":
         durability=parameters.durability,
         binary_log=parameters.binary_log == "always",
         constraints=parameters.constraints == "on",
+        arrays=parameters.arrays,
         index=(_group(data.schema),) if parameters.article_index else (),
     ) as store:
         columns = {**store.columns(data), "topology": parameters.topology}
