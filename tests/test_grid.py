@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import nbformat
 import pytest
 
-from benchbook import databases, grid, lanes, paths, results, servers, studies
+from benchbook import databases, grid, lanes, paths, results, rooms, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError
 
@@ -300,9 +300,8 @@ def test_a_block_visits_each_deployment_once_in_an_order_of_its_own(home: Path):
     for block in range(1, 4):  # the first has what runs once
         inside = [cell for cell in cells if cell.block == block]
         assert [cell.position for cell in inside] == list(range(len(inside)))
-        visits = list(dict.fromkeys((cell.product, cell.topology) for cell in inside))
-        changes = sum(a.product != b.product or a.topology != b.topology for a, b in itertools.pairwise(inside))
-        assert changes == len(visits) - 1
+        changes = sum(a.place != b.place for a, b in itertools.pairwise(inside))
+        assert changes == len({cell.place for cell in inside}) - 1
         orders.append([cell.identity for cell in inside])
     assert len({tuple(order) for order in orders}) == 3 and len({frozenset(order) for order in orders}) == 1
     assert [cell.key for cell in grid.plan((), "quick")] == [cell.key for cell in cells], "a plan is repeatable"
@@ -345,8 +344,19 @@ def test_what_stands_in_for_a_lane_is_a_cell_where_that_is_not_found_alone(
     monkeypatch.setattr(lanes, "find", lambda lane: lanes.Missing("no Java"))
     assert {point for point in points("lanes") if point not in points()} == {("noop", "single", 30, 3, "a")}
     write(STANDS_IN.replace("java:", "jav:"))
-    with pytest.raises(InputError, match="no lane 'jav': did you mean 'java'"):
+    with pytest.raises(InputError, match="no lane or room 'jav': did you mean 'java'"):
         grid.plan(["crud"], "lanes")
+
+
+def test_what_stands_in_for_a_room_is_a_cell_where_that_cannot_be_had_alone(
+    write: Writer, fresh: Callable[[], None], monkeypatch: pytest.MonkeyPatch
+):
+    write(STANDS_IN.replace("java:", "lan-100m:"))
+    monkeypatch.setattr(rooms, "lacking", lambda room: None)
+    assert points("lanes") == points()
+    fresh()
+    monkeypatch.setattr(rooms, "lacking", lambda room: f"room {room}: no")
+    assert {point for point in points("lanes") if point not in points()} == {("noop", "single", 30, 3, "a")}
 
 
 FOUND = GRID + "  found: {if_available: [{engine: [couchdb, noop], n: [10]}], aa: [{engine: couchdb}]}\n"

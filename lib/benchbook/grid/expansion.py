@@ -44,7 +44,7 @@ class Product:
 
     values: Values
     if_available: bool = False  # where its server, its room and its lane are found
-    without: str = ""  # where that lane is not found: it stands in for cells of it
+    without: str = ""  # where that lane or room is not found: it stands in for cells of it
 
     def put(self, parameter: str, value: Located) -> "Product":
         """Return it with other values of a parameter."""
@@ -269,9 +269,10 @@ def _products(section: Located, model: type[CellParameters]) -> tuple[Product, .
 
 
 def _without(section: Located, model: type[CellParameters]) -> tuple[Product, ...]:
-    by_lane = section.mapping("without")
-    _check(by_lane, [lane for lane in LANES if lane != model.model_fields["lane"].default], "lane")
-    return tuple(replace(one, without=lane) for lane, given in by_lane.items() for one in _products(given, model))
+    by_name = section.mapping("without")
+    lanes = [lane for lane in LANES if lane != model.model_fields["lane"].default]
+    _check(by_name, [*lanes, *(rooms.NAMED if "room" in model.model_fields else ())], "lane or room")
+    return tuple(replace(one, without=name) for name, given in by_name.items() for one in _products(given, model))
 
 
 def _overrides(section: Located, model: type[CellParameters]) -> tuple[Override, ...]:

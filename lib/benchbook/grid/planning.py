@@ -335,9 +335,11 @@ def _why_not(choice: Choice) -> str:
 
 
 def _not_needed(choice: Choice) -> bool:
-    """Return whether it stands in for cells of a lane that can run here."""
-    lane = choice.product.without
-    return bool(lane) and not isinstance(lanes.find(lane), lanes.Missing)
+    """Return whether it stands in for cells of a lane or a room that can be had here."""
+    name = choice.product.without
+    if name in rooms.NAMED:
+        return rooms.lacking(name) is None
+    return bool(name) and not isinstance(lanes.find(name), lanes.Missing)
 
 
 @cache
