@@ -26,11 +26,12 @@ class Elements:
     place: str  # the name of that column
     of_documents: bool  # an element is a document, whose fields are the columns; another has the column ``item``
 
-    def rows(self, record: Record, key: str) -> list[Document]:
-        """Return the rows of a record with that key."""
-        own = self.schema.key, self.place
-        columns = [element if self.of_documents else {"item": element} for element in record.get(self.array, ())]
-        return [dict(zip(own, (key, place), strict=True)) | element for place, element in enumerate(columns)]
+    def rows(self, record: Record) -> list[Document]:
+        """Return the rows of a record."""
+        key, columns = record["_id"], record.get(self.array, [])
+        if not self.of_documents:
+            columns = [{"item": element} for element in columns]
+        return [{self.schema.key: key, self.place: place, **element} for place, element in enumerate(columns)]
 
 
 def split(schema: Schema) -> tuple[Schema, list[Elements]]:
@@ -79,6 +80,7 @@ class ChildTables(Relational):
     """A relational engine's verbs where arrays are tables: each that changes several is one transaction."""
 
     _children: Sequence[ChildTable] = ()
+    _arrays: Sequence[str] = ()
 
     @override
     @classmethod
@@ -156,27 +158,25 @@ class ChildTables(Relational):
         own, arrays = split(schema)
         super()._begin(own)
         parent, self._children = cast(RowTable, self._current), []
+        self._arrays = [elements.array for elements in arrays]
         for elements in arrays:
             table = cast(RowTable, self.table(elements.schema, self.options))
             self._run(table.create + self.ending)
             self._children.append(ChildTable.of(elements, table, parent))
 
     def _own_row(self, record: Record) -> Row:
-        lengths = {name: len(record[name]) for name in self._arrays() if name in record}
+        lengths = {name: len(record[name]) for name in self._arrays if name in record}
         return self._values({**record, **lengths})
-
-    def _arrays(self) -> list[str]:
-        return [child.elements.array for child in self._children]
 
     def _insert_elements(self, records: Sequence[Record]) -> None:
         for child in self._children:
-            rows = [row for record in records for row in child.elements.rows(record, record["_id"])]
+            rows = [row for record in records for row in child.elements.rows(record)]
             if rows:
                 self._cursor.executemany(child.table.insert, [*map(child.table.values, rows)])
 
     def _complete(self, records: Sequence[Record], found: Sequence[Sequence[Row]]) -> Sequence[Record]:
         """Return records with the elements of their arrays, of which so far they have the numbers."""
-        arrays = self._arrays()
+        arrays = self._arrays
         by_key = {
             record["_id"]: {name: [] if name in arrays else value for name, value in record.items()}
             for record in records
