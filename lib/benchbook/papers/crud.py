@@ -50,6 +50,7 @@ PAPERS_WAY: Final[dict[str, str | int]] = {
     "calls": "single",
     "delete": "each",
     "constraints": "on",
+    "arrays": "json",
     "comments_per_article": "all",
     "article_index": False,
     "durability": "default",
