@@ -79,10 +79,11 @@ def load(name: str, arrays: Arrays = "json") -> type[Engine]:
     return with_child_tables(adapter)
 
 
-def modules(name: str) -> tuple[str, ...]:
+def modules(name: str, arrays: Arrays = "json") -> tuple[str, ...]:
     """Return what using an engine imports: the modules of its adapter and of its product's servers."""
     adapter, product = registry.adapter(name)[0], registry.parsed(name).product
-    return (adapter,) if product == "none" else (adapter, registry.server_module(product))
+    tables = () if arrays == "json" else ("benchbook.databases.child_tables",)
+    return (adapter, *tables) if product == "none" else (adapter, registry.server_module(product), *tables)
 
 
 def open(

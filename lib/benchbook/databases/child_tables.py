@@ -23,8 +23,12 @@ class Elements:
 
     array: str
     schema: Schema  # of a row: the record's key, the place in the array, and the element's columns
-    place: str  # the name of that column
     of_documents: bool  # an element is a document, whose fields are the columns; another has the column ``item``
+
+    @property
+    def place(self) -> str:
+        """The column of the place."""
+        return self.schema.beside_key[0]
 
     def rows(self, record: Record) -> list[Document]:
         """Return the rows of a record."""
@@ -46,7 +50,7 @@ def split(schema: Schema) -> tuple[Schema, list[Elements]]:
         record, place = _free("record", names), _free("place", names)
         row = (Field(record, "string"), Field(place, "integer"), *columns)
         table = Schema(f"{schema.name}_{number}", row, record, Parent(own, record), (place,))
-        elements.append(Elements(array.name, table, place, item.type == "document"))
+        elements.append(Elements(array.name, table, item.type == "document"))
     return own, elements
 
 
@@ -80,7 +84,6 @@ class ChildTables(Relational):
     """A relational engine's verbs where arrays are tables: each that changes several is one transaction."""
 
     _children: Sequence[ChildTable] = ()
-    _arrays: Sequence[str] = ()
 
     @override
     @classmethod
@@ -158,14 +161,14 @@ class ChildTables(Relational):
         own, arrays = split(schema)
         super()._begin(own)
         parent, self._children = cast(RowTable, self._current), []
-        self._arrays = [elements.array for elements in arrays]
         for elements in arrays:
             table = cast(RowTable, self.table(elements.schema, self.options))
             self._run(table.create + self.ending)
             self._children.append(ChildTable.of(elements, table, parent))
 
     def _own_row(self, record: Record) -> Row:
-        lengths = {name: len(record[name]) for name in self._arrays if name in record}
+        arrays = (child.elements.array for child in self._children)
+        lengths = {name: len(record[name]) for name in arrays if name in record}
         return self._values({**record, **lengths})
 
     def _insert_elements(self, records: Sequence[Record]) -> None:
@@ -176,7 +179,7 @@ class ChildTables(Relational):
 
     def _complete(self, records: Sequence[Record], found: Sequence[Sequence[Row]]) -> Sequence[Record]:
         """Return records with the elements of their arrays, of which so far they have the numbers."""
-        arrays = self._arrays
+        arrays = {child.elements.array for child in self._children}
         by_key = {
             record["_id"]: {name: [] if name in arrays else value for name, value in record.items()}
             for record in records

@@ -129,8 +129,7 @@ def dataset(parameters: Parameters) -> str:
 def modules(parameters: Parameters) -> tuple[str, ...]:
     """Return what the cell imports by name."""
     handing_over = (formats.module("orjson"),) if parameters.lane == "node" else ()
-    children = ("benchbook.databases.child_tables",) if parameters.arrays == "table" else ()
-    return *databases.modules(parameters.engine), *children, *handing_over
+    return *databases.modules(parameters.engine, parameters.arrays), *handing_over
 
 
 def checks(parameters: Parameters) -> list[Check]:
