@@ -4,7 +4,8 @@
 # make lab    JupyterLab on this machine, with a token
 # make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
 # make site   the reference run's report, verdicts and explorer, the lessons and docs/ as one static site, in site/: from any host, or as files
-# make reference   a campaign of the reference run: the profile decide goes on for at most BUDGET (3h), and what all campaigns gave is kept in figures/reference (on an idle machine)
+# make reference   a campaign of the reference run: takes in what is committed of former ones, goes on with the profile decide for at most BUDGET (3h),
+#                  and keeps in figures/reference what all campaigns gave (on an idle machine)
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
 #                versions are nearest to (150 MB); needs a JDK and Maven
 # make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
@@ -71,6 +72,7 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requ
 reference: PROFILE = decide
 reference: BUDGET = 3h
 reference: setup
+	@$(BIN)/benchbook results import figures/reference/repetitions.parquet
 	@$(BIN)/benchbook run --profile $(PROFILE) --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
 	@$(BIN)/python -m tools.reference $(PROFILE)
 

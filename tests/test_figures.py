@@ -19,6 +19,7 @@ from benchbook.evidence import Evidence
 from benchbook.papers import exhibits
 from benchbook.plots import points, style
 from benchbook.plots.exhibit import Exhibit, save
+from benchbook.plots.repetitions import repetitions
 from benchbook.plots.sheet import log_ticks
 from benchbook.suite import suite as suite_now
 
@@ -512,3 +513,14 @@ def test_ticks_can_be_named():
         assert 2 <= len(ticks) <= 10
         assert all(low <= tick <= high for tick in ticks)
     assert [digits.short(tick) for tick in (0.01, 10, 1000, 200_000, 1e6)] == ["0.01", "10", "1k", "200k", "1M"]
+
+
+@pytest.mark.parametrize("all_of_them", [True, False])
+def test_repetitions_whose_share_of_a_window_has_no_value_are_left_out(all_of_them: bool):
+    window = {"row": "receive", "side": "JSON"}
+    rows = [{"panel": "ms", "repetition": number, "value": number + 1.0, **window} for number in range(3)]
+    shares = (np.nan, np.inf, np.inf if all_of_them else 50.0)
+    rows += [{"panel": "CPU, %", "repetition": number, "value": value, **window} for number, value in enumerate(shares)]
+    _, share, _ = repetitions(pd.DataFrame(rows), title="", order=True).axes
+    assert [text.get_text() for text in share.texts] == ["not measured"] * all_of_them
+    assert sum(len(dots.get_offsets()) for dots in share.collections) == (not all_of_them)

@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 
 import matplotlib.pyplot as plt
+import numpy as np
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
@@ -26,7 +27,8 @@ def repetitions(
     ----------
     values
         A row a repetition: ``panel`` (the quantity and its unit), ``row`` (what was done), ``side``, ``repetition`` and
-        ``value``.
+        ``value``. Those that are not finite are not drawn: a share of processor time has no value where the window was
+        shorter than a tick of its clock.
     paper
         The paper's numbers: ``panel``, ``row``, ``series`` and ``value``; those that are not finite are not drawn.
     called
@@ -38,6 +40,7 @@ def repetitions(
 
     panels, rows = (list(dict.fromkeys(values[name])) for name in ("panel", "row"))
     sides = sorted(set(values["side"]))
+    values = values[np.isfinite(values["value"])]
     printed = (paper if paper is not None else pd.DataFrame(columns=["panel", "row", "series", "value"])).dropna()
     rows += [row for row in dict.fromkeys(printed["row"]) if row not in rows]
     colours = dict(zip(sides, COLOURS, strict=False))
@@ -48,6 +51,8 @@ def repetitions(
                                     layout="constrained")  # fmt: skip
         for axes, panel in zip(grid[0], panels, strict=False):
             measured = values[values["panel"] == panel]
+            if measured.empty:
+                axes.text(0.5, 0.5, "not measured", ha="center", va="center", transform=axes.transAxes)
             dots = {"hue": "side", "hue_order": sides, "palette": colours, "dodge": len(sides) > 1, "size": 4.5}
             sns.stripplot(measured, x="value", y="row", order=rows, ax=axes, alpha=0.7, legend=False, **dots)
             published = printed[printed["panel"] == panel]
