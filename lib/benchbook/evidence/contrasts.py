@@ -226,24 +226,27 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int, repetitions: int)
 
     It lacks blocks, or repetitions in one of them.
     """
+    why = NOT_RUN if side is None else _why_not(side, blocks, repetitions)
+    if not why:
+        return None
     levels = {name: several(value) for name, value in wanted.items()}
     product = " or ".join(title(str(engine)) for engine in levels.pop("engine", ()))
     named = ", ".join(f"{name}={' or '.join(map(text, of_name))}" for name, of_name in levels.items())
-    if side is None and product:
-        return product, f"{NOT_RUN} with {named}" if named else NOT_RUN
     if side is None:
-        return named or "it", NOT_RUN
+        return product or named or "it", f"{why} with {named}" if product and named else why
     engine = str(side.settings.get("engine") or "")
-    which = title(engine) if engine else named or "it"
+    return title(engine) if engine else named or "it", why
+
+
+def _why_not(side: Side, blocks: int, repetitions: int) -> str:
+    """Return why a side that ran cannot be judged; empty when it can."""
     if side.stand_in:
-        return which, "had only a stand-in"
-    if untested(engine):
-        return which, "ran through an untested adapter"
+        return "had only a stand-in"
+    if untested(str(side.settings.get("engine") or "")):
+        return "ran through an untested adapter"
     if side.repetitions < repetitions:
-        return which, FEW_REPETITIONS
-    if len(side.undisturbed.blocks) < blocks:
-        return which, _few(side)
-    return None
+        return FEW_REPETITIONS
+    return _few(side) if len(side.undisturbed.blocks) < blocks else ""
 
 
 def _few(side: Side) -> str:
