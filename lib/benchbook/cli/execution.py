@@ -122,8 +122,9 @@ def _print_summary(
     if rest := ", ".join(f"{share:.0%} {part}" for part, share in others if share >= _SHOWN):
         print(f"the rest: {rest}")
     if summary.beside_others:
-        stay = f"{summary.repeated} measured again, {len(summary.disturbed)} stay marked as disturbed"
-        print(f"measured while other processes were busy: {summary.beside_others}, {stay}")
+        stay = f"{len(summary.disturbed)} stay marked as disturbed: no claim is judged on these"
+        again = f"{summary.repeated} measured again"
+        print(f"measured while other processes were busy: {summary.beside_others}, {again}, {stay}")
     if summary.ran_out:
         print(f"waits for the replica ran out in {len(summary.ran_out)} done, whose times are marked censored:")
         print("\n".join(f"  {described(cell, factors)} (block {cell.block + 1})" for cell in summary.ran_out))

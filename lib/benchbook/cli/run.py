@@ -23,7 +23,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--timeout", type=_seconds, metavar="SECONDS", help="give a cell up after so long")
     text = "with --until-decided: end after so long, such as 3h, 90m or 1h30m"
     parser.add_argument("--budget", type=budget, metavar="TIME", help=text)
-    text = "measure beside other processes: do not wait until they rest, mark the cells, repeat none"
+    text = "measure beside other processes: do not wait until they rest, mark the cells, on which no claim is judged"
     parser.add_argument("--noisy", action="store_true", help=text)
     text = "measure on the workers of a lab's scheduler, such as tls://lab:8786 (benchbook scheduler starts one)"
     parser.add_argument("--hosts", metavar="SCHEDULER", help=text)

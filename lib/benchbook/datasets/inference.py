@@ -117,6 +117,8 @@ class Inference:
                 self.notes[f"{path}: moments are kept in milliseconds; what is finer is cut off."] = None
             return kind, typed
         if self.is_text:
+            if all(map(_WRITTEN_DAY.fullmatch, values)):
+                self.notes[f"{path} looks like days, and is kept as text: a day is written as 2024-03-18."] = None
             return "string", [*values]
         self.notes[f"{path} differs in kind from place to place: it is kept as JSON has it."] = None
         return "json", [self._as_it_is(path, value) for value in values]
@@ -164,6 +166,7 @@ _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  
 _INTEGER: Final = re.compile(r"-?(0|[1-9][0-9]*)")
 _DIGITS: Final = 400
 """More are no number to anybody."""
+_WRITTEN_DAY: Final = re.compile(r"[0-9]{1,2}([./-])[0-9]{1,2}\1[0-9]{2,4}( [0-9:]+)?")
 _COMMA: Final = re.compile(r"-?(0|[1-9][0-9]*)(,[0-9]+)?([eE][+-]?[0-9]+)?")
 _GROUPED: Final = re.compile(r"-?[1-9][0-9]{0,2}(\.[0-9]{3})+(,[0-9]+)?")
 

@@ -20,6 +20,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from benchbook.digits import plural
 from benchbook.inputs import InputError, contents, text
 from benchbook.schemas import Document, Record
 
@@ -38,6 +39,8 @@ _STATED: Final = {"delimiter": DELIMITERS, "decimal": DECIMALS}
 _SNIFFED_ROWS: Final = 200
 _SNIFFED_CHARACTERS: Final = 2**18
 _TABLES: Final = (".csv", ".tsv", ".tab")
+TEXTS: Final = (*_TABLES, ".txt")
+"""Names of delimited files end so; in those that end in the last there may be JSON."""
 _BOMS: Final = {b"\xef\xbb\xbf": "utf-8-sig", b"\xff\xfe": "utf-16", b"\xfe\xff": "utf-16"}
 _CALLED: Final = {"utf-8-sig": "UTF-8 with a byte order mark", "utf-16": "UTF-16", "": "UTF-8"}
 
@@ -121,6 +124,9 @@ class RecordFile:
             except json.JSONDecodeError as error:
                 if error.pos >= len(decoded.rstrip()):
                     raise InputError(where, _CUT_OFF) from error
+                if error.lineno > line and error.colno == 1 and decoded[error.pos] == "{":
+                    why = f"the record is cut off before line {error.lineno}, where another begins"
+                    raise InputError(where, f"{why}: complete or delete it") from error
                 began = f" (the record begins on line {line})" if error.lineno != line else ""
                 why = f"not JSON: {error.msg}, at column {error.colno}{began}"
                 raise InputError(f"{self.path}:{error.lineno}", why) from error
@@ -167,8 +173,9 @@ class RecordFile:
                         self.notes["Rows whose cells are all empty were passed over."] = None
                     continue
                 if len(row) < len(header) or any(row[len(header) :]):
-                    found = f"{len(row)} values under {len(header)} names"
-                    raise InputError(where, f"{found}: is {self.delimiter!r} the delimiter, and are texts quoted?")
+                    found = f"{plural(len(row), 'value')} under {plural(len(header), 'name')}"
+                    other = f"where all rows are so, state another delimiter than {self.delimiter!r}"
+                    raise InputError(where, f"{found}: complete the row, or quote its texts; {other}")
                 for name in empty.keys() & record.keys():
                     del empty[name]
                 yield reader.line_num + skipped, record

@@ -199,11 +199,13 @@ def tested(pair: Pair) -> Compared:
 
 
 def _published(pair: Pair) -> PublishedRatio:
-    """Return the paper's own ratio, where it prints both sides' numbers."""
+    """Return the paper's own ratio, where it prints both sides' numbers; records of one's own are not the paper's."""
     comparison, keys, notes = pair.comparison, {}, []
     of_quantity = dict(zip(OF_QUANTITY, pair.quantity, strict=True))
     for name, side in pair.sides.items():
         settings = {**side.settings, **pair.common, **of_quantity, comparison.by: pair.levels[name]}
+        if settings.get("dataset_file"):
+            continue
         if place := next((place for place in comparison.places if place.holds(pair.quantity, settings)), None):
             keys[name] = filled(place.key, comparison.called, settings)
             notes += [place.note] if place.note else []

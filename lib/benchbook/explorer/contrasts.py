@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
 from itertools import permutations
+from pathlib import Path
 from typing import Any, Final, TypeAlias
 
 import pandas as pd
@@ -257,6 +258,8 @@ def called_level(name: str, value: object) -> str:
     if isinstance(value, int | float):
         return f"{value:,}"
     level = str(value)
+    if name == "dataset_file":
+        return Path(level).name
     return title(level) if name == "engine" else known.get(name, papers.called(name)).get(level, level)
 
 

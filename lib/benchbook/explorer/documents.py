@@ -1,12 +1,14 @@
 """One's own documents measured by questions: which format, store, driver or mapper, replicated or not, which tables."""
 
 import json
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan, log, nan, sqrt
 from pathlib import Path
 from typing import Final
 
+import numpy as np
 import pandas as pd
 
 from benchbook import grid
@@ -43,6 +45,10 @@ PLANS: Final = (
 )
 MOST_BLOCKS: Final = 30
 """Who cannot be told apart in so many blocks is not worth the wait."""
+ALIKE: Final = 1.1
+"""Sides whose ratio's whole interval lies within this are called alike."""
+
+_ONE_BY_ONE: Final = "one call a record, as an application does that answers requests"
 
 _STORES: Final = "mongodb,couchdb,postgresql+jsonb,mysql+json,postgresql+relational,mysql+relational"
 _TABLES: Final = "postgresql+relational,mysql+relational"
@@ -61,6 +67,7 @@ class Question:
     row: str  # the column whose levels are asked one by one; empty where there is one
     metric: str  # what is compared, of the client
     operations: Mapping[str, str]  # each with what it is called in the answer
+    way: str  # how the records were handled, and what a reader may take for granted and should not
 
 
 _STORED: Final = {"insert": "to insert", "select": "to read", "update": "to update", "delete": "to delete"}
@@ -71,11 +78,14 @@ QUESTIONS: Final[dict[str, Question]] = {
          "xml_codec": "lxml", "room": "none", "repetitions": 10},
         "format", ("codec",), "", "wall_time",
         {"marshal": "to write", "unmarshal": "to read", "round_trip": "to write and read back"},
+        "as one document, in a file",
     ),
     "store": Question(
         "Which store?", "crud",
         {"lane": "python", "engine": _STORES, "topology": "single", "constraints": "on", "repetitions": 2},
         "engine", ("model", "driver"), "", "elapsed_time", _STORED,
+        f"{_ONE_BY_ONE}. Each store has its own default of what a write waits for: MongoDB answers before the disk has "
+        "it, PostgreSQL and MySQL after; in a terminal --set durability=strict has all of them wait",
     ),
     "mapper": Question(
         "Driver or object mapper?", "drivers",
@@ -83,18 +93,20 @@ QUESTIONS: Final[dict[str, Question]] = {
          "repetitions": 3},
         "driver", ("engine",), "", "wall_time",
         {"insert": "to insert", "find": "to find", "update": "to update", "delete": "to delete"},
+        "in one call for all of them",
     ),
     "replicated": Question(
         "What does a replica cost?", "crud",
         {"lane": "python", "engine": _PAIRS, "topology": "single,replicated", "constraints": "on", "repetitions": 2},
         "topology", (), "engine", "elapsed_time",
         {name: words for name, words in _STORED.items() if name != "select"},
+        f"{_ONE_BY_ONE}, until the replica has all of it",
     ),
     "arrays": Question(
         "Arrays in a column or in tables?", "crud",
         {"lane": "python", "engine": _TABLES, "topology": "single", "constraints": "on", "arrays": "json,table",
          "repetitions": 2},
-        "arrays", (), "engine", "elapsed_time", _STORED,
+        "arrays", (), "engine", "elapsed_time", _STORED, _ONE_BY_ONE,
     ),
 }  # fmt: skip
 
@@ -108,6 +120,7 @@ class Reply:
     table: pd.DataFrame  # ``what`` (where several were asked one by one), ``operation``, and the fields of `Raced`
     untried: Mapping[str, Sequence[str]]  # by the reason, the levels that could not be tried
     through: tuple[str, ...] = ()  # the libraries that did the work, with their versions
+    records: int = 0  # that each time is of
     blocks: int = 0  # that would decide what is open, if the estimates stay; 0: nothing is, or too many would
 
 
@@ -154,9 +167,12 @@ def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Reply]:
 
 def _answer(question: Question, request: Request) -> Reply:
     missing: dict[str, dict[str, None]] = {}
+    file = Path(str(request.settings["dataset_file"]))
     for left_out in request.refused():
+        # What was chosen in a browser lies elsewhere: this is a copy of it.
+        why = left_out.why.replace(f"{file.parent}{os.sep}", "")
         for parameters in left_out.refused:
-            missing.setdefault(left_out.why, {})[_asked(question, parameters)] = None
+            missing.setdefault(why, {})[_asked(question, parameters)] = None
     try:
         cells = request.cells()
     except InputError:
@@ -176,7 +192,7 @@ def _answer(question: Question, request: Request) -> Reply:
     versions = names.versions(means)
     for (operation, _, _), _, common, sides in ways:
         what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
-        ranked = sorted(sides.items(), key=lambda named_side: float(named_side[1].values.mean()))
+        ranked = sorted(sides.items(), key=lambda named_side: _mean_ns(named_side[1]))
         _, fastest = ranked[0]
         raced, leads = [], []
         for level, side in ranked:
@@ -185,14 +201,25 @@ def _answer(question: Question, request: Request) -> Reply:
             ends = (times.low, times.high) if side is not fastest and isfinite(times.high) else (nan, nan)
             ratio = 1.0 if side is fastest else times.ratio
             named = _named(question.by, level, {level: side}, versions)
-            raced.append(Raced(named, float(side.values.mean()) / 1e6, ratio, *ends))
+            raced.append(Raced(named, _mean_ns(side) / 1e6, ratio, *ends))
         rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
         if len(raced) > 1:
-            more = blocks_that_decide(leads[1])
+            more = max(map(blocks_that_decide, leads[1:]))
             sentences.append(_sentence(what, question.operations[operation], raced, leads[1].blocks, more))
             needed.append(more)
     untried = {why: [*levels] for why, levels in missing.items()}
-    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, _libraries(means), max(needed, default=0))
+    told = (tuple(sentences), pd.DataFrame(rows), untried, _libraries(means), _records(means))
+    return Reply(question, *told, max(needed, default=0))
+
+
+def _mean_ns(side: Side) -> float:
+    """Return the geometric mean of a side's blocks, in ns: that of which a ratio is made."""
+    return float(np.exp(np.log(side.values).mean()))
+
+
+def _records(means: pd.DataFrame) -> int:
+    """Return how many records a time is of: those of the largest measurement."""
+    return int(means["n"].max()) if len(means) else 0
 
 
 def _libraries(means: pd.DataFrame) -> tuple[str, ...]:
@@ -249,21 +276,25 @@ _STATES: Final = {"todo": "has not run yet", "failed": "failed; the run's lines 
 
 
 def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, needed: int) -> str:
-    """Return who was fastest, by how much and how surely; the interval is that of the second over the first.
+    """Return who was fastest, by how much and how surely; who cannot be told apart from it is named, however near.
 
-    Where the two cannot be told apart in so many `blocks`, it says how many are `needed` if all stays as it is.
+    Where some cannot in so many `blocks`, it says how many are `needed` if all stays as it is.
     """
-    before, fastest, other, second = f"{what}: " if what else "", raced[0].level, raced[1].level, raced[1]
+    before, fastest, second = f"{what}: " if what else "", raced[0].level, raced[1]
     if isnan(second.low):
-        return f"{before}{fastest} was faster than {other} {operation}, in one block: nothing says how surely."
-    times = f"{estimate(second.ratio, second.low, second.high)} times"
-    if second.low <= 1:
+        return f"{before}{fastest} was faster than {second.level} {operation}, in one block: nothing says how surely."
+    if near := [one for one in raced[1:] if not one.low > 1]:
         if needed:
             hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
+        elif all(one.low >= 1 / ALIKE and one.high <= ALIKE for one in near):
+            hope = f"they are alike within {round(100 * (ALIKE - 1))} %"
         else:
-            hope = f"{MOST_BLOCKS} would hardly do it: for these records take them as alike"
+            hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
+        names = [fastest, *(one.level for one in near)]
         apart = f"cannot be told apart {operation} in {plural(blocks, 'block')}"
-        return f"{before}{fastest} and {other} {apart}: {times} as long. {hope}."
+        times = ", ".join(f"{one.level} {estimate(one.ratio, one.low, one.high)}" for one in near)
+        return f"{before}{', '.join(names[:-1])} and {names[-1]} {apart}: {times} times as long as {fastest}. {hope}."
+    times = f"{estimate(second.ratio, second.low, second.high)} times"
     if len(raced) == 2:
-        return f"{before}{other} took {times} as long {operation} as {fastest}."
-    return f"{before}{fastest} was the fastest {operation}; the next, {other}, took {times} as long."
+        return f"{before}{second.level} took {times} as long {operation} as {fastest}."
+    return f"{before}{fastest} was the fastest {operation}; the next, {second.level}, took {times} as long."

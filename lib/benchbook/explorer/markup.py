@@ -167,7 +167,7 @@ def reply(reply: documents.Reply) -> str:
     question, table = reply.question, reply.table
     untried = [(level, why) for why, levels in reply.untried.items() for level in levels]
     if table.empty:
-        return str(_PARTS.answered(question.text, [], [], [], untried, []))
+        return str(_PARTS.answered(question.text, [], [], [], untried, [], "", ""))
     named_by = [name for name in ("what", "level") if table[name].ne("").any()]
     heads = [*("" for _ in named_by), *question.operations.values()]
     rows = []
@@ -178,7 +178,10 @@ def reply(reply: documents.Reply) -> str:
             beside = "the fastest" if fastest else f"× {estimate(row.ratio, row.low, row.high)}"
             times[row.operation] = {"spent": f"{number(row.ms)} ms", "beside": beside}
         rows.append((names, [(head, times.get(name)) for name, head in question.operations.items()]))
-    return str(_PARTS.answered(question.text, reply.sentences, heads, rows, untried, reply.through))
+    records = plural(reply.records, "record")
+    return str(
+        _PARTS.answered(question.text, reply.sentences, heads, rows, untried, reply.through, records, question.way)
+    )
 
 
 def link(path: Path) -> str:

@@ -44,6 +44,8 @@ def bearing(source: Source, asked: Asked) -> pd.DataFrame:
     pandas.DataFrame
         ``id, says, contrast, claimed, ratio, low, high, blocks, verdict, why``; a row a contrast.
     """
+    if any(side.settings.get("dataset_file") for side in asked.pair.sides.values()):
+        return pd.DataFrame(columns=["says", *_SHOWN])  # the paper claims nothing of records of one's own
     lane = _lane(asked)
     of_paper = {claim.id: claim for claim in claims(asked.comparison.study) if not isinstance(claim, Untestable)}
     meant = [(name, contrast) for name, claim in of_paper.items() for contrast in _meant(claim, asked, lane)]

@@ -349,12 +349,14 @@ class _Documents:
         self._blocks = widgets.BoundedIntText(first.blocks, min=2, max=most, description="blocks", layout=_WIDE)
         self._runner = _Runner(self._requests, self._answered, "Measure and answer")
         self._more = _button("Measure more", self._decide, "what is measured already is not measured again")
+        self._unstated = False  # whether the controls are being emptied for another file
         self._asked: list[running.Request] = []
         self._given: list[documents.Reply] = []
         self._in_file = first.records
         self._upload.observe(self._uploaded, "value")
         self._plan.observe(self._planned, "value")
-        for control in (self._path, *self._stated.values()):
+        self._path.observe(self._other, "value")
+        for control in self._stated.values():
             control.observe(self._look, "value")
         self._forget()
 
@@ -383,16 +385,30 @@ class _Documents:
             self._path.value = ""
             self._path.value = str(file)
 
+    def _other(self, _: object) -> None:
+        """Look at another file, of which nothing is stated yet."""
+        self._unstated = True
+        for control in self._stated.values():
+            control.value = ""
+        self._unstated = False
+        self._look()
+
     def _look(self, _: object = None) -> None:
         """Show what is understood of the file, before anything is measured of it."""
+        if self._unstated:
+            return
         self._forget()
         self._understood.value = ""
+        self._reading.layout.display = "none"
         if not self._path.value.strip():
             return
+        file = Path(self._path.value.strip())
         try:
             known = own_records.understood(Path(self._file()).expanduser())
         except InputError as error:
-            self._understood.value = markup.refused(str(error))
+            # What was chosen lies elsewhere: this is a copy of it.
+            self._understood.value = markup.refused(str(error).replace(str(file), file.name))
+            self._reading.layout.display = None if file.suffix.lower() in record_files.TEXTS else "none"
             return
         self._understood.value = markup.understood(known)
         self._reading.layout.display = None if known.delimiter else "none"
@@ -413,6 +429,8 @@ class _Documents:
     def _requests(self) -> list[running.Request]:
         if not self._path.value.strip():
             raise InputError("no file", "choose one, or write its path: JSON, CSV or Parquet")
+        if not self._chosen():
+            raise InputError("no question", "tick what you want to know")
         self._forget()
         try:
             self._asked = documents.requests(self._file(), self._chosen(), self._count.value, self._blocks.value)

@@ -22,6 +22,7 @@ from benchbook.inputs import InputError
 
 PROFILE: Final = "quick"
 _EVERY_S: Final = 0.5
+_COLOURED: Final = ("FORCE_COLOR", "CLICOLOR", "CLICOLOR_FORCE")
 _NOT_ASKED: Final = ("arm", "dataset_file", "timeout_s", "seed")
 
 
@@ -188,8 +189,10 @@ class Run:
             self._due.put(None)
             return
         command = [*processes.PYTHON, "-m", "benchbook.cli", *self._left.pop(0).arguments]
+        # Jupyter's kernels are told to colour what they print, which a page would show as it is sent.
+        plain = {name: value for name, value in os.environ.items() if name not in _COLOURED}
         self._process = processes.spawn(
-            command, env=dict(os.environ), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, death_signal=signal.SIGTERM
+            command, env=plain, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, death_signal=signal.SIGTERM
         )
         threading.Thread(target=self._read, args=[self._process], daemon=True).start()
 

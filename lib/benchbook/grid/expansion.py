@@ -207,12 +207,15 @@ def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Se
                 # No override changes it back.
                 grid = grid.put(name, value).set_free(name)
         points += _points(grid, as_written=not changes)
+    every = points
     for name, value in conditions:
         matching = [given for given in points if _matches(given[1], {name: value})]
-        if not matching:
-            levels = {str(point[name].plain()) for _, point, _ in points if name in point}
-            advice = nearest(str(value.plain()), levels)
-            raise InputError(value.where, f"no cell is like that: of {name}, {advice}")
+        among = every if matching else points
+        for one in value.values():
+            if not any(_matches(point, {name: one}) for _, point, _ in among):
+                levels = {str(point[name].plain()) for _, point, _ in among if name in point}
+                advice = nearest(str(one.plain()), levels)
+                raise InputError(value.where, f"no cell is like that: of {name}, {advice}; --set {name}=… adds others")
         points = matching
     names = {name for name, _ in settings}
     choices = [_choice(grid, point, product, names) for grid, point, product in points]

@@ -1,6 +1,7 @@
 """All figures and tables by name, each paper's own, and drawing them all."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -81,9 +82,22 @@ def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Pa
 
 
 def made(evidence: Evidence, name: str) -> Exhibit:
-    """Return one figure or table, marked where a study that it shows was untrusted."""
+    """Return one figure or table, marked where a study that it shows was untrusted, and noted where it was disturbed."""
     exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
+    if note := _disturbed(evidence, name):
+        exhibit = replace(exhibit, notes=(*exhibit.notes, note))
     return doubted(exhibit) if {*studies_of(name)} & {study for study, _ in evidence.untrusted} else exhibit
+
+
+def _disturbed(evidence: Evidence, name: str) -> str:
+    """Return in how many of its study's cells others used the machine; nothing of what shows judged contrasts alone."""
+    if "_" not in name:
+        return ""
+    cells = where(evidence.means, study=name.partition("_")[0]).groupby(["cell_id", "block"])["disturbed"].any()
+    if not (marked := int(cells.sum())):
+        return ""
+    which = f"all {len(cells)}" if marked == len(cells) else f"{marked} of {len(cells)}"
+    return f"others used the machine beside {which} cells of this study: no claim is judged on those"
 
 
 def about(evidence: Evidence, name: str, profile: str) -> Provenance:
