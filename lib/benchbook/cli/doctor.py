@@ -121,9 +121,8 @@ def _limits() -> list[str]:
     time.sleep(_WINDOW_S)
     beside = load(before, snapshot(), [os.getpid()])
     if not beside.quiet:
-        lines.append(
-            f"{beside}: a run waits until it is less than {QUIET:g}; stop them, or run with --noisy, which marks its cells"
-        )
+        advice = "stop them, or run with --noisy, which marks its cells"
+        lines.append(f"{beside}: a run waits until it is less than {QUIET:g}; {advice}")
     if machine["cores_usable"] < 2:
         lines.append("one processor: client and servers share it; times include both")
     return lines or ["nothing is missing on this system"]

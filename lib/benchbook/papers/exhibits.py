@@ -82,7 +82,7 @@ def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Pa
 
 
 def made(evidence: Evidence, name: str) -> Exhibit:
-    """Return one figure or table, marked where a study that it shows was untrusted, and noted where it was disturbed."""
+    """Return one figure or table, marked where its studies are untrusted, with a note where others disturbed them."""
     exhibit = {**FIGURES, **TABLES, **HOSTS}[name](evidence)
     if note := _disturbed(evidence, name):
         exhibit = replace(exhibit, notes=(*exhibit.notes, note))

@@ -7,13 +7,15 @@ from math import isnan
 
 import pandas as pd
 
-from benchbook import grid, paths, studies
+from benchbook import grid, papers, paths, studies
 from benchbook.compliance import untested
 from benchbook.digits import between, estimate, interval, number, plural, rounded
-from benchbook.evidence import Counts
+from benchbook.evidence import Counts, claim_files
+from benchbook.evidence.claims import several
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.measured import disturbed
+from benchbook.evidence.measured import disturbed, parameters
+from benchbook.evidence.published import text
 from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.points import FrameRow, each
@@ -72,7 +74,7 @@ def _lead(merged: Merged, study: str) -> Lead:
         ratio = f"{rounded(*here)[0]} times"
         return Lead(study, reference(study), before, ratio, after, "; ".join(notes), row.verdict)
     rows = merged.means[merged.means["study"] == study]
-    why = "what it asks first did not run, or in too few blocks" if len(rows) else "nothing was measured"
+    why = _lacking(study, rows) if len(rows) else "nothing was measured"
     if disturbed(rows).mean() > 0.5:
         why = "too few blocks ran undisturbed"
     sentence = f"Not judged in this profile: {why}."
@@ -82,6 +84,21 @@ def _lead(merged: Merged, study: str) -> Lead:
     finding = headline.says.format(f"{estimate(row.overall, row.overall_low, row.overall_high)} times")
     where = condition(headline, row)
     return Lead(study, reference(study), sentence, about=f"The committed reference run ({where}): {finding}")
+
+
+def _lacking(study: str, rows: pd.DataFrame) -> str:
+    """Return which setting of its first claim nothing ran with; where each was run, that blocks are lacking."""
+    first = next(headline.claim for headline in papers.load(study).HEADLINES if headline.says)
+    (claim,) = (claim for claim in claim_files.claims(study) if claim.id == first)
+    ran = [parameters(as_json) for as_json in rows["parameters"].unique()]
+    lacking = [
+        f"{name}={' or '.join(map(text, several(level)))}"
+        for name, level in getattr(claim, "at", {}).items()
+        if not any(of_cell.get(name) in several(level) for of_cell in ran)
+    ]
+    if not lacking:
+        return "too few blocks ran of what its first claim compares"
+    return f"its first claim asks for {', '.join(lacking)}, and what was measured ran otherwise"
 
 
 def headline(merged: Merged) -> str:
