@@ -287,14 +287,23 @@ def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, ne
         if needed:
             hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
         elif all(one.low >= 1 / ALIKE and one.high <= ALIKE for one in near):
-            hope = f"they are alike within {round(100 * (ALIKE - 1))} %"
+            hope = f"They are alike within {round(100 * (ALIKE - 1))} %"
         else:
             hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
-        names = [fastest, *(one.level for one in near)]
-        apart = f"cannot be told apart {operation} in {plural(blocks, 'block')}"
-        times = ", ".join(f"{one.level} {estimate(one.ratio, one.low, one.high)}" for one in near)
-        return f"{before}{', '.join(names[:-1])} and {names[-1]} {apart}: {times} times as long as {fastest}. {hope}."
+        apart = f"{_and([fastest, *(one.level for one in near)])} cannot be told apart {operation}"
+        if len(near) == 1:
+            found = f": {near[0].level} took {estimate(near[0].ratio, near[0].low, near[0].high)} times as long"
+        else:
+            found = ""
+        longer = [one.level for one in raced[1:] if one.low > 1]
+        rest = f"; {_and(longer)} took longer" if longer else ""
+        return f"{before}{apart} in {plural(blocks, 'block')}{found}{rest}. {hope}."
     times = f"{estimate(second.ratio, second.low, second.high)} times"
     if len(raced) == 2:
         return f"{before}{second.level} took {times} as long {operation} as {fastest}."
     return f"{before}{fastest} was the fastest {operation}; the next, {second.level}, took {times} as long."
+
+
+def _and(names: Sequence[str]) -> str:
+    """Return names as people list them: ``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
