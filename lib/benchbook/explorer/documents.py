@@ -204,7 +204,8 @@ def _answer(question: Question, request: Request) -> Reply:
             raced.append(Raced(named, _mean_ns(side) / 1e6, ratio, *ends))
         rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
         if len(raced) > 1:
-            more = max(map(blocks_that_decide, leads[1:]))
+            wanting = [blocks_that_decide(lead) for lead in leads[1:] if not lead.low > 1]
+            more = max(wanting, default=0) if all(wanting) else 0
             sentences.append(_sentence(what, question.operations[operation], raced, leads[1].blocks, more))
             needed.append(more)
     untried = {why: [*levels] for why, levels in missing.items()}
