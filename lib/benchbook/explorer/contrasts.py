@@ -212,6 +212,9 @@ def answer(pair: Pair) -> Answer:
     """Return what a pair of sides says."""
     row = tested(pair)
     words = sentence(row, row.p, tests=1)
+    sides = pair.sides.values()
+    if len(shared(sides)) and not len(shared([side.undisturbed for side in sides])):
+        words += " All of it ran while others used the machine: no claim is judged on it."
     return Answer(row, words[0].upper() + words[1:], pair)
 
 
