@@ -155,7 +155,7 @@ def check_2(verdict: Any) -> Iterator[Part]:
     def looked(kind: str, examples: list[tuple[float, float, float]]) -> Iterator[Part]:
         given = [called(verdict, *one) for one in examples]
         if strange := [one for one in given if one not in KINDS]:
-            raise Off(f"{kind}: {strange[0]!r} is none of {', '.join(KINDS)}.")
+            raise Off(f"{strange[0]!r} is none of {', '.join(KINDS)}.")
         wrong = [(one, said) for one, said in zip(examples, given, strict=True) if said != kind]
         well = f"{kind}: all {len(examples)} intervals."
         off = "".join(f"{low:g} to {high:g}, margin {margin:g}: {said}? " for (low, high, margin), said in wrong[:1])

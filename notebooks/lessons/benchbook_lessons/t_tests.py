@@ -141,7 +141,7 @@ def _numbers(read: Any, texts: list[str]) -> list[float]:
     for value in values:
         if not isinstance(value, Real):
             kind = {"str": "a text", "list": "a list"}.get(type(value).__name__, f"a {type(value).__name__}")
-            raise Off(f"of {', '.join(texts)} it returns {values}: {value!r} is {kind}, and numbers are wanted.")
+            raise Off(f"of {texts} it returns {values}: {value!r} is {kind}, and numbers are wanted.")
     return [float(value) for value in values]
 
 
