@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
@@ -228,6 +229,7 @@ WRONG = [
     ),
     (lambda: clocks.check_3({"A": "two thread", "B": "sleeping", "C": "one thread"}), "'two thread' is none of", 2),
     (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is none of True, False", 4),
+    (lambda: t_tests.check_5({**FOLLOWS, "A": "no", "B": np.True_}), "✓ B: right, True", 4),
     (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is none of True, False", 4),
     (lambda: t_tests.check_2(P_VALUES, ...), "○ does_not_agree: no answer yet", 5),
     (lambda: t_tests.check_2("0.05", "System CPU"), "✗ a dictionary is wanted, from each of Total Time", 1),

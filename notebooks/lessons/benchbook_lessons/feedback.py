@@ -8,6 +8,7 @@ from math import isclose, isfinite
 from numbers import Real
 from typing import Any, Final, Protocol
 
+import numpy as np
 import pandas as pd
 
 _GREEN, _RED, _GREY = "#2e7d32", "#c62828", "#757575"
@@ -236,6 +237,7 @@ def sorted_into(
     allowed = list(kinds)
     for name, given in named(answer, truth, f"one of {', '.join(map(repr, allowed))}").items():
         right = truth[name]
+        given = given.item() if isinstance(given, np.generic) else given  # who computed it may have numpy's True
         if given is ...:
             yield unanswered(name)
         elif not any(type(given) is type(kind) and given == kind for kind in allowed):
