@@ -122,7 +122,14 @@ def _as_mathml(translator: HTML5Translator, formula: nodes.math | nodes.math_blo
     raise nodes.SkipNode
 
 
+def _to_report(app: Sphinx, name: str, template: str, context: dict[str, Any], doctree: nodes.document | None) -> None:
+    """Lead the sidebar's `report://` to the report, which tools/site.py writes: Sphinx has no such page."""
+    here = os.path.relpath("report", Path(name).parent)
+    context["furo_navigation_tree"] = context["furo_navigation_tree"].replace("report://", f"{here}/")
+
+
 def setup(app: Sphinx) -> None:
-    """Have each page go through `_read`, and each formula through `_as_mathml`."""
+    """Have each page go through `_read`, each formula through `_as_mathml`, and each sidebar lead to the report."""
     app.connect("source-read", _read)
+    app.connect("html-page-context", _to_report, priority=900)  # after the theme has made the sidebar
     app.add_html_math_renderer("mathml", (_as_mathml, None), (_as_mathml, None))

@@ -101,6 +101,13 @@ def test_every_link_of_the_site_leads_somewhere_and_nothing_is_loaded_from_elsew
                 assert not fragment or target not in names or fragment in names[target], f"{page.name}: {link}"
 
 
+def test_the_sidebar_of_each_page_leads_to_the_report(site: Path):
+    for page in (site / "index.html", site / "verdicts.html", site / "reference" / "commands.html"):
+        (tree,) = html.parse(page).getroot().find_class("sidebar-tree")
+        (address,) = [link.get("href") for link in tree.iter("a") if link.text_content() == "Report"]
+        assert (page.parent / address).resolve() == (site / "report" / "index.html").resolve()
+
+
 Questions: TypeAlias = list[tuple[dict[str, Any], Asked]]
 """What is wanted, and what the live explorer makes of it."""
 

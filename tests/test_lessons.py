@@ -11,12 +11,13 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import numpy as np
 import pytest
 from jupyter_client.manager import KernelManager, start_new_kernel
 from nbclient import NotebookClient
 
 from benchbook import processes, stats
-from benchbook_lessons import clocks, drift, effects, feedback, stores, t_tests, warm_up
+from benchbook_lessons import clocks, critique, drift, effects, feedback, stores, t_tests, warm_up
 from tools import lessons
 
 ROOT = Path(__file__).parents[1]
@@ -174,10 +175,10 @@ MARKED = re.findall(r"^<!-- run -->\n```sh\n(.*?)```", PAGE, re.DOTALL | re.MULT
 RIGHT_IN_PART = {
     "prediction": "prediction = lesson.predict(p_of_system_cpu='about 5 %', p_of_user_cpu=...)\nprediction",
     "task-1": "def t(a, b):\n    return stats.student(b, a).statistic",  # the wrong sign
-    "task-2": "p = {each: stats.student(*lesson.samples(each)).p for each in lesson.MEASURES}\ndoes_not_agree = None",
+    "task-2": "p = {each: stats.student(*lesson.samples(each)).p for each in lesson.MEASURES}\ndoes_not_agree = ...",
     "task-5": "follows = dict.fromkeys('ABCDE', True)",
 }
-"""Answers to lesson 4 that get 0, 5 and 2 points; tasks 3 and 4 are left open."""
+"""Answers to lesson 4 that get 0, 5 and 2 points; half of task 2, and tasks 3 and 4, are left open."""
 
 
 def test_nbgrader_marks_a_right_and_a_wrong_copy_by_the_words_of_the_page(course: Path):
@@ -203,11 +204,17 @@ def test_nbgrader_marks_a_right_and_a_wrong_copy_by_the_words_of_the_page(course
     assert not [output for output in outputs if output.output_type == "error"]
 
 
+def equal_sizes_only(a: list[float], b: list[float]) -> float:
+    return sum(x - y for x, y in zip(a, b, strict=True)) and stats.student(a, b).statistic
+
+
+FOLLOWS = {name: follows for name, (_, follows) in t_tests.STATEMENTS.items()}
+P_VALUES = {measure: stats.student(*t_tests.samples(measure)).p for measure in t_tests.MEASURES}
 WRONG = [
     (lambda: clocks.check_1(4546.69, 4546.69, 719.4), "minutes: those are seconds.", 2),
-    (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 0),
+    (lambda: clocks.check_1("75", 4546.69, 719.4), "minutes should be a number, and is '75'", 2),
     (lambda: clocks.check_2(lambda readings: 0), "what does an unchanged reading say of the clock's step?", 0),
-    (lambda: clocks.check_3({"A": "one thread", "B": "sleeping"}), "'C' is missing from the answer", 1),
+    (lambda: clocks.check_3({"A": "one thread", "B": "sleeping"}), "○ C: no answer yet by this name", 1),
     (lambda: warm_up.check_1(lambda times: times[0] / sum(times[1:])), "all are wanted below the line", 0),
     (lambda: warm_up.check_1(broken), "stopped with RuntimeError: oh", 0),
     (lambda: clocks.check_2(lambda readings: 15), "the smallest step is", 1),
@@ -215,7 +222,23 @@ WRONG = [
     (lambda: drift.check_2(alarms_counted, in_turns), "should lie between 0 and 1, and is 200", 0),
     (lambda: drift.check_2(lambda *_: 1.0, in_turns), "✗ one after the other: 100%", 1),
     (lambda: drift.check_4(lambda p, alpha: (p < alpha).any(axis=1).sum()), "between 0 and 1, and is 2", 0),
-    (lambda: t_tests.check_5({**dict.fromkeys("ABCDE", False), "B": True}), "E: look at User CPU of JSON", 4),
+    (
+        lambda: t_tests.check_5({**dict.fromkeys("ABCDE", False), "B": True}),
+        "E: not False. look at User CPU of JSON",
+        4,
+    ),
+    (lambda: clocks.check_3({"A": "two thread", "B": "sleeping", "C": "one thread"}), "'two thread' is none of", 2),
+    (lambda: t_tests.check_5({**FOLLOWS, "A": "no"}), "✗ A: 'no' is none of True, False", 4),
+    (lambda: t_tests.check_5({**FOLLOWS, "A": "no", "B": np.True_}), "✓ B: right, True", 4),
+    (lambda: t_tests.check_5({**FOLLOWS, "E": 1}), "✗ E: 1 is none of True, False", 4),
+    (lambda: t_tests.check_2(P_VALUES, ...), "○ does_not_agree: no answer yet", 5),
+    (lambda: t_tests.check_2("0.05", "System CPU"), "✗ a dictionary is wanted, from each of Total Time", 1),
+    (lambda: t_tests.check_2({**P_VALUES, "Total Time": "small"}, "System CPU"), "should be a number", 5),
+    (lambda: t_tests.check_3(lambda texts: ",".join(texts).split(",")), "'1.5' is a text, and numbers are wanted", 0),
+    (lambda: t_tests.check_3(lambda texts: [text.split(",") for text in texts]), "['1.5'] is a list, and numbers", 0),
+    (lambda: t_tests.check_3(lambda texts: 1.5), "a list of numbers is wanted, and 1.5 came back", 0),
+    (lambda: t_tests.check_1(equal_sizes_only), "stopped with ValueError", 2),
+    (lambda: critique.check_4(critique.EXAMPLE.replace("find", "update"), ...), "○ expected: no answer yet", 2),
     (
         lambda: effects.check_2(lambda low, high, margin: "reproduced"),
         "0.95 to 1.05, margin 1.1: reproduced? both ends within",

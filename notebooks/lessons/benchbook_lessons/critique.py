@@ -18,7 +18,7 @@ from benchbook.inputs import InputError
 from benchbook.plots import style
 from benchbook.studies import SLUGS
 from benchbook_lessons.effects import draw
-from benchbook_lessons.feedback import Off, Open, Part, Predictions, check, close, part, sorted_into
+from benchbook_lessons.feedback import Off, Open, Part, Predictions, check, chosen, close, part, sorted_into, unanswered
 from benchbook_lessons.reference import means
 
 predict = Predictions
@@ -166,7 +166,7 @@ def check_1(trial: Any, total: Any) -> Iterator[Part]:
     """Check which row of a table cannot be true, and what it sums to."""
     sums = utilisation().sum(axis=1)
     off = f"{trial!r}: a machine's time is 100 %. In which row is more than that used?"
-    yield part(trial == sums.idxmax(), f"{trial}: more than there is.", off)
+    yield chosen(trial, str(sums.idxmax()), "trial", f"{trial}: more than there is.", off)
     yield close(
         total,
         float(sums.max()),
@@ -181,13 +181,12 @@ def check_1(trial: Any, total: Any) -> Iterator[Part]:
 @check(4)
 def check_2(holds: Any) -> Iterator[Part]:
     """Check which statements the paper's own tables bear out."""
-    if not isinstance(holds, dict) or set(STATEMENTS) - set(holds):
-        raise Off(f"holds should be a dictionary with {', '.join(STATEMENTS)}, each True or False.")
-    for name, (_, source, truth) in STATEMENTS.items():
-        if not isinstance(holds[name], bool):
-            raise Off(f"{name}: True or False is wanted, not {holds[name]!r}.")
-        right = holds[name] is truth(table(source))
-        yield part(right, f"{name}: right.", f"{name}: look at every column of {source} that it speaks of, once more.")
+    truth = {name: right(table(source)) for name, (_, source, right) in STATEMENTS.items()}
+    where = {
+        name: f"look at every column of {source} that it speaks of, once more."
+        for name, (_, source, _) in STATEMENTS.items()
+    }
+    yield from sorted_into(holds, truth, (True, False), where)
 
 
 @check(4)
@@ -216,6 +215,9 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
     if found.empty:
         off = "nothing in the reference run fits it. lesson.levels(study) says what ran."
         yield Part(False, off)
+        return
+    if expected is ...:
+        yield unanswered("expected")
         return
     said = ", ".join(found["verdict"].unique())
     yield Part(True, f"judged on {len(found)} contrast{'s' * (len(found) > 1)}: {said}. You expected {expected!r}.")

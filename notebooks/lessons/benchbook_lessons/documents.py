@@ -16,7 +16,7 @@ from benchbook.datasets import books
 from benchbook.measure import clock
 from benchbook.plots import style
 from benchbook.plots.points import each
-from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, part, sorted_into
+from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, close, part, sorted_into
 
 predict = Predictions
 
@@ -136,6 +136,12 @@ def _reads(read: Callable[[str], dict[str, str]], text: str, record: dict[str, s
     return "" if back == record else f"a real parser reads {back}"
 
 
+def _looked(write: Any, read: Callable[[str], dict[str, str]], about: str, record: dict[str, str]) -> Iterator[Part]:
+    """Yield the part that says whether a student's function writes a record so that it is read back."""
+    why = _reads(read, _text(write, record), record)
+    yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
+
+
 def _from_xml(text: str) -> dict[str, str]:
     return {str(one.tag): one.text or "" for one in etree.fromstring(text.encode())}
 
@@ -144,9 +150,7 @@ def _from_xml(text: str) -> dict[str, str]:
 def check_1(to_json: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to JSON."""
     abouts = ("a plain book", "a quotation mark and a backslash", "a line end, a tab, a bell", "letters beyond ASCII")
-    for about, record in zip(abouts, _NASTY, strict=True):
-        why = _reads(json.loads, _text(to_json, record), record)
-        yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
+    yield from apart(_looked(to_json, json.loads, *one) for one in zip(abouts, _NASTY, strict=True))
 
 
 @check(4)
@@ -154,18 +158,22 @@ def check_2(to_xml: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to XML, which refuses what XML cannot hold."""
     records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, _NASTY[3]]
     abouts = ("a plain book", "signs of markup in a text", "letters beyond ASCII")
-    for about, record in zip(abouts, records, strict=True):
-        why = _reads(_from_xml, _text(to_xml, record), record)
-        yield part(not why, f"{about}: read back as it was.", f"{about}: {why}")
-    try:
-        to_xml(_NASTY[2])
-    except ValueError:
-        yield Part(True, "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.")
-    except Exception as error:
-        yield Part(False, f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is wanted.")
-    else:
-        off = "a bell (U+0007) was let through, and every parser will refuse the document. What does XML 1.0 allow?"
-        yield Part(False, off)
+    looks = [_looked(to_xml, _from_xml, *one) for one in zip(abouts, records, strict=True)]
+
+    def bell() -> Iterator[Part]:
+        _text(to_xml, _NASTY[0])  # what writes no text at all lets no bell through either
+        try:
+            to_xml(_NASTY[2])
+        except ValueError:
+            yield Part(True, "a bell (U+0007) is refused with a ValueError: no escape of XML 1.0 can hold it.")
+        except Exception as error:
+            off = f"a bell (U+0007): {type(error).__name__} came, and a ValueError that says why is wanted."
+            yield Part(False, off)
+        else:
+            off = "a bell (U+0007) was let through, and every parser will refuse the document. What does XML 1.0 allow?"
+            yield Part(False, off)
+
+    yield from apart([*looks, bell()])
 
 
 @check(3)
@@ -187,10 +195,13 @@ def check_3(json_a_book: Any, xml_a_book: Any, xml_fixed: Any) -> Iterator[Part]
 @check(8)
 def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
     """Check what becomes of four values in JSON (orjson) and in XML (lxml)."""
-    for format, codec, answer in (("json", "orjson", json_fate), ("xml", "lxml", xml_fate)):
+
+    def looked(format: str, codec: str, answer: Any) -> Iterator[Part]:
         truth = {name: fate(codec, value) for name, value in VALUES.items()}
         for one in sorted_into(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
             yield Part(one.right, f"{format.upper()}, {one.says}")
+
+    yield from apart((looked("json", "orjson", json_fate), looked("xml", "lxml", xml_fate)))
 
 
 @check(2)

@@ -14,7 +14,7 @@ from benchbook.datasets import books
 from benchbook.measure import clock
 from benchbook.plots import style
 from benchbook.stats.sequential import LOOKS, REACH
-from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, part, share
+from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, chosen, close, part, share
 from benchbook_lessons.reference import repetitions
 
 predict = Predictions
@@ -145,21 +145,32 @@ def check_2(false_alarms: Any, interleaved: Any) -> Iterator[Part]:
     """Check a function that counts false alarms: Welch's test for arms apart, the paired test for pairs."""
     random = np.random.Generator(np.random.PCG64(5))
     a = 100 + random.standard_normal((200, 12))
-    far = share(called(false_alarms, a, a + 50, "welch"), "the share for arms that are far apart")
-    yield part(far == 1, "finds all of 200 large differences.", f"finds {far:.0%} of 200 large differences.")
     noisy = a + 30 * random.standard_normal((200, 12))
     shifted = noisy + 2 + 0.5 * random.standard_normal((200, 12))
-    paired, welch = (share(called(false_alarms, noisy, shifted, test), test) for test in ("paired", "welch"))
-    off = f"pairs 2 apart in noise of 30: found in {paired:.0%} paired, {welch:.0%} by Welch. Are both tests used?"
-    yield part(paired > 0.9 and welch < 0.2, "pairs show what Welch's test cannot see in the noise.", off)
     values = machine(600, 60)
-    apart = share(called(false_alarms, *split(values, "a" * 30 + "b" * 30), "welch"), "the share one after the other")
-    off = f"one after the other: {apart:.0%}. In how many rows is p below 0.05?"
-    yield part(0.6 < apart < 0.7, f"one after the other under drift: {apart:.0%} false alarms.", off)
-    order = called(interleaved, 30)
-    turns = share(called(false_alarms, *split(values, order), "paired"), "the share by turns")
-    off = f"by turns: {turns:.1%}, and near 5 % is due. Look at task 1, and at the order of the pairs."
-    yield part(0.02 < turns < 0.09, f"by turns, in pairs: {turns:.1%}, as promised.", off)
+
+    def large() -> Iterator[Part]:
+        far = share(called(false_alarms, a, a + 50, "welch"), "the share for arms that are far apart")
+        yield part(far == 1, "finds all of 200 large differences.", f"finds {far:.0%} of 200 large differences.")
+
+    def in_noise() -> Iterator[Part]:
+        paired, welch = (share(called(false_alarms, noisy, shifted, test), test) for test in ("paired", "welch"))
+        off = f"pairs 2 apart in noise of 30: found in {paired:.0%} paired, {welch:.0%} by Welch. Are both tests used?"
+        yield part(paired > 0.9 and welch < 0.2, "pairs show what Welch's test cannot see in the noise.", off)
+
+    def in_a_row() -> Iterator[Part]:
+        arms = split(values, "a" * 30 + "b" * 30)
+        found = share(called(false_alarms, *arms, "welch"), "the share one after the other")
+        off = f"one after the other: {found:.0%}. In how many rows is p below 0.05?"
+        yield part(0.6 < found < 0.7, f"one after the other under drift: {found:.0%} false alarms.", off)
+
+    def by_turns() -> Iterator[Part]:
+        order = called(interleaved, 30)
+        turns = share(called(false_alarms, *split(values, order), "paired"), "the share by turns")
+        off = f"by turns: {turns:.1%}, and near 5 % is due. Look at task 1, and at the order of the pairs."
+        yield part(0.02 < turns < 0.09, f"by turns, in pairs: {turns:.1%}, as promised.", off)
+
+    yield from apart((large(), in_noise(), in_a_row(), by_turns()))
 
 
 def _half_width(values: Any) -> float:
@@ -179,20 +190,28 @@ def check_3(by_repetition: Any, by_block: Any, honest: Any) -> Iterator[Part]:
     yield close(by_block, wide, "by_block", f"by_block: ±{wide:.1%}, of 20 values.", hints, off)
     says = "blocks are what repeats independently: a new process has a new layout, a new moment, a new mood."
     off = "look at the figure: do ten repetitions of a block tell ten times as much as one of them?"
-    yield part(honest == "by_block", says, off)
+    yield chosen(honest, "by_block", "honest", says, off)
 
 
 @check(3)
 def check_4(erred: Any) -> Iterator[Part]:
     """Check a function that says who erred by looking after every block and stopping at the first p below alpha."""
     p = np.array([[0.5, 0.04, 0.6], [0.2, 0.3, 0.4], [0.9, 0.8, 0.01], [0.05, 0.06, 0.07]])
-    found = share(called(erred, p, 0.05), "erred(four experiments, 0.05)")
-    says = f"of four experiments it returns {found:g}. Two of them had a p below 0.05 at some look."
-    if np.isclose(found, 0.25):
-        says = "only the last look counts in your function: who stops at the first p below alpha never sees the last."
-    yield part(np.isclose(found, 0.5), "two of four experiments err.", says)
-    found = share(called(erred, p, 0.5), "erred(four experiments, 0.5)")
-    yield part(np.isclose(found, 1), "alpha is used.", f"with alpha 0.5 all four err, and it returns {found:g}.")
-    found = share(called(erred, peeks(4_000), 0.05), "erred of 28 looks")
-    off = f"with 28 looks it returns {found:.1%}: is an experiment counted once?"
-    yield part(0.2 < found < 0.35, f"28 looks: {found:.0%} err, where 5 % was meant.", off)
+
+    def four() -> Iterator[Part]:
+        found = share(called(erred, p, 0.05), "erred(four experiments, 0.05)")
+        says = f"of four experiments it returns {found:g}. Two of them had a p below 0.05 at some look."
+        if np.isclose(found, 0.25):
+            says = "only the last look counts in your function: who stops at the first p below alpha never sees it."
+        yield part(np.isclose(found, 0.5), "two of four experiments err.", says)
+
+    def larger_alpha() -> Iterator[Part]:
+        found = share(called(erred, p, 0.5), "erred(four experiments, 0.5)")
+        yield part(np.isclose(found, 1), "alpha is used.", f"with alpha 0.5 all four err, and it returns {found:g}.")
+
+    def many_looks() -> Iterator[Part]:
+        found = share(called(erred, peeks(4_000), 0.05), "erred of 28 looks")
+        off = f"with 28 looks it returns {found:.1%}: is an experiment counted once?"
+        yield part(0.2 < found < 0.35, f"28 looks: {found:.0%} err, where 5 % was meant.", off)
+
+    yield from apart((four(), larger_alpha(), many_looks()))

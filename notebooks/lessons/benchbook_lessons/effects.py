@@ -16,7 +16,7 @@ from benchbook.evidence.measured import having
 from benchbook.plots import style
 from benchbook.plots.points import each
 from benchbook.stats.inference import quantile
-from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, close, number, part, sorted_into
 from benchbook_lessons.reference import means
 
 predict = Predictions
@@ -151,7 +151,8 @@ def check_1(ratio: Any, low: Any, high: Any, inverse_high: Any) -> Iterator[Part
 @check(5)
 def check_2(verdict: Any) -> Iterator[Part]:
     """Check a function that gives a verdict on a claim of more, from an interval and a margin."""
-    for kind, examples in _EXAMPLES.items():
+
+    def looked(kind: str, examples: list[tuple[float, float, float]]) -> Iterator[Part]:
         given = [called(verdict, *one) for one in examples]
         if strange := [one for one in given if one not in KINDS]:
             raise Off(f"{strange[0]!r} is none of {', '.join(KINDS)}.")
@@ -159,6 +160,8 @@ def check_2(verdict: Any) -> Iterator[Part]:
         well = f"{kind}: all {len(examples)} intervals."
         off = "".join(f"{low:g} to {high:g}, margin {margin:g}: {said}? " for (low, high, margin), said in wrong[:1])
         yield part(not wrong, well, f"{off}{_HINTS[kind]}")
+
+    yield from apart(looked(*one) for one in _EXAMPLES.items())
 
 
 def _verdict(row: Any) -> str:
@@ -192,7 +195,8 @@ def check_4(blocks_needed: Any) -> Iterator[Part]:
         ("bookstore, arms in processes apart", 0.383, 1.1),
         ("a smaller margin", 0.124, 1.02),
     )
-    for about, sd, margin in cases:
+
+    def looked(about: str, sd: float, margin: float) -> Iterator[Part]:
         truth = needed(sd, margin)
         found = number(called(blocks_needed, sd, margin), f"blocks_needed({sd}, {margin})")
         normal = next(n for n in range(2, 100_000) if 1.96 * sd / sqrt(n) <= log(margin))
@@ -202,3 +206,5 @@ def check_4(blocks_needed: Any) -> Iterator[Part]:
             hint = f"the half-width, quantile times {sd} over the root of n, must be at most log({margin})."
         says = f"{about} (SD {sd}, margin {margin}): {found:,.0f} is not it; {hint}"
         yield part(found == truth, f"{about}: {truth:,} blocks.", says)
+
+    yield from apart(looked(*one) for one in cases)

@@ -8,6 +8,9 @@ from math import isclose, isfinite
 from numbers import Real
 from typing import Any, Final, Protocol
 
+import numpy as np
+import pandas as pd
+
 _GREEN, _RED, _GREY = "#2e7d32", "#c62828", "#757575"
 _MARKS: Final = {True: ("✓", _GREEN), False: ("✗", _RED), None: ("○", _GREY)}
 
@@ -83,8 +86,8 @@ class Check(Protocol):
 def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
     """Return a decorator that makes a `Check` named ``check_3`` of what yields the parts of task 3's answer.
 
-    An answer that is still ``...`` is open; what the student's own code raises is said, not raised; parts after that
-    are not looked at.
+    An answer of which all is still ``...`` is open. What the student's own code raises is said, not raised; parts after
+    that are not looked at, unless they are looked at `apart`.
     """
 
     def decorate(parts: Callable[..., Iterator[Part]]) -> Check:
@@ -94,16 +97,11 @@ def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
         def checked(*answer: Any) -> Feedback:
             found: list[Part] = []
             try:
-                if any(map(_open, answer)):
+                if all(value is ... for value in _values(answer)):
                     raise Open("no answer yet: replace each ... in the cell above, run it, then this cell again.")
                 found.extend(parts(*answer))
-            except Open as reason:
-                found.append(Part(None, str(reason)))
-            except Off as reason:
-                found.append(Part(False, str(reason)))
-            except Exception as error:
-                where = f"{type(error).__name__}: {error}"
-                found.append(Part(False, f"could not be looked at to the end. It stopped with {where}"))
+            except Exception as reason:
+                found.append(_refused(reason))
             return Feedback(task, found, points)
 
         checked.points = points  # type: ignore[attr-defined]
@@ -112,15 +110,53 @@ def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
     return decorate
 
 
-def _open(answer: Any) -> bool:
-    if isinstance(answer, Mapping):
-        return any(map(_open, answer.values()))
-    return answer is ... or (isinstance(answer, list | tuple) and any(map(_open, answer)))
+def _values(answer: Any) -> Iterator[Any]:
+    """Yield the single values of an answer; a table of what was measured, which checks get beside it, is none."""
+    if isinstance(answer, Mapping | list | tuple):
+        for one in answer.values() if isinstance(answer, Mapping) else answer:
+            yield from _values(one)
+    elif not isinstance(answer, pd.DataFrame):
+        yield answer
+
+
+def _open(guess: Any) -> bool:
+    return any(value is ... for value in _values(guess))
+
+
+def _refused(reason: Exception) -> Part:
+    """Return what is said of a part, or of a task, that could not be looked at."""
+    if isinstance(reason, Open | Off):
+        return Part(None if isinstance(reason, Open) else False, str(reason))
+    where = f"{type(reason).__name__}: {reason}"
+    return Part(False, f"could not be looked at to the end. It stopped with {where}")
+
+
+def apart(looks: Iterable[Iterator[Part]]) -> Iterator[Part]:
+    """Yield the parts of several looks at an answer: where one is refused it is said why, and the next is taken."""
+    said: set[Part] = set()
+    for look in looks:
+        try:
+            yield from look
+        except Exception as reason:
+            refused = _refused(reason)
+            if refused not in said:  # of a function without a body each look says the same
+                yield refused
+            said.add(refused)
+
+
+def unanswered(name: str) -> Part:
+    """Return the part of a value that is still ``...``, or that a dictionary has not."""
+    return Part(None, f"{name}: no answer yet by this name.")
 
 
 def part(right: Any, well: str, off: str) -> Part:
     """Return a part that says `well` when it is right, else `off`: where to look, not what the answer is."""
     return Part(bool(right), well if right else off)
+
+
+def chosen(value: Any, right: str, name: str, well: str, off: str) -> Part:
+    """Return a part for a text that was to be chosen among a few, as `part` does."""
+    return unanswered(name) if value is ... else part(isinstance(value, str) and value == right, well, off)
 
 
 def called(function: Any, *arguments: Any) -> Any:
@@ -164,7 +200,7 @@ def share(value: Any, name: str) -> float:
 def close(
     value: Any, truth: float, name: str, well: str, hints: Mapping[float, str], off: str, within: float = 0.01
 ) -> Part:
-    """Return a part for a number that should be `truth` within that share of it.
+    """Return a part for a number that should be `truth` within that share of it; what is none is a wrong part.
 
     Parameters
     ----------
@@ -173,7 +209,12 @@ def close(
     off
         What to say of any other number, after whether it is too large or too small.
     """
-    found = number(value, name)
+    if value is ...:
+        return unanswered(name)
+    try:
+        found = number(value, name)
+    except Off as reason:
+        return _refused(reason)
     if isclose(found, truth, rel_tol=within):
         return Part(True, well)
     for factor, hint in hints.items():
@@ -182,23 +223,27 @@ def close(
     return Part(False, f"{name} is too {'large' if found > truth else 'small'}: {off}")
 
 
-def sorted_into(
-    answer: Any, truth: Mapping[str, str], kinds: Iterable[str], where: Mapping[str, str]
-) -> Iterator[Part]:
-    """Yield a part for each name that was to be sorted into one of a few kinds; of a wrong one, where to look.
-
-    Raises `Off` when a name is missing or a kind is unknown.
-    """
-    allowed = list(kinds)
+def named(answer: Any, names: Iterable[str], wanted: str) -> dict[str, Any]:
+    """Return what an answer has by each name, ``...`` where it has nothing; raises `Off` when it is no dictionary."""
     if not isinstance(answer, Mapping):
-        raise Off(f"a dictionary is wanted, from each of {', '.join(truth)} to one of {', '.join(allowed)}.")
-    for name, right in truth.items():
-        if name not in answer:
-            raise Off(f"{name!r} is missing from the answer.")
-        given = answer[name]
-        if given not in allowed:
-            raise Off(f"{name!r}: {given!r} is none of {', '.join(map(repr, allowed))}.")
-        yield part(given == right, f"{name}: yes, {right}.", f"{name}: not {given!r}. {where[name]}")
+        raise Off(f"a dictionary is wanted, from each of {', '.join(names)} to {wanted}.")
+    return {name: answer.get(name, ...) for name in names}
+
+
+def sorted_into(
+    answer: Any, truth: Mapping[str, Any], kinds: Iterable[Any], where: Mapping[str, str]
+) -> Iterator[Part]:
+    """Yield a part for each name that was to be sorted into one of a few kinds; of a wrong one, where to look."""
+    allowed = list(kinds)
+    for name, given in named(answer, truth, f"one of {', '.join(map(repr, allowed))}").items():
+        right = truth[name]
+        given = given.item() if isinstance(given, np.generic) else given  # who computed it may have numpy's True
+        if given is ...:
+            yield unanswered(name)
+        elif not any(type(given) is type(kind) and given == kind for kind in allowed):
+            yield Part(False, f"{name}: {_short(given)} is none of {', '.join(map(repr, allowed))}.")
+        else:
+            yield part(given == right, f"{name}: right, {right}.", f"{name}: not {given!r}. {where[name]}")
 
 
 class Predictions:

@@ -12,7 +12,20 @@ from benchbook import servers
 from benchbook.evidence.measured import having
 from benchbook.plots import style
 from benchbook.studies import crud, drivers
-from benchbook_lessons.feedback import Off, Open, Part, Predictions, called, check, close, part, sorted_into
+from benchbook_lessons.feedback import (
+    Off,
+    Open,
+    Part,
+    Predictions,
+    apart,
+    called,
+    check,
+    chosen,
+    close,
+    number,
+    part,
+    sorted_into,
+)
 from benchbook_lessons.reference import means
 
 predict = Predictions
@@ -136,7 +149,8 @@ def check_2(share: Any, where: Any, found: pd.DataFrame) -> Iterator[Part]:
     off = "(mapper's CPU less driver's CPU) over (mapper's wall time less driver's wall time), means over repetitions."
     yield close(share, truth, "share", f"share: {truth:.0%} of the extra time.", hints, off)
     off = f"{where!r}: both send the same documents to the same server. Who does the rest of the work?"
-    yield part(where == "client", "the mapper works in the client: building, validating, tracking changes.", off)
+    well = "the mapper works in the client: building, validating, tracking changes."
+    yield chosen(where, "client", "where", well, off)
 
 
 @check(3)
@@ -151,7 +165,7 @@ def check_3(client: Any, until_replica: Any, promise: Any, found: pd.DataFrame) 
     well = f"until_replica: {both['elapsed_time']:.3g} ms until the replica held them all."
     yield close(until_replica, both["elapsed_time"], "until_replica", well, hints, off, within=0.003)
     off = f"{promise!r}: if the primary is lost at that moment, is every write somewhere else?"
-    yield part(promise == "elapsed_time", "only elapsed_time covers what a replica is for.", off)
+    yield chosen(promise, "elapsed_time", "promise", "only elapsed_time covers what a replica is for.", off)
 
 
 @check(4)
@@ -167,27 +181,35 @@ def _waited(wait: Any, reached: Any, patience: float) -> tuple[float, bool]:
     seconds, censored = found
     if seconds is ... or censored is ...:
         raise Open("wait returns nothing yet: write its body, and return the result.")
-    return float(seconds), bool(censored)
+    return number(seconds, "the time that wait returns"), bool(censored)
 
 
 @check(4)
 def check_5(wait: Any) -> Iterator[Part]:
     """Check a wait for a replica that ends: with a time, or with a mark that it was given up."""
-    seconds, censored = _waited(wait, lambda: True, 1.0)
-    yield part(not censored, "a replica that is there at once is no censored wait.", "the replica was there at once.")
     asked: list[float] = []
 
     def third() -> bool:
         asked.append(time.monotonic())
         return len(asked) >= 3
 
-    seconds, censored = _waited(wait, third, 5.0)
-    off = f"it asked {len(asked)} times where the third answer is yes: ask again until it is, or patience ends."
-    yield part(not censored and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
-    start = time.monotonic()
-    seconds, censored = _waited(wait, lambda: False, 0.05)
-    spent = time.monotonic() - start
-    off = "a replica that never came was reported like one that did: this time would enter a mean as if it were one."
-    yield part(censored, "a wait that runs out is marked as censored.", off)
-    off = f"it says {seconds:.3g} s of a wait that took {spent:.3g} s: return how long was really waited."
-    yield part(0.04 < seconds <= spent + 0.01, "and says how long was waited.", off)
+    def at_once() -> Iterator[Part]:
+        _, censored = _waited(wait, lambda: True, 1.0)
+        well = "a replica that is there at once is no censored wait."
+        yield part(not censored, well, "the replica was there at once.")
+
+    def later() -> Iterator[Part]:
+        _, censored = _waited(wait, third, 5.0)
+        off = f"it asked {len(asked)} times where the third answer is yes: ask again until it is, or patience ends."
+        yield part(not censored and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
+
+    def never() -> Iterator[Part]:
+        start = time.monotonic()
+        seconds, censored = _waited(wait, lambda: False, 0.05)
+        spent = time.monotonic() - start
+        off = "a replica that never came was reported like one that did: its time would enter a mean as if it were one."
+        yield part(censored, "a wait that runs out is marked as censored.", off)
+        off = f"it says {seconds:.3g} s of a wait that took {spent:.3g} s: return how long was really waited."
+        yield part(0.04 < seconds <= spent + 0.01, "and says how long was waited.", off)
+
+    yield from apart((at_once(), later(), never()))

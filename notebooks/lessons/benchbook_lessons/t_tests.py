@@ -1,6 +1,7 @@
 """Lesson 4, what a t-test asks: study tcp's printed samples, its five p-values, and the misprint that made one."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from numbers import Real
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -12,7 +13,20 @@ from benchbook import evidence, stats
 from benchbook.papers.tcp import students
 from benchbook.plots import style
 from benchbook.plots.points import each
-from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part
+from benchbook_lessons.feedback import (
+    Off,
+    Part,
+    Predictions,
+    apart,
+    called,
+    check,
+    chosen,
+    close,
+    named,
+    number,
+    part,
+    sorted_into,
+)
 
 predict = Predictions
 MEASURES: Final = tuple(students.MEASURES)
@@ -80,11 +94,8 @@ def draw() -> Figure:
 @check(3)
 def check_1(t: Any) -> Iterator[Part]:
     """Check a function that computes Student's t with pooled variance."""
-    for about, a, b in (
-        ("two samples of five", [5.0, 7, 6, 8, 9], [1.0, 3, 2, 5, 4]),
-        ("samples of unequal size", [10.0, 12, 11], [9.0, 14, 10, 13, 12, 11]),
-        ("System CPU as it is meant", *samples("System CPU")),
-    ):
+
+    def looked(about: str, a: list[float], b: list[float]) -> Iterator[Part]:
         truth, found = stats.student(a, b).statistic, number(called(t, a, b), "t(a, b)")
         if np.isclose(found, -truth):
             hint = "the sign is the other way round: positive when the first mean is larger."
@@ -94,36 +105,67 @@ def check_1(t: Any) -> Iterator[Part]:
             hint = "the variances divide by n - 1; pooled they are weighted by n - 1; then come 1/n of both sides."
         yield part(np.isclose(found, truth), f"{about}: t = {truth:.3f}.", f"{about}: {found:.3f}, and {hint}")
 
+    pairs = (
+        ("two samples of five", [5.0, 7, 6, 8, 9], [1.0, 3, 2, 5, 4]),
+        ("samples of unequal size", [10.0, 12, 11], [9.0, 14, 10, 13, 12, 11]),
+        ("System CPU as it is meant", *samples("System CPU")),
+    )
+    yield from apart(looked(*one) for one in pairs)
+
 
 @check(6)
 def check_2(p: Any, does_not_agree: Any) -> Iterator[Part]:
     """Check the five p-values, and which of them is not the printed one."""
-    if not isinstance(p, dict) or set(MEASURES) - set(p):
-        raise Off(f"p should be a dictionary with {', '.join(MEASURES)}.")
     meant = students.as_published().query("reading != @reading", local_dict={"reading": students.AS_PRINTED})
-    for row in each(meant):
-        hints = {
-            row.p_welch / row.p: "that is Welch's test; the paper made Student's.",
-            0.5: "two-sided is twice that.",
-        }
-        off = "stats.student(json, xml).p of the five values a side."
-        yield close(p[row.measure], row.p, row.measure, f"{row.measure}: p = {row.p:.2g}.", hints, off)
+
+    def numbers() -> Iterator[Part]:
+        given = named(p, MEASURES, "its p-value")
+        for row in each(meant):
+            welch = "that is Welch's test; the paper made Student's."
+            hints = {row.p_welch / row.p: welch, 0.5: "two-sided is twice that."}
+            off = "stats.student(json, xml).p of the five values a side."
+            yield close(given[row.measure], row.p, row.measure, f"{row.measure}: p = {row.p:.2g}.", hints, off)
+
+    yield from apart([numbers()])  # a p that is no dictionary leaves the other answer as it is
+    well = "one of five does not agree: System CPU."
     off = f"{does_not_agree!r}: round your p-values as far as the printed ones, and compare again."
-    yield part(does_not_agree == "System CPU", "one of five does not agree: System CPU.", off)
+    yield chosen(does_not_agree, "System CPU", "does_not_agree", well, off)
+
+
+def _numbers(read: Any, texts: list[str]) -> list[float]:
+    """Return the numbers that a student's function reads; raises `Off` for texts, lists and what else is none."""
+    found = called(read, texts)
+    if isinstance(found, str) or not isinstance(found, Iterable):
+        raise Off(f"a list of numbers is wanted, and {found!r} came back.")
+    values = list(found)
+    for value in values:
+        if not isinstance(value, Real):
+            kind = {"str": "a text", "list": "a list"}.get(type(value).__name__, f"a {type(value).__name__}")
+            raise Off(f"of {texts} it returns {values}: {value!r} is {kind}, and numbers are wanted.")
+    return [float(value) for value in values]
 
 
 @check(3)
 def check_3(read: Any) -> Iterator[Part]:
     """Check a function that reads the printed texts as some program did that took commas for separators."""
-    found = list(called(read, ["1.5", "2,25", "3"]))
-    off = (
-        f"of '1.5', '2,25' and '3' it returns {found}. A comma-separated file with '2,25' holds how many values there?"
-    )
-    yield part(found == [1.5, 2.0, 25.0, 3.0], "'2,25' becomes two values.", off)
-    xml = [float(value) for value in called(read, list(printed("System CPU")["XML"]))]
-    yield part(len(xml) == 8, "XML's five trials become eight values.", f"XML's five trials become {len(xml)} values.")
-    p, wanted = stats.student(samples("System CPU")[0], xml).p, float(table_8()["System CPU"])
-    yield part(round(p, 4) == wanted, f"p = {p:.4f}: the printed one.", f"p is then {p:.2g}, and {wanted} is printed.")
+
+    def three() -> Iterator[Part]:
+        found, asked = (
+            _numbers(read, ["1.5", "2,25", "3"]),
+            "how many values does a comma-separated file have at '2,25'?",
+        )
+        off = f"of '1.5', '2,25' and '3' it returns {found}: {asked}"
+        yield part(found == [1.5, 2.0, 25.0, 3.0], "'2,25' becomes two values.", off)
+
+    def printed_ones() -> Iterator[Part]:
+        xml = _numbers(read, list(printed("System CPU")["XML"]))
+        off = f"XML's five trials become {len(xml)} values."
+        yield part(len(xml) == 8, "XML's five trials become eight values.", off)
+        p, wanted = stats.student(samples("System CPU")[0], xml).p, float(table_8()["System CPU"])
+        off = f"p is then {p:.2g}, and {wanted} is printed."
+        yield part(round(p, 4) == wanted, f"p = {p:.4f}: the printed one.", off)
+
+    yield from apart((three(), printed_ones()))
 
 
 @check(4)
@@ -143,15 +185,11 @@ def check_4(ratio: Any, low: Any, high: Any, what: Any) -> Iterator[Part]:
         yield close(given, end, name, f"{name}: {end:.1f}.", hints, off, within=0.005)
     says = "the spread in that test is mostly the sizes that the authors chose, not an error of measurement."
     off = f"{what!r}: print samples('Total Time') beside OBJECTS. Why do the five values of one side differ so much?"
-    yield part(what == "the sizes", says, off)
+    yield chosen(what, "the sizes", "what", says, off)
 
 
 @check(5)
 def check_5(follows: Any) -> Iterator[Part]:
     """Check which statements on p-values follow."""
-    if not isinstance(follows, dict) or set(STATEMENTS) - set(follows):
-        raise Off(f"follows should be a dictionary with {', '.join(STATEMENTS)}, each True or False.")
-    for name, (_, truth) in STATEMENTS.items():
-        if not isinstance(follows[name], bool):
-            raise Off(f"{name}: True or False is wanted, not {follows[name]!r}.")
-        yield part(follows[name] is truth, f"{name}: right.", f"{name}: {_WHERE[name]}")
+    truth = {name: right for name, (_, right) in STATEMENTS.items()}
+    yield from sorted_into(follows, truth, (True, False), _WHERE)

@@ -14,7 +14,18 @@ from matplotlib.figure import Figure
 from benchbook import stats
 from benchbook.evidence.measured import having
 from benchbook.plots import style
-from benchbook_lessons.feedback import Off, Part, Predictions, called, check, close, number, part, sorted_into
+from benchbook_lessons.feedback import (
+    Part,
+    Predictions,
+    apart,
+    called,
+    check,
+    close,
+    named,
+    number,
+    part,
+    sorted_into,
+)
 from benchbook_lessons.reference import repetitions
 
 predict = Predictions
@@ -102,20 +113,29 @@ def share_of_first(n: int) -> float:
 @check(3)
 def check_1(share: Any) -> Iterator[Part]:
     """Check a function that returns the first repetition's share of the sum of all."""
-    found = number(called(share, [6.0, 1.0, 1.0, 2.0]), "share([6, 1, 1, 2])")
-    says = f"of 6, 1, 1, 2 it returns {found:g}: the sum of all is 10."
-    if np.isclose(found, 6 / 4):
-        says = "of 6, 1, 1, 2 it returns the first over the sum of the others; all are wanted below the line."
-    yield part(np.isclose(found, 0.6), "of 6, 1, 1, 2 the first is 60 %.", says)
-    found = number(called(share, np.full(100, 3.0)), "share of 100 equal values")
-    yield part(np.isclose(found, 0.01), "of 100 equal values it is 1 %.", f"of 100 equal values it returns {found:g}.")
-    row = rows(1, "json")[0]
-    found, truth = number(called(share, row), "share of the first block"), row[0] / row.sum()
-    yield part(
-        np.isclose(found, truth),
-        f"of a real block at n = 1: {truth:.0%}, where 1 % would be its due.",
-        f"of a real block it returns {found:g}: is it still the first value over the sum, for an array?",
-    )
+
+    def four() -> Iterator[Part]:
+        found = number(called(share, [6.0, 1.0, 1.0, 2.0]), "share([6, 1, 1, 2])")
+        says = f"of 6, 1, 1, 2 it returns {found:g}: the sum of all is 10."
+        if np.isclose(found, 6 / 4):
+            says = "of 6, 1, 1, 2 it returns the first over the sum of the others; all are wanted below the line."
+        yield part(np.isclose(found, 0.6), "of 6, 1, 1, 2 the first is 60 %.", says)
+
+    def equal() -> Iterator[Part]:
+        found = number(called(share, np.full(100, 3.0)), "share of 100 equal values")
+        off = f"of 100 equal values it returns {found:g}."
+        yield part(np.isclose(found, 0.01), "of 100 equal values it is 1 %.", off)
+
+    def real() -> Iterator[Part]:
+        row = rows(1, "json")[0]
+        found, truth = number(called(share, row), "share of the first block"), row[0] / row.sum()
+        yield part(
+            np.isclose(found, truth),
+            f"of a real block at n = 1: {truth:.0%}, where 1 % would be its due.",
+            f"of a real block it returns {found:g}: is it still the first value over the sum, for an array?",
+        )
+
+    yield from apart((four(), equal(), real()))
 
 
 def _ratio(n: int, which: slice) -> float:
@@ -127,14 +147,13 @@ def _ratio(n: int, which: slice) -> float:
 def check_2(ratio: Any) -> Iterator[Part]:
     """Check the ratios of XML to JSON at one book, by which repetitions are taken."""
     wanted = {"all": slice(None), "first": slice(0, 1), "last 50": slice(50, None)}
-    if not isinstance(ratio, dict) or set(wanted) - set(ratio):
-        raise Off(f"ratio should be a dictionary with {', '.join(wanted)}.")
+    given = named(ratio, wanted, "XML's ratio to JSON")
     truths = {name: _ratio(1, one) for name, one in wanted.items()}
     for name, truth in truths.items():
         hints = {1 / truth**2: "that is JSON over XML: the other way round."}
         hints |= {other / truth: f"that is the ratio of {one!r}." for one, other in truths.items() if one != name}
         off = "take each block's mean of these repetitions, then stats.ratio_interval(xml, json, pairs=True).estimate."
-        yield close(ratio[name], truth, name, f"{name}: {truth:.2f}.", hints, f"for {name!r} {off}", within=0.005)
+        yield close(given[name], truth, name, f"{name}: {truth:.2f}.", hints, f"for {name!r} {off}", within=0.005)
 
 
 @check(4)
@@ -151,19 +170,27 @@ def check_4(steady_mean: Any) -> Iterator[Part]:
     flat = 100 * np.exp(0.02 * random.standard_normal(60))
     cold = flat * np.where(np.arange(60) < 12, 5.0, 1.0)
     late = flat * np.where(np.arange(60) < 45, 1.0, 2.0)
-    for about, row, truth, hint in (
-        ("a row that is flat", flat, flat.mean(), "nothing has to be left out here."),
-        ("twelve slow repetitions first", cold, cold[12:].mean(), "stats.steadiness(row).start says where it settles."),
-    ):
+
+    def settled(about: str, row: Any, truth: float, hint: str) -> Iterator[Part]:
         found = called(steady_mean, row)
-        if not np.isfinite(found) and about:
-            yield Part(
-                False, f"{about}: there is a steady state, and no number came out. Look at .start, not at .shape."
-            )
-            continue
-        off = f"{about}: {found:.1f} is not its mean. {hint}"
+        if isinstance(found, float) and np.isnan(found):
+            off = f"{about}: there is a steady state, and no number came out. Look at .start, not at .shape."
+            yield Part(False, off)
+            return
+        off = f"{about}: {number(found, about):.1f} is not its mean. {hint}"
         yield part(np.isclose(found, truth, rtol=2e-3), f"{about}: {truth:.1f}.", off)
-    for about, row in (("a row that changes late", late), ("ten repetitions", flat[:10])):
+
+    def unsettled(about: str, row: Any) -> Iterator[Part]:
         found = called(steady_mean, row)
         off = f"{about}: {found!r} came out. stats.steadiness finds no steady state; what is honest to return then?"
         yield part(isinstance(found, float) and np.isnan(found), f"{about}: no number, and none is made up.", off)
+
+    start = "stats.steadiness(row).start says where it settles."
+    yield from apart(
+        (
+            settled("a row that is flat", flat, flat.mean(), "nothing has to be left out here."),
+            settled("twelve slow repetitions first", cold, cold[12:].mean(), start),
+            unsettled("a row that changes late", late),
+            unsettled("ten repetitions", flat[:10]),
+        )
+    )
