@@ -14,7 +14,7 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
 from benchbook.evidence.measured import Configuration, Measured
-from benchbook.evidence.published import CellSettings
+from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
 from benchbook.stats.inference import quantile
@@ -22,7 +22,9 @@ from benchbook.stats.inference import quantile
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
 
-_UNSAID: Final = ("seed", "repetitions", "format in turn", "topology", "arm", "stand_in")
+_UNSAID: Final = ("seed", "repetitions", "format in turn", "stand_in")
+_SAID: Final = ("n", "lane", "engine", "topology")
+"""Settings that are said of every cell, at their defaults too."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
         Its columns are the fields of `Change` and ``p_holm``, corrected over the study; a row for each of
         `benchbook.evidence.comparisons` that both runs have, largest changes first.
     """
-    firsts, seconds = ({row.key: row for row in Compared.of(run.comparisons)} for run in (before, after))
+    firsts, seconds = ({_compared(row): row for row in Compared.of(run.comparisons)} for run in (before, after))
     changes = []
     for key in [key for key in firsts if key in seconds]:
         first, second = firsts[key], seconds[key]
@@ -85,6 +87,30 @@ def values(before: Evidence, after: Evidence) -> pd.DataFrame:
         factor = _factor(*estimates)
         changes.append(Change(study, what, settings, mean_before, mean_after, sides[1].unit, *factor, blocks))
     return _ordered(changes)
+
+
+def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the studies that both ran without a cell in common, and in which parameters their cells differ.
+
+    Returns
+    -------
+    dict
+        By study and parameter the levels of each run, in words: of parameters without a level in common where there
+        are such, else of all in which the levels differ.
+    """
+    both = {*before.means["study"]} & {*after.means["study"]}
+    firsts, seconds = (_cells(run.means[run.means["study"].isin(both)]) for run in (before, after))
+    lacking = {}
+    for study in sorted(both):
+        cells = firsts.get(study, {}), seconds.get(study, {})
+        if cells[0].keys() & cells[1].keys():
+            continue
+        first, second = (_levels(of_run.values()) for of_run in cells)
+        differ = [name for name in {**first, **second} if first.get(name) != second.get(name)]
+        never = [name for name in differ if not {*first.get(name, ())} & {*second.get(name, ())}]
+        words = {name: (", ".join(first.get(name, ())), ", ".join(second.get(name, ()))) for name in never or differ}
+        lacking[study] = {name: words[name] for name in sorted(words)}
+    return lacking
 
 
 def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -126,6 +152,12 @@ def _of_interval(row: Compared) -> Estimate:
     return Estimate(log(row.ratio), (log(row.high) - log(row.low)) / 2 / quantile(df, 0.975), df)
 
 
+def _compared(row: Compared) -> tuple[object, ...]:
+    """Return what a comparison has in common with the same one of another run: the topology too, where it is chosen."""
+    chosen = "topology" in studies.load(row.study).Parameters.model_fields
+    return row.key, row.settings.get("topology") if chosen else None
+
+
 def _of_blocks(side: Side) -> Estimate:
     """Return the logarithm of a cell's mean with the standard error that its blocks' spread states."""
     logs, blocks = np.log(side.values), len(side.values)
@@ -152,6 +184,23 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     return values
 
 
+def _cells(means: pd.DataFrame) -> dict[str, dict[str, CellSettings]]:
+    """Return by study how each cell ran whose own values are compared, by its settings as JSON."""
+    cells: dict[str, dict[str, CellSettings]] = {}
+    for study, cell, *_ in _values(means):
+        cells.setdefault(study, {})[cell] = json.loads(cell)
+    return cells
+
+
+def _levels(cells: Iterable[CellSettings]) -> dict[str, list[str]]:
+    """Return the levels of each parameter that some cells have, in words and in order."""
+    levels: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, level in cell.items():
+            levels.setdefault(name, set()).add(text(level))
+    return {name: sorted(those) for name, those in levels.items()}
+
+
 def _cell(about: Configuration, stand_in: bool) -> str:
     """Return how a cell ran, as JSON, on a stand-in or not: parameters that were not there then at their defaults."""
     model = studies.load(about.study).Parameters.model_fields
@@ -166,8 +215,9 @@ def _in_words(study: str, settings: CellSettings) -> str:
     model = studies.load(study).Parameters.model_fields
     shown = []
     for name, level in settings.items():
-        if name in _UNSAID or level in (None, "none", "default"):
+        # a topology that is no parameter is every cell's of the study
+        if name in _UNSAID or level in (None, "none", "default") or (name == "topology" and name not in model):
             continue
-        if name in ("n", "lane", "engine") or name not in model or level != model[name].default:
+        if name in _SAID or name not in model or level != model[name].default:
             shown.append(f"{'implementation' if name == 'lane' else name} {level}")
     return ", ".join(shown)
