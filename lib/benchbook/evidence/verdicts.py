@@ -359,7 +359,11 @@ class Counts:
 
     def __str__(self) -> str:
         """Return all of it in a line."""
-        parts = [plural(self.claims, "claim"), f"{self.decided} decided by what ran here", self.of_sittings]
+        return self.decided_by("by what ran here")
+
+    def decided_by(self, run: str) -> str:
+        """Return all of it in a line, which says by which run: ``in the reference run``."""
+        parts = [plural(self.claims, "claim"), f"{self.decided} decided {run}", self.of_sittings]
         return ", ".join(filter(None, parts)) + (f": {self.listed}" if self.claims else "")
 
 
