@@ -107,7 +107,7 @@ def test_where_nothing_ran_it_says_what_to_do(
 ):
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
     assert cli.main(["compare"]) == cli.NOTHING_RUNS
-    assert "nothing ran here: benchbook run, or name two folders" in capsys.readouterr().err
+    assert "no finished cell that can be compared: benchbook run, or name two folders" in capsys.readouterr().err
 
 
 def test_too_few_blocks_are_told_apart_from_no_change(run: Evidence, means: pd.DataFrame):

@@ -70,15 +70,15 @@ def _run(name: str) -> "Evidence":
 
     if name == paths.REFERENCE:
         return selection.committed().evidence
-    if not Path(name).is_dir():
-        if Path(name) == paths.results():
-            raise cli.NothingRanError(f"{name}: nothing ran here: benchbook run, or name two folders of results")
+    own = Path(name) == paths.results()  # which the first run makes
+    if not Path(name).is_dir() and not own:
         raise cli.UsageError(
             f"{name}: there is no such folder; a run is a folder of results, or the word {paths.REFERENCE}"
         )
     means = Run.of_folder(Path(name)).means
     if means.empty or (means := _comparable(name, means)).empty:
-        raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared")
+        advice = ": benchbook run, or name two folders of results" if own else ""
+        raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared{advice}")
     return Evidence.of(means)
 
 
