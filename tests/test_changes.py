@@ -1,5 +1,6 @@
 """Two runs compared: what did not change is not named, and what did is."""
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -66,6 +67,47 @@ def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itse
 def test_what_a_stand_in_took_is_not_set_beside_what_the_product_took(means: pd.DataFrame):
     stood_in = Evidence.of(means.assign(stand_in=True))
     assert changes.values(Evidence.of(means), stood_in).empty and len(changes.values(stood_in, stood_in)) > 100
+
+
+@pytest.fixture(scope="module")
+def stores() -> pd.DataFrame:
+    """Return what MongoDB and PostgreSQL did in the reference run, whose deletions were all at once."""
+    means = reference.means()
+    of_both = means["engine"].isin(["mongodb", "postgresql+relational"])
+    return means[(means["study"] == "crud") & of_both & (means["n"] == 1000)]
+
+
+def test_cells_and_ratios_of_another_topology_or_arm_have_other_words(stores: pd.DataFrame):
+    run = Evidence.of(stores)
+    for table in (changes.ratios(run, run), changes.values(run, run)):
+        assert not table[["study", "what", "settings"]].duplicated().any()
+        assert {"single", "replicated"} == {*table["settings"].str.extract(r"topology (\w+)")[0].dropna()}
+    assert changes.values(run, run)["settings"].str.contains("arm b").any()
+
+
+def test_a_study_that_both_ran_without_a_common_cell_is_named_with_what_differs(
+    stores: pd.DataFrame, means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+):
+    def each(parameters: str) -> str:
+        return json.dumps(json.loads(parameters) | {"delete": "each"})
+
+    others = stores.assign(parameters=stores["parameters"].map(each))
+    (tmp_path / "alone").mkdir()
+    keep(tmp_path / "alone", others)
+    says = f"crud: both ran it, and no cell is in both: delete all in reference, each in {tmp_path}"
+    assert cli.main(["compare", "reference", str(tmp_path / "alone")]) == cli.USAGE
+    assert f"have no cell in common: {says}/alone" in capsys.readouterr().err
+    keep(tmp_path, pd.concat([others, means[means["study"] == "bookstore"]]))
+    assert cli.main(["compare", "reference", str(tmp_path)]) == cli.DONE
+    assert capsys.readouterr().err == f"benchbook: {says}\n"
+
+
+def test_where_nothing_ran_it_says_what_to_do(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "none"))
+    assert cli.main(["compare"]) == cli.NOTHING_RUNS
+    assert "no finished cell that can be compared: benchbook run, or name two folders" in capsys.readouterr().err
 
 
 def test_too_few_blocks_are_told_apart_from_no_change(run: Evidence, means: pd.DataFrame):

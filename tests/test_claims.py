@@ -130,6 +130,7 @@ def test_every_kind_of_claim_is_read_with_its_margin_by_name_or_in_place(tmp_pat
         ("size: 1.5", "size: {n=100: 1.5}", 38, "no contrast is called 'n=100'"),
         ("compare: ratio", "compare: rati", 7, "'rati'"),
         ("durability: strict}", "durability: strikt}", 63, "durability: no value 'strikt': did you mean 'strict'?"),
+        ("try: {durability", "tri: {durability", 63, "a variation: no key 'tri': did you mean 'try'?"),
         ('claims: ["crud.insert.*"]', 'claims: ["crud.inser.*"]', 63, "no claim 'crud.inser.*' is tested here"),
         ("{first: mongodb}", "{first: mongodb, last: couchdb}", 25, "one of first, last and order"),
         ("{first: mongodb}", "{first: arangodb}", 19, "'arangodb' is not among mongodb, couchdb, couchbase"),

@@ -17,6 +17,7 @@ import numpy as np
 import pytest
 from scipy.special import stdtrit
 
+from benchbook import registry
 from benchbook.evidence import Evidence, judged
 from benchbook.evidence.claim_files import claims
 from benchbook.evidence.effects import Effect
@@ -197,6 +198,11 @@ def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(sou
 
 
 ENTRY = {"claim": {}, "source": "here", "registered": "2026-11-24T10:00:00Z", "seen": 1}
+
+
+def test_no_two_engines_to_choose_from_are_called_the_same():
+    called = [contrasts.called_level("engine", engine) for engine in registry.ENGINES]
+    assert len({*called}) == len(called) and {"MongoDB", "MongoDB, mongoengine", "MySQL (tables)"} < {*called}
 
 
 @pytest.mark.parametrize("damage", [b"", b"[{", b"\xff\xfe", b"null", b"{}", b"[1]", b"[" * 100_000,

@@ -273,6 +273,11 @@ def test_the_overview_names_the_studies_that_did_not_run():
     assert "not run in this profile: crud" in exhibits.FIGURES["overview"](without("crud")).notes
 
 
+def test_an_overview_of_nothing_judged_has_no_notes_on_marks_and_says_what_to_run():
+    (note,) = exhibits.FIGURES["overview"](Evidence.of(constructed.observations((), blocks=1))).notes
+    assert note.startswith("nothing judged yet: it takes 5 blocks") and "benchbook run" in note
+
+
 def test_missing_levels_are_named(drawn):
     notes = drawn("crud_fig2_insert_single")[0].notes
     assert "not run in this profile: n = 10,000; n = 100,000" in notes

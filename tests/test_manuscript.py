@@ -125,6 +125,7 @@ def test_files_embed_their_fonts_and_say_where_their_numbers_come_from(committed
         pdf, svg, png, tex, provenance = (path.read_bytes() for path in written)
         again = save(made, tmp_path / "again", about, ("pdf",))[0].read_bytes()
     said = json.loads(provenance)
+    assert (said["profile"], said["reference"], said["measured_by"]) == ("decide", True, "not recorded")
     assert said["campaigns"] and said["hosts"] and said["drawn_by"].startswith("benchbook ")
     assert b"/FontFile2" in pdf and b"/Type3" not in pdf, "fonts are embedded as TrueType"
     assert b"<text" not in svg, "an SVG's text is outlines"
@@ -170,6 +171,7 @@ def test_the_command_lists_what_there_is_and_names_the_nearest(capsys, tmp_path,
     assert "drivers, Fig. 2: execution time" in "\n".join(listed)
     for asked, advice in (
         (["figure", "overveiw"], "did you mean 'overview'?"),
+        (["figure", "crud_fig2"], "did you mean 'crud_fig2_insert_single'? benchbook figure lists them"),
         (["figure", "overview", "--format", "pfd"], "did you mean 'pdf'?"),
         (["figure", "overview", "--width", "1in"], "3in to 12in"),
         (["figure", "crud_setup", "--reference", "--format", "png"], "takes tex, csv, json"),

@@ -10,6 +10,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 
@@ -188,5 +189,11 @@ def test_a_name_that_is_taken_or_cannot_be_loaded_is_refused_by_its_package(monk
         plugins.added("codecs.json", ("orjson",))
     with pytest.raises(InputError, match=r"benchbook-nowhere.*cannot be loaded"):
         there.load()
+    # a package that is here, whose module imports a library that is not
+    lacking = ModuleNotFoundError("No module named 'ujson'", name="ujson")
+    monkeypatch.setattr(plugins.importlib, "import_module", Mock(side_effect=lacking))
+    with pytest.raises(InputError, match=r"No module named 'ujson': .*uv pip install --python .venv/bin/python ujson$"):
+        there.load()
+    monkeypatch.undo()
     with pytest.raises(InputError, match=r"benchbook_nowhere.*none here"):
         plugins.folder("benchbook_nowhere")

@@ -246,7 +246,11 @@ def claims(capsys: pytest.CaptureFixture[str], *options: str) -> list[dict[str, 
 def test_the_committed_run_is_judged_on_a_machine_where_nothing_ran(
     nothing_ran: Path, capsys: pytest.CaptureFixture[str]
 ):
-    committed, mine = claims(capsys, "--reference"), claims(capsys, "--profile", "smoke")
+    committed = claims(capsys, "--reference")
+    assert cli.main(["claims", "--json", "--profile", "smoke"]) == cli.DONE
+    printed = capsys.readouterr()
+    mine = json.loads(printed.out)
+    assert printed.err.startswith("benchbook: nothing of the profile smoke ran here: benchbook run --profile smoke")
     assert [one["id"] for one in committed] == [one["id"] for one in mine] == [one.id for one in evidence.claims()]
     assert {tuple(one) for one in [*committed, *mine]} == {tuple(mine[0])}
     assert any(one["host"] for one in committed)
@@ -268,6 +272,7 @@ def test_claims_are_a_line_each_and_with_their_ids_or_in_full_all_that_was_found
 
     rows = claims(capsys, "--reference")
     every, full = printed(), printed("--full")
+    assert " decided in the reference run" in every and " decided in the reference run" in full
     assert len(every.splitlines()) < len(rows) + 30 < len(full.splitlines()) / 5
     assert [line.split()[-1] for line in every.splitlines() if line.split()[-1:] in [[one["id"]] for one in rows]] == [
         one["id"] for one in rows
@@ -288,6 +293,7 @@ def test_claims_are_a_line_each_and_with_their_ids_or_in_full_all_that_was_found
     ("words", "says"),
     [
         (["tpc"], "no study and no claim 'tpc': did you mean 'tcp'?"),
+        (["crud.insrt"], "did you mean 'crud.insert."),
         (["bookstore.size.xml-lager"], "did you mean 'bookstore.size.xml-larger'?"),
         (["--verdict", "contradictd"], "no verdict 'contradictd': did you mean 'contradicted'?"),
     ],

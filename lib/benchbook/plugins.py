@@ -21,6 +21,7 @@ from benchbook.inputs import InputError
 Group = Literal["codecs.json", "codecs.xml", "engines", "studies"]
 """What can be announced, each in the entry-point group ``benchbook.<group>``."""
 
+_INSTALL: Final = "install the library that holds it, as by uv pip install --python .venv/bin/python"
 _NAME: Final = re.compile(r"[a-z][a-z0-9_]*(@[0-9.]+)?(\+[a-z0-9_]+)?")
 
 
@@ -42,7 +43,10 @@ class Announced(NamedTuple):
             module = importlib.import_module(self.module)
             return getattr(module, self.attribute) if self.attribute else module
         except (ImportError, AttributeError, SyntaxError) as error:
-            raise InputError(self.distribution, f"{self.module} cannot be loaded: {error}") from error
+            lacking = str(error.name or "").partition(".")[0] if isinstance(error, ModuleNotFoundError) else ""
+            # of its own package a module is missing for another reason
+            advice = f": {_INSTALL} {lacking}" if lacking not in ("", self.package) else ""
+            raise InputError(self.distribution, f"{self.module} cannot be loaded: {error}{advice}") from error
 
 
 @cache

@@ -2,6 +2,7 @@
 
 import argparse
 import shutil
+import sys
 import textwrap
 from collections.abc import Mapping, Sequence
 from math import isnan
@@ -35,37 +36,44 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Print the claims that were asked for with their results."""
-    from benchbook import grid  # here, for they are slow to import
+    from benchbook import grid, results  # here, for they are slow to import
     from benchbook.evidence.runs import Run
     from benchbook.evidence.verdicts import Counts, Outcome
     from benchbook.report import ahead
 
     in_full = asked.json or asked.full or (asked.claim and not {*asked.claim} & {*studies.SLUGS})
     waits: Mapping[str, str] = {}
+    nothing_ran = None
     if asked.reference:
         evidence = selection.committed().evidence
     else:
         cells = grid.plan(studies.SLUGS, asked.profile)
         output.report_damage()
-        evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence
+        keys = grid.keys(cells)
+        if not results.finished(keys):
+            nothing_ran = selection.nothing_ran(asked.profile, "ask for --reference")
+        evidence = Run.of_results(asked.profile, keys).evidence
         if in_full:
             waits = ahead.waits(asked.profile, cells, evidence)
     outcomes = _chosen(asked, Outcome.of(evidence.outcomes))
+    if nothing_ran:  # of which the claims are listed all the same
+        print(f"benchbook: {nothing_ran}", file=sys.stderr)
 
     def counts(of: Sequence[Outcome]) -> Counts:
         return Counts.of(Outcome.frame(of))
 
+    total = counts(outcomes).decided_by("in the reference run" if asked.reference else "by what ran here")
     if asked.json:
         print(output.as_json([_row(outcome, waits) for outcome in outcomes]))
     elif in_full:
         wide = max(shutil.get_terminal_size().columns, NARROW)
         entries = [_entry(outcome, waits, wide) for outcome in outcomes]
-        print("\n\n".join(entries if len(entries) == 1 else [*entries, str(counts(outcomes))]))
+        print("\n\n".join(entries if len(entries) == 1 else [*entries, total]))
     else:
         for study in dict.fromkeys(outcome.study for outcome in outcomes):
             of_study = [outcome for outcome in outcomes if outcome.study == study]
             print(f"{study}: {counts(of_study).listed_with_sittings}\n{_listed(of_study)}\n")
-        print(f"benchbook claims ID, or --full: what is claimed, and why the verdict is so\n{counts(outcomes)}")
+        print(f"benchbook claims ID, or --full: what is claimed, and why the verdict is so\n{total}")
     return cli.DONE
 
 

@@ -12,6 +12,8 @@ from benchbook.cli import output, selection
 from benchbook.digits import estimate, quantity
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     import pandas as pd
 
     from benchbook.evidence import Evidence
@@ -39,8 +41,11 @@ def main(asked: argparse.Namespace) -> int:
     before, after = (_run(name) for name in names)
     tables = {"ratio": changes.ratios(before, after), "value": changes.values(before, after)}
     rows = pd.concat([table.assign(kind=kind) for kind, table in tables.items()], ignore_index=True)
+    lacking = [_apart(study, differ, names) for study, differ in changes.apart(before, after).items()]
     if rows.empty:
-        raise cli.UsageError(f"{names[0]} and {names[1]} have no cell in common")
+        raise cli.UsageError(": ".join([f"{names[0]} and {names[1]} have no cell in common", *lacking]))
+    for line in lacking:
+        print(f"benchbook: {line}", file=sys.stderr)
     if asked.output:
         rows.to_csv(asked.output, index=False)
     if asked.json:
@@ -65,14 +70,25 @@ def _run(name: str) -> "Evidence":
 
     if name == paths.REFERENCE:
         return selection.committed().evidence
-    if not Path(name).is_dir():
+    own = Path(name) == paths.results()  # which the first run makes
+    if not Path(name).is_dir() and not own:
         raise cli.UsageError(
             f"{name}: there is no such folder; a run is a folder of results, or the word {paths.REFERENCE}"
         )
     means = Run.of_folder(Path(name)).means
     if means.empty or (means := _comparable(name, means)).empty:
-        raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared")
+        advice = ": benchbook run, or name two folders of results" if own else ""
+        raise cli.NothingRanError(f"{name}: holds no finished cell that can be compared{advice}")
     return Evidence.of(means)
+
+
+def _apart(study: str, differ: "Mapping[str, tuple[str, str]]", names: tuple[str, str]) -> str:
+    """Return that no cell of a study is in both runs, and why."""
+    why = "; ".join(
+        f"{name} {first or 'not told'} in {names[0]}, {second or 'not told'} in {names[1]}"
+        for name, (first, second) in differ.items()
+    )
+    return f"{study}: both ran it, and no cell is in both: {why}"
 
 
 def _comparable(name: str, means: "pd.DataFrame") -> "pd.DataFrame":

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchbook import cli, paths, strict, studies
+from benchbook import cli, paths, studies
 from benchbook.cli import output, selection
 
 if TYPE_CHECKING:
@@ -44,7 +44,8 @@ def figure(asked: argparse.Namespace) -> int:
     known = {**exhibits.FIGURES, **exhibits.TABLES, **exhibits.HOSTS}
     for name in asked.name:
         if name not in known:
-            raise cli.UsageError(f"no figure or table {name!r}: {strict.nearest(name, known)}")
+            advice = output.nearest(name, known, "benchbook figure lists them")
+            raise cli.UsageError(f"no figure or table {name!r}: {advice}")
     if not asked.name:
         kinds = dict.fromkeys(exhibits.TABLES, "table")
         rows = [{"name": name, "kind": kinds.get(name, "figure"), "title": _title(name)} for name in known]

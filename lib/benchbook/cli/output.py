@@ -20,6 +20,8 @@ Rows = Sequence[Mapping[str, object]]
 
 _ENDLESS: Final = 1_000_000  # columns of what is no terminal: a pipe's reader wants a row a line
 _NARROWEST: Final = 30
+_NEAREST: Final = 3
+_ALIKE: Final = 0.8
 
 
 def add_json(parser: argparse.ArgumentParser) -> None:
@@ -84,9 +86,18 @@ def _text(value: object) -> str:
 
 
 def nearest(name: str, names: Iterable[str], otherwise: str) -> str:
-    """Return the advice to a wrong name where there are hundreds of right ones: the nearest, else `otherwise`."""
-    near = difflib.get_close_matches(name, list(names), n=1)
-    return f"did you mean {near[0]!r}?" if near else otherwise
+    """Return the advice to a wrong name where there are hundreds of right ones: the nearest, if any, and `otherwise`.
+
+    What was typed may be the beginning of longer names, with a slip in it or not.
+    """
+    names = [*names]
+    near = [right for right in names if right.startswith(name)][:_NEAREST]
+    near = near or difflib.get_close_matches(name, names, n=1)
+    if not near:
+        begun = {right[: len(name) + 1]: right for right in reversed(names)}
+        near = [begun[start] for start in difflib.get_close_matches(name, begun, n=1, cutoff=_ALIKE)]
+    listed = " or ".join(map(repr, near))
+    return f"did you mean {listed}? {otherwise}" if near else otherwise
 
 
 def print_absences(reasons: Iterable[str], absent: "Iterable[LeftOut]") -> None:

@@ -53,8 +53,10 @@ FROM observations GROUP BY study ORDER BY study"""
 
 _VIEWS: Final = """
 Ask more with --sql, of observations (every value of finished cells), all_observations, cells and "values":
-  benchbook results --sql "SELECT engine, n, avg(value) / 1e9 AS seconds FROM observations
-    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' GROUP BY ALL ORDER BY ALL\""""
+  benchbook results --sql "SELECT engine, topology, n, avg(value) / 1e9 AS seconds FROM observations
+    WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' AND arm = 'a' GROUP BY ALL ORDER BY ALL\""""
+
+_TAKEN: Final = "import takes Parquet files, as benchbook results export FILE.parquet writes them, and results' folders"
 
 _PIECE: Final = 10_000
 _WIDEST: Final = 40
@@ -144,7 +146,8 @@ def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
                     raise DamagedError(f"it has {size:,} bytes: at most {BYTES:,} are read")
                 yield file, read(file, ROWS)
             except DamagedError as error:
-                raise cli.UsageError(f"{file}: no observations that can be read: {error}") from error
+                why = str(error) if file.suffix == ".parquet" else _TAKEN
+                raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
 
 
 def _form(asked: argparse.Namespace) -> str:

@@ -14,7 +14,7 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
 from benchbook.evidence.measured import Configuration, Measured
-from benchbook.evidence.published import CellSettings
+from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
 from benchbook.stats.inference import quantile
@@ -22,7 +22,9 @@ from benchbook.stats.inference import quantile
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
 
-_UNSAID: Final = ("seed", "repetitions", "format in turn", "topology", "arm", "stand_in")
+_UNSAID: Final = ("seed", "repetitions", "format in turn", "stand_in")
+_SAID: Final = ("n", "lane", "engine", "topology")
+"""Settings that are said of every cell, at their defaults too."""
 
 
 @dataclass(frozen=True)
@@ -85,6 +87,30 @@ def values(before: Evidence, after: Evidence) -> pd.DataFrame:
         factor = _factor(*estimates)
         changes.append(Change(study, what, settings, mean_before, mean_after, sides[1].unit, *factor, blocks))
     return _ordered(changes)
+
+
+def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, str]]]:
+    """Return the studies that both ran without a cell in common, and in which parameters their cells differ.
+
+    Returns
+    -------
+    dict
+        By study and parameter the levels of each run, in words: of parameters without a level in common where there
+        are such, else of all in which the levels differ.
+    """
+    both = {*before.means["study"]} & {*after.means["study"]}
+    firsts, seconds = (_cells(run.means[run.means["study"].isin(both)]) for run in (before, after))
+    lacking = {}
+    for study in sorted(both):
+        cells = firsts.get(study, {}), seconds.get(study, {})
+        if cells[0].keys() & cells[1].keys():
+            continue
+        first, second = (_levels(of_run.values()) for of_run in cells)
+        differ = [name for name in {**first, **second} if first.get(name) != second.get(name)]
+        never = [name for name in differ if not {*first.get(name, ())} & {*second.get(name, ())}]
+        words = {name: (", ".join(first.get(name, ())), ", ".join(second.get(name, ()))) for name in never or differ}
+        lacking[study] = {name: words[name] for name in sorted(words)}
+    return lacking
 
 
 def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
@@ -152,6 +178,23 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     return values
 
 
+def _cells(means: pd.DataFrame) -> dict[str, dict[str, CellSettings]]:
+    """Return by study how each cell ran whose own values are compared, by its settings as JSON."""
+    cells: dict[str, dict[str, CellSettings]] = {}
+    for study, cell, *_ in _values(means):
+        cells.setdefault(study, {})[cell] = json.loads(cell)
+    return cells
+
+
+def _levels(cells: Iterable[CellSettings]) -> dict[str, list[str]]:
+    """Return the levels of each parameter that some cells have, in words and in order."""
+    levels: dict[str, set[str]] = {}
+    for cell in cells:
+        for name, level in cell.items():
+            levels.setdefault(name, set()).add(text(level))
+    return {name: sorted(those) for name, those in levels.items()}
+
+
 def _cell(about: Configuration, stand_in: bool) -> str:
     """Return how a cell ran, as JSON, on a stand-in or not: parameters that were not there then at their defaults."""
     model = studies.load(about.study).Parameters.model_fields
@@ -166,8 +209,9 @@ def _in_words(study: str, settings: CellSettings) -> str:
     model = studies.load(study).Parameters.model_fields
     shown = []
     for name, level in settings.items():
-        if name in _UNSAID or level in (None, "none", "default"):
+        # a topology that is no parameter is every cell's of the study
+        if name in _UNSAID or level in (None, "none", "default") or (name == "topology" and name not in model):
             continue
-        if name in ("n", "lane", "engine") or name not in model or level != model[name].default:
+        if name in _SAID or name not in model or level != model[name].default:
             shown.append(f"{'implementation' if name == 'lane' else name} {level}")
     return ", ".join(shown)

@@ -142,7 +142,12 @@ def read(path: Path) -> Claims:
         objection = valid(Objection, item, "an objection")
         for tested in _named_by(item, objection.claims, claims):
             claims[tested.id] = tested.model_copy(update={"objections": (*tested.objections, objection)})
+    # as they are written: ``try`` is no name of Python's
+    of_a_variation = [field.alias or name for name, field in Variation.model_fields.items()]
     for item in _items(parts, "variations"):
+        for name, place in item.mapping("a variation").items():
+            if name not in of_a_variation:
+                raise InputError(place.where, f"a variation: no key {name!r}: {nearest(name, of_a_variation)}")
         variation = valid(Variation, item, "a variation")
         with stated_at(item, "try"):
             for name, level in variation.try_.items():

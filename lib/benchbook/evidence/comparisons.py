@@ -9,7 +9,7 @@ from typing import Final
 import numpy as np
 import pandas as pd
 
-from benchbook import rooms, stats
+from benchbook import rooms, stats, studies
 from benchbook.digits import detectable, estimate, number
 from benchbook.evidence import claim_files
 from benchbook.evidence.compared import Comparison
@@ -106,8 +106,10 @@ class Compared(Row):
     @property
     def key(self) -> tuple[str, ...]:
         """What it has in common with the same comparison of another run."""
-        settings = {name: self.settings[name] for name in self.settings if name not in _OF_A_RUN}
-        settings = {name: level for name, level in settings.items() if level is not None}
+        # A study that is given its topology has another comparison at each.
+        given = {"topology"} & studies.load(self.study).Parameters.model_fields.keys()
+        kept = (name for name in self.settings if name not in _OF_A_RUN or name in given)
+        settings = {name: self.settings[name] for name in kept if self.settings[name] is not None}
         about = (self.study, self.comparison, self.operation, self.role, self.metric, self.side_a, self.side_b)
         return (*about, json.dumps(settings, sort_keys=True, default=str))
 

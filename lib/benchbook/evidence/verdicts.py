@@ -13,7 +13,7 @@ import pandas as pd
 
 from benchbook.digits import number, plural
 from benchbook.evidence import claim_files
-from benchbook.evidence.claims import Claim, Rank, Tested, Untestable
+from benchbook.evidence.claims import Claim, Rank, Tested, Untestable, Variation
 from benchbook.evidence.contrasts import NOT_RUN, Contrast, grouped
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.judge import AGAINST, DECIDED, IN_PART, NOT_TESTABLE, VERDICTS, Verdict, together
@@ -113,10 +113,7 @@ def _verdicts(claim: Claim, judged: Mapping[Place, Sequence[Contrast]]) -> Itera
     if isinstance(claim, Untestable):
         yield replace(unjudged, why=claim.why)
         return
-    tries = [
-        f"{variation.says} ({', '.join(f'--where {name}={text(level)}' for name, level in variation.try_.items())})"
-        for variation in claim.variations
-    ]
+    tries = [f"{variation.says} ({to_try(claim.study, variation)})" for variation in claim.variations]
     unjudged = replace(
         unjudged, claimed=claim.direction, margin=claim.tolerance, products=len(claim.products),
         in_the_paper=claim.why_within, may_change="; ".join(tries),
@@ -128,6 +125,12 @@ def _verdicts(claim: Claim, judged: Mapping[Place, Sequence[Contrast]]) -> Itera
         yield replace(unjudged, contrasts=len(claim.contrasts()), products_missing=missing, why=why)
     for (host, lane), contrasts in judged.items():
         yield _overall(claim, replace(unjudged, host=host, lane=lane, contrasts=len(contrasts)), contrasts)
+
+
+def to_try(study: str, variation: Variation) -> str:
+    """Return the command that runs a variation: of the whole grid, for other profiles may not have its levels."""
+    where = " ".join(f"--where {name}={text(level)}" for name, level in variation.try_.items())
+    return f"benchbook run {study} --profile paper {where}"
 
 
 def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast]) -> ClaimVerdict:
@@ -356,7 +359,11 @@ class Counts:
 
     def __str__(self) -> str:
         """Return all of it in a line."""
-        parts = [plural(self.claims, "claim"), f"{self.decided} decided by what ran here", self.of_sittings]
+        return self.decided_by("by what ran here")
+
+    def decided_by(self, run: str) -> str:
+        """Return all of it in a line, which says by which run: ``in the reference run``."""
+        parts = [plural(self.claims, "claim"), f"{self.decided} decided {run}", self.of_sittings]
         return ", ".join(filter(None, parts)) + (f": {self.listed}" if self.claims else "")
 
 

@@ -18,7 +18,7 @@ from benchbook.evidence.measured import FREE, Measured
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.sides import shared
 from benchbook.plots import names
-from benchbook.registry import title
+from benchbook.registry import STORES, title
 
 _NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
@@ -263,7 +263,10 @@ def called_level(name: str, value: object) -> str:
     level = str(value)
     if name == "dataset_file":
         return Path(level).name
-    return title(level) if name == "engine" else known.get(name, papers.called(name)).get(level, level)
+    if name == "engine":
+        # a title is a store's: what is no store by itself, such as a mapper over one, has it alike
+        return title(level) if level in STORES else names.engine(level)
+    return known.get(name, papers.called(name)).get(level, level)
 
 
 def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:

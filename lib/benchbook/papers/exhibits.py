@@ -20,7 +20,7 @@ _PAPERS: Final = {study: load(study) for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
 _PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], Provenance]]"] = WeakKeyDictionary()
-"""What `measured` returned of evidence that is still looked at, by profile and studies."""
+"""What `measured` returned of evidence that is still looked at, by run and studies."""
 
 # whatever draws a series asks for its look by the name alone
 for _paper in _PAPERS.values():
@@ -63,7 +63,7 @@ HOSTS: Final = {"hosts": hosts}
 """What is drawn of several hosts alone."""
 
 
-def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str] = (*FIGURES, *TABLES)) -> list[Path]:
+def draw_all(evidence: Evidence, folder: Path, run: str, names: Sequence[str] = (*FIGURES, *TABLES)) -> list[Path]:
     """Make tables and figures, write each with its data and provenance, and return what was written.
 
     Files are named as in `FIGURES` and `TABLES`, of which all are made, and as in `HOSTS`, where several hosts ran;
@@ -73,12 +73,12 @@ def draw_all(evidence: Evidence, folder: Path, profile: str, names: Sequence[str
     folder.mkdir(parents=True, exist_ok=True)
     for part in _SHARED:
         getattr(evidence, part)  # computed once, here: the workers are given it
-    written = workers.each(partial(_write, evidence, folder, profile), names, _WORKERS)
+    written = workers.each(partial(_write, evidence, folder, run), names, _WORKERS)
     return [path for paths in written for path in paths]
 
 
-def _write(evidence: Evidence, folder: Path, profile: str, name: str) -> list[Path]:
-    return save(made(evidence, name), folder / name, about(evidence, name, profile))
+def _write(evidence: Evidence, folder: Path, run: str, name: str) -> list[Path]:
+    return save(made(evidence, name), folder / name, about(evidence, name, run))
 
 
 def made(evidence: Evidence, name: str) -> Exhibit:
@@ -100,16 +100,16 @@ def _disturbed(evidence: Evidence, name: str) -> str:
     return f"others used the machine beside {which} cells of this study: no claim is judged on those"
 
 
-def about(evidence: Evidence, name: str, profile: str) -> Provenance:
+def about(evidence: Evidence, name: str, run: str) -> Provenance:
     """Return the provenance of one figure or table."""
-    return measured(evidence, studies_of(name), profile)
+    return measured(evidence, studies_of(name), run)
 
 
-def measured(evidence: Evidence, studies: Sequence[str], profile: str) -> Provenance:
+def measured(evidence: Evidence, studies: Sequence[str], run: str) -> Provenance:
     """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
     known = _PROVENANCES.setdefault(evidence, {})
-    if (of := (profile, *studies)) not in known:
-        known[of] = provenance(where(evidence.means, study=list(studies)), profile)
+    if (of := (run, *studies)) not in known:
+        known[of] = provenance(where(evidence.means, study=list(studies)), run)
     return known[of]
 
 

@@ -218,7 +218,7 @@ def _placed(row: FrameRow) -> list[object]:
     return [place for place in (row.panel, row.level, row.series) if place not in ("", None)]
 
 
-def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, object]:
+def provenance(evidence: Evidence, number: Number, run: str) -> dict[str, object]:
     """Return where a number comes from, and what it is, as one JSON object; without what there is not."""
     ends = (number.value, number.low, number.high, number.confidence)
     value, low, high, confidence = (end if math.isfinite(end) else None for end in ends)
@@ -226,7 +226,7 @@ def provenance(evidence: Evidence, number: Number, profile: str) -> dict[str, ob
     about |= {"confidence": confidence, "unit": number.unit or None, "says": number.says}
     about |= {"blocks": number.blocks or None, "caveat": number.caveat or None}
     if not number.printed:
-        about["provenance"] = exhibits.measured(evidence, number.studies, profile)
+        about["provenance"] = exhibits.measured(evidence, number.studies, run)
     return {name: part for name, part in about.items() if part is not None}
 
 

@@ -5,8 +5,9 @@ from typing import Any, Final, TypeAlias
 
 import pandas as pd
 
+from benchbook import paths
 from benchbook.digits import size
-from benchbook.evidence import DERIVED
+from benchbook.evidence import DERIVED, reference
 from benchbook.plots.names import versions
 from benchbook.plots.points import where
 from benchbook.suite import suite
@@ -69,12 +70,21 @@ def span(means: pd.DataFrame) -> list[pd.Timestamp]:
     return [first.min(), means["last_started_at"].max()] if len(first) else []
 
 
-def provenance(means: pd.DataFrame, profile: str) -> Provenance:
-    """Return what is written beside each figure, of observations and the code that draws them, not of the time."""
+def provenance(means: pd.DataFrame, run: str) -> Provenance:
+    """Return what is written beside each figure, of observations and the code that draws them, not of the time.
+
+    Parameters
+    ----------
+    means
+        What was measured.
+    run
+        The profile that ran, or `benchbook.paths.REFERENCE`.
+    """
     machine = environments(means)
     return {
-        "profile": profile,
-        "measured_by": distinct(machine, "suite"),
+        "profile": reference.profile() if run == paths.REFERENCE else run,
+        "reference": run == paths.REFERENCE,
+        "measured_by": distinct(machine, "suite") or (NOT_TOLD if machine else ""),
         "drawn_by": suite(),
         "hosts": sorted({str(host) for host in means["host"].dropna().unique()}),
         "campaigns": sorted({str(start) for start in means["campaign"].dropna().unique() if start}),

@@ -20,6 +20,7 @@ from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, settled, where
+from benchbook.stats.sequential import LOOKS
 from benchbook.studies import SLUGS
 
 METRICS: Final = {
@@ -279,6 +280,8 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
         "right of 1: the first named is larger or slower",
     ]
     notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
+    if points.empty:
+        notes = [f"nothing judged yet: it takes {LOOKS[0]} blocks of what claims ask, as benchbook run has them"]
     rows = list(dict.fromkeys(points["level"]))
     return ratio_dots(points, title="Five studies: published and here", rows=rows, notes=notes)
 

@@ -86,7 +86,7 @@ class Merged:
 
     def draw(self) -> None:
         """Draw every figure and set every table."""
-        exhibits.draw_all(self.evidence, self.folder, self.profile)
+        exhibits.draw_all(self.evidence, self.folder, self.run.name)
 
     def of(self, study: str) -> list[grid.Cell]:
         """Return one study's cells."""

@@ -23,6 +23,7 @@ from benchbook.plots import ratios
 from benchbook.plots.exhibit import save
 from benchbook.plots.names import STACKS, mark
 from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
+from benchbook.plots.provenance import NOT_TOLD
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
@@ -107,7 +108,7 @@ def own_cells(merged: Merged, slug: str) -> None:
         return
     name = f"{slug}_own"
     save(ratios.own(merged.own, slug), merged.folder / name, exhibits.measured(merged.own, [slug], merged.profile))
-    caption = "Measured with `--set`, a level or a file that no profile has; no claim is judged by them."
+    caption = "Measured with a level or a file that this profile has not; no claim is judged by them."
     output(f"### Your own cells of {slug}\n\n{caption}", exhibit(merged.folder, name), comparisons(tested, ""))
 
 
@@ -161,7 +162,7 @@ def _measured(about: Mapping[str, Any]) -> str:
     days = list(dict.fromkeys(about["measured"]))
     measured = f"Measured {' to '.join(days)}" if days else ""
     blocks = plural(len(about["blocks"]), "block") if about["blocks"] else ""
-    parts = [measured, blocks, about["host_cpu"], about["measured_by"]]
+    parts = [measured, blocks, about["host_cpu"], about["measured_by"].replace(NOT_TOLD, "by a benchbook not recorded")]
     return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
