@@ -4,8 +4,9 @@
 # make lab    JupyterLab on this machine, with a token
 # make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
 # make site   the reference run's report, verdicts and explorer, the lessons and docs/ as one static site, in site/: from any host, or as files
-# make reference   a campaign of the reference run: takes in what is committed of former ones, goes on with the profile decide for at most BUDGET (3h),
-#                  and keeps in figures/reference what all campaigns gave (on an idle machine)
+# make campaign    a campaign of the next reference run: takes in those that are committed, goes on with the profile decide for at most BUDGET (3h),
+#                  and writes what it measured into figures/campaigns (on an idle machine)
+# make reference   the reference run made anew, in figures/reference, of all campaigns
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
 #                versions are nearest to (150 MB); needs a JDK and Maven
 # make lock   pin the dependencies anew (needs npm and Maven; the one build whose plugins run before anyone knows their hashes)
@@ -17,7 +18,7 @@ PROFILE ?= quick
 JAVA := harness/java/pom.xml harness/java/artefacts.lock $(shell find harness/java/src -type f)
 unexport PYTHONDONTWRITEBYTECODE PYTHONPATH PYTHONSAFEPATH
 
-.PHONY: run test check lab kernel site reference servers old-servers lock audit setup clean elsewhere
+.PHONY: run test check lab kernel site campaign campaigns reference servers old-servers lock audit setup clean elsewhere
 .DEFAULT_GOAL := run
 
 run: setup
@@ -69,12 +70,19 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requ
 	@./setup.sh $(ENV)
 	@touch $@ $(ENV)/.benchbook-installed
 
-reference: PROFILE = decide
-reference: BUDGET = 3h
-reference: setup
-	@$(BIN)/benchbook results import figures/reference/repetitions.parquet
-	@$(BIN)/benchbook run --profile $(PROFILE) --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
-	@$(BIN)/python -m tools.reference $(PROFILE)
+# What other campaigns measured is here before one begins, whichever machine they ran on.
+campaigns: setup
+	@for file in figures/reference/repetitions.parquet figures/campaigns/*.parquet; do [ ! -e "$$file" ] || $(BIN)/benchbook results import "$$file" || exit; done
+
+campaign: BUDGET = 3h
+campaign: campaigns
+	@$(BIN)/benchbook run --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
+	@mkdir -p figures/campaigns
+	@$(BIN)/benchbook results --profile decide --output figures/campaigns/$$(date -u +%Y-%m-%dT%H%M).parquet \
+	    --sql "SELECT * FROM observations WHERE campaign = (SELECT max(campaign) FROM observations)"
+
+reference: campaigns
+	@$(BIN)/python -m tools.reference decide
 
 lock: setup
 	$(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-header \
