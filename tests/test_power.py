@@ -71,6 +71,8 @@ def test_the_command_says_what_varies_and_what_the_next_hour_would_decide(capsys
     asked = [
         "power",
         "bookstore",
+        "--profile",
+        "decide",
         *(word for text in SMALL for word in ("--where", text)),
         "--set",
         "blocks=30",
