@@ -36,28 +36,26 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Print the claims that were asked for with their results."""
-    from benchbook import grid, results  # here, for they are slow to import
+    from benchbook import grid  # here, for they are slow to import
     from benchbook.evidence.runs import Run
     from benchbook.evidence.verdicts import Counts, Outcome
     from benchbook.report import ahead
 
     in_full = asked.json or asked.full or (asked.claim and not {*asked.claim} & {*studies.SLUGS})
     waits: Mapping[str, str] = {}
-    nothing_ran = None
+    nothing_ran = False
     if asked.reference:
         evidence = selection.committed().evidence
     else:
         cells = grid.plan(studies.SLUGS, asked.profile)
         output.report_damage()
-        keys = grid.keys(cells)
-        if not results.finished(keys):
-            nothing_ran = selection.nothing_ran(asked.profile, "ask for --reference")
-        evidence = Run.of_results(asked.profile, keys).evidence
+        nothing_ran = not any(cell.state == "done" for cell in cells)
+        evidence = Run.of_results(asked.profile, grid.keys(cells)).evidence
         if in_full:
             waits = ahead.waits(asked.profile, cells, evidence)
     outcomes = _chosen(asked, Outcome.of(evidence.outcomes))
     if nothing_ran:  # of which the claims are listed all the same
-        print(f"benchbook: {nothing_ran}", file=sys.stderr)
+        print(f"benchbook: {selection.nothing_ran(asked.profile, 'ask for --reference')}", file=sys.stderr)
 
     def counts(of: Sequence[Outcome]) -> Counts:
         return Counts.of(Outcome.frame(of))
@@ -88,7 +86,8 @@ def _chosen(asked: argparse.Namespace, outcomes: "Sequence[Outcome]") -> "list[O
 
     Raises `benchbook.cli.UsageError` when there is no such study or claim.
     """
-    known = {*studies.SLUGS, *(outcome.id for outcome in outcomes)}
+    # In their files' order: of several that are as near the first is told.
+    known = dict.fromkeys([*studies.SLUGS, *(outcome.id for outcome in outcomes)])
     for name in asked.claim:
         if name not in known:
             advice = output.nearest(name, known, "benchbook claims lists them")

@@ -181,7 +181,7 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
 def _cells(means: pd.DataFrame) -> dict[str, dict[str, CellSettings]]:
     """Return by study how each cell ran whose own values are compared, by its settings as JSON."""
     cells: dict[str, dict[str, CellSettings]] = {}
-    for study, cell, *_ in _values(means):
+    for study, cell in dict.fromkeys(key[:2] for key in _values(means)):
         cells.setdefault(study, {})[cell] = json.loads(cell)
     return cells
 

@@ -416,6 +416,11 @@ def label(levels: dict[str, Level]) -> str:
     return ", ".join(f"{name}={text(level)}" for name, level in levels.items())
 
 
+def in_words(settings: Settings) -> str:
+    """Return settings with their alternatives: ``trials=sequence, heap=64m or default``."""
+    return ", ".join(f"{name}={' or '.join(map(text, several(level)))}" for name, level in settings.items())
+
+
 class Sentence(Strict):
     """A comparative sentence of a paper: where it stands, never its words; its claims, or why it makes none."""
 

@@ -21,6 +21,7 @@ from benchbook.evidence.claims import (
     Settings,
     Tested,
     Untestable,
+    in_words,
     label,
     published_ratio,
     several,
@@ -229,9 +230,8 @@ def _lacking(wanted: Settings, side: Side | None, blocks: int, repetitions: int)
     why = NOT_RUN if side is None else _why_not(side, blocks, repetitions)
     if not why:
         return None
-    levels = {name: several(value) for name, value in wanted.items()}
-    product = " or ".join(title(str(engine)) for engine in levels.pop("engine", ()))
-    named = ", ".join(f"{name}={' or '.join(map(text, of_name))}" for name, of_name in levels.items())
+    product = " or ".join(title(str(engine)) for engine in several(wanted.get("engine", ())))
+    named = in_words({name: level for name, level in wanted.items() if name != "engine"})
     if side is None:
         return product or named or "it", f"{why} with {named}" if product and named else why
     engine = str(side.settings.get("engine") or "")
@@ -437,8 +437,12 @@ def grouped(lacking: Iterable[tuple[str, str]]) -> str:
     names: dict[str, list[str]] = {}
     for what, why in dict.fromkeys(lacking):
         names.setdefault(why, []).append(what)
-    joined = {why: " and ".join(filter(None, (", ".join(listed[:-1]), listed[-1]))) for why, listed in names.items()}
-    return "; ".join(f"{listed} {why}" for why, listed in joined.items())
+    return "; ".join(f"{enumerated(of_reason)} {why}" for why, of_reason in names.items())
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Return names as people list them: ``A``, ``A and B``, ``A, B and C``."""
+    return " and ".join(filter(None, (", ".join(names[:-1]), names[-1])))
 
 
 def _stood(claim: Tested, sides: Mapping[str, Side]) -> str:

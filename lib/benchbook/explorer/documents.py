@@ -14,7 +14,8 @@ import pandas as pd
 from benchbook import grid
 from benchbook.datasets import own_records
 from benchbook.digits import estimate, plural
-from benchbook.evidence.comparisons import A_OVER_B
+from benchbook.evidence.comparisons import A_OVER_B, MARGIN, equivalent
+from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import Effect, effect
 from benchbook.evidence.means import ended
 from benchbook.evidence.measured import Measured, first_arms
@@ -45,8 +46,6 @@ PLANS: Final = (
 )
 MOST_BLOCKS: Final = 30
 """Who cannot be told apart in so many blocks is not worth the wait."""
-ALIKE: Final = 1.1
-"""Sides whose ratio's whole interval lies within this are called alike."""
 
 _ONE_BY_ONE: Final = "one call a record, as an application does that answers requests"
 
@@ -209,18 +208,14 @@ def _answer(question: Question, request: Request) -> Reply:
             sentences.append(_sentence(what, question.operations[operation], raced, leads[1].blocks, more))
             needed.append(more)
     untried = {why: [*levels] for why, levels in missing.items()}
-    told = (tuple(sentences), pd.DataFrame(rows), untried, _libraries(means), _records(means))
-    return Reply(question, *told, max(needed, default=0))
+    records = int(means["n"].max()) if len(means) else 0
+    libraries, blocks = _libraries(means), max(needed, default=0)
+    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, records, blocks)
 
 
 def _mean_ns(side: Side) -> float:
     """Return the geometric mean of a side's blocks, in ns: that of which a ratio is made."""
     return float(np.exp(np.log(side.values).mean()))
-
-
-def _records(means: pd.DataFrame) -> int:
-    """Return how many records a time is of: those of the largest measurement."""
-    return int(means["n"].max()) if len(means) else 0
 
 
 def _libraries(means: pd.DataFrame) -> tuple[str, ...]:
@@ -287,24 +282,18 @@ def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, ne
     if near := [one for one in raced[1:] if not one.low > 1]:
         if needed:
             hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
-        elif all(one.low >= 1 / ALIKE and one.high <= ALIKE for one in near):
-            hope = f"They are alike within {round(100 * (ALIKE - 1))} %"
+        elif all(equivalent(one.low, one.high) for one in near):
+            hope = f"They are alike within {round(100 * (MARGIN - 1))} %"
         else:
             hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
-        apart = f"{_and([fastest, *(one.level for one in near)])} cannot be told apart {operation}"
+        apart = f"{enumerated([fastest, *(one.level for one in near)])} cannot be told apart {operation}"
+        found = ""  # of several the table has the ratios
         if len(near) == 1:
             found = f": {near[0].level} took {estimate(near[0].ratio, near[0].low, near[0].high)} times as long"
-        else:
-            found = ""
         longer = [one.level for one in raced[1:] if one.low > 1]
-        rest = f"; {_and(longer)} took longer" if longer else ""
+        rest = f"; {enumerated(longer)} took longer" if longer else ""
         return f"{before}{apart} in {plural(blocks, 'block')}{found}{rest}. {hope}."
     times = f"{estimate(second.ratio, second.low, second.high)} times"
     if len(raced) == 2:
         return f"{before}{second.level} took {times} as long {operation} as {fastest}."
     return f"{before}{fastest} was the fastest {operation}; the next, {second.level}, took {times} as long."
-
-
-def _and(names: Sequence[str]) -> str:
-    """Return names as people list them: ``A``, ``A and B``, ``A, B and C``."""
-    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))

@@ -167,7 +167,7 @@ def reply(reply: documents.Reply) -> str:
     question, table = reply.question, reply.table
     untried = [(level, why) for why, levels in reply.untried.items() for level in levels]
     if table.empty:
-        return str(_PARTS.answered(question.text, [], [], [], untried, [], "", ""))
+        return str(_PARTS.answered(question.text, untried=untried))
     named_by = [name for name in ("what", "level") if table[name].ne("").any()]
     heads = [*("" for _ in named_by), *question.operations.values()]
     rows = []

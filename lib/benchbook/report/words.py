@@ -11,11 +11,10 @@ from benchbook import grid, papers, paths, studies
 from benchbook.compliance import untested
 from benchbook.digits import between, estimate, interval, number, plural, rounded
 from benchbook.evidence import Counts, claim_files
-from benchbook.evidence.claims import several
+from benchbook.evidence.claims import in_words, several
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.measured import disturbed, parameters
-from benchbook.evidence.published import text
 from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.points import FrameRow, each
@@ -91,14 +90,14 @@ def _lacking(study: str, rows: pd.DataFrame) -> str:
     first = next(headline.claim for headline in papers.load(study).HEADLINES if headline.says)
     (claim,) = (claim for claim in claim_files.claims(study) if claim.id == first)
     ran = [parameters(as_json) for as_json in rows["parameters"].unique()]
-    lacking = [
-        f"{name}={' or '.join(map(text, several(level)))}"
+    lacking = {
+        name: level
         for name, level in getattr(claim, "at", {}).items()
         if not any(of_cell.get(name) in several(level) for of_cell in ran)
-    ]
+    }
     if not lacking:
         return "too few blocks ran of what its first claim compares"
-    return f"its first claim asks for {', '.join(lacking)}, and what was measured ran otherwise"
+    return f"its first claim asks for {in_words(lacking)}, and what was measured ran otherwise"
 
 
 def headline(merged: Merged) -> str:
