@@ -22,7 +22,7 @@ from benchbook.hosts import dispatch, scheduler, worker
 from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Order, Plan, Relay, differences, sameness
 from benchbook.hosts.works import Shared, as_anywhere
-from benchbook.measure.machine import host
+from benchbook.measure.machine import host, hostname
 from benchbook.runner.progress import Progress, Summary
 from knocks import entries, knocking
 from labs import PYTHON, Lab
@@ -160,7 +160,7 @@ def test_nobody_gets_into_a_scheduler_or_a_worker_without_the_labs_credentials(l
         for ((_, port),) in open_at:
             tell(port)
         time.sleep(2)
-    kept_there = paths.root() / ".cache" / "worker" / f"{host()}-1"
+    kept_there = paths.root() / ".cache" / "worker" / f"{hostname()}-1"
     assert kept_there.stat().st_mode & 0o077 == 0  # whoever can open its lock could hold it
     assert counts["refused"] and not entries(counts)
 

@@ -13,7 +13,7 @@ import pytest
 
 from benchbook import measure
 from benchbook.measure import Meter, MeterError, NotIdle
-from benchbook.measure.machine import environment, host
+from benchbook.measure.machine import environment, host, hostname
 from benchbook.measure.meters import tree_cpu
 
 MS = 1_000_000
@@ -218,7 +218,8 @@ def test_idle_says_when_a_server_is_gone():
 
 def test_the_environment_says_on_what_was_measured(tmp_path):
     described = json.loads(json.dumps(environment(tmp_path)))
-    assert described["host"] == host()
+    assert described["host"] == hostname()
+    assert host().startswith(f"{hostname()} (") and "(R)" not in host()
     assert described["cores"] == os.cpu_count()
     assert described["memory"] == psutil.virtual_memory().total
     assert described["fsyncs_per_s"] > 0

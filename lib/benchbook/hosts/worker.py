@@ -30,7 +30,7 @@ from benchbook import grid, paths
 from benchbook.folders import FolderError
 from benchbook.hosts.orders import NEWS, STOPPED, Asked, Delivery, News, Order, Plan, Relay, sameness
 from benchbook.hosts.scheduler import RESTING, OnePort
-from benchbook.measure.machine import host
+from benchbook.measure.machine import hostname
 from benchbook.results import files
 from benchbook.runner.batch import Batch
 from benchbook.runner.progress import Summary
@@ -212,7 +212,7 @@ def this_slot() -> Slot:
 
 def name_here() -> str | None:
     """Return this machine's name; None of a worker that is not ours."""
-    return None if slot is None else host()
+    return None if slot is None else hostname()
 
 
 def sameness_here() -> dict[str, str] | None:
@@ -270,7 +270,7 @@ def _written(order: Order) -> Iterator[Path]:
 def _own_folder() -> Iterator[Path]:
     """Hold a folder for what is measured here: the first of this host's that no other worker holds."""
     for number in itertools.count(1):
-        folder = paths.root() / ".cache" / "worker" / f"{host()}-{number}"
+        folder = paths.root() / ".cache" / "worker" / f"{hostname()}-{number}"
         folder.mkdir(parents=True, exist_ok=True)
         # Whoever can open the file in it could hold it.
         folder.chmod(0o700)
@@ -287,7 +287,7 @@ def _own_folder() -> Iterator[Path]:
 
 async def _connected(scheduler: str, security: Security, listen: str | None, folder: Path) -> None:
     """Be connected to the scheduler, again and again."""
-    latest, name = "", f"{host()}-{os.getpid()}"
+    latest, name = "", f"{hostname()}-{os.getpid()}"
     with dask.config.set(_RESTING):
         while True:
             try:
@@ -301,7 +301,7 @@ async def _connected(scheduler: str, security: Security, listen: str | None, fol
                     death_timeout=10,
                     local_directory=str(folder),
                 ) as worker:
-                    latest = _say(f"{host()} waits for blocks from {scheduler}", "")
+                    latest = _say(f"{hostname()} waits for blocks from {scheduler}", "")
                     await worker.finished()
                 latest = _say(f"{scheduler} has gone: this worker waits for it", latest)
             except (OSError, TimeoutError) as error:

@@ -6,6 +6,7 @@ and send for it, used by their exact clocks; and what a host took from this virt
 
 import os
 import platform
+import re
 import resource
 import tempfile
 from collections import defaultdict
@@ -32,9 +33,18 @@ _PROBE_NS: Final = 50_000_000
 _IN_MEMORY: Final = frozenset({"tmpfs", "ramfs"})
 
 
-def host() -> str:
-    """Return this machine's name."""
+def hostname() -> str:
+    """Return this machine's name on its network."""
     return platform.node()
+
+
+@cache
+def host() -> str:
+    """Return what this machine's numbers are told apart by from any other's: its name and its processor's model.
+
+    A virtual machine that is made anew keeps its name, and may run on another processor.
+    """
+    return f"{hostname()} ({re.sub(r'[(](R|TM)[)]', '', _processor())})"
 
 
 def environment(data_folder: Path) -> Document:
@@ -61,8 +71,8 @@ def environment(data_folder: Path) -> Document:
         with suppress(metadata.PackageNotFoundError):
             libraries[name] = metadata.version(name)
     return {
-        "host": host(),
-        "cpu": _of_cpu("model name", "Model") or platform.processor() or platform.machine(),
+        "host": hostname(),
+        "cpu": _processor(),
         "cores": psutil.cpu_count(),
         "cores_usable": cores_usable,
         "affinity": affinity,
@@ -94,6 +104,10 @@ def fsync_rate(folder: Path) -> float:
             os.fsync(file.fileno())
             count += 1
         return count * 1e9 / (clock() - start)
+
+
+def _processor() -> str:
+    return _of_cpu("model name", "Model") or platform.processor() or platform.machine()
 
 
 def _frequency() -> float | None:
