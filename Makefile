@@ -5,7 +5,7 @@
 # make kernel a kernel named benchbook, for every Jupyter of your account: nbgrader marks lessons with it
 # make site   the reference run's report, verdicts and explorer, the lessons and docs/ as one static site, in site/: from any host, or as files
 # make campaign    a campaign of the next reference run: takes in those that are committed, goes on with the profile decide for at most BUDGET (3h),
-#                  and writes what it measured into figures/campaigns (on an idle machine)
+#                  of all STUDIES or those named, and writes what it measured into figures/campaigns (on an idle machine)
 # make reference   the reference run made anew, in figures/reference, of all campaigns
 # make servers   fetch MySQL 8.0 (34 MB, which make run and make test do by themselves), and MySQL 5.5 and PostgreSQL 9.6, which the papers'
 #                versions are nearest to (150 MB); needs a JDK and Maven
@@ -74,12 +74,14 @@ $(ENV)/.benchbook-installed $(ENV)/.benchbook-installed-tests: $(ELSEWHERE) requ
 campaigns: setup
 	@for file in figures/reference/repetitions.parquet figures/campaigns/*.parquet; do [ ! -e "$$file" ] || $(BIN)/benchbook results import "$$file" || exit; done
 
+# Its file is named by when it began: what is measured within an hour of it is the same campaign, and takes the file's place.
 campaign: BUDGET = 3h
 campaign: campaigns
-	@$(BIN)/benchbook run --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
+	@$(BIN)/benchbook run $(STUDIES) --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
 	@mkdir -p figures/campaigns
-	@$(BIN)/benchbook results --profile decide --output figures/campaigns/$$(date -u +%Y-%m-%dT%H%M).parquet \
-	    --sql "SELECT * FROM observations WHERE campaign = (SELECT max(campaign) FROM observations)"
+	@begun=$$($(BIN)/benchbook results --profile decide --format csv --sql "SELECT max(campaign) FROM observations" | tail -n 1) && \
+	$(BIN)/benchbook results --profile decide --output "figures/campaigns/$$(echo $$begun | tr -d :).parquet" \
+	    --sql "SELECT * FROM observations WHERE campaign = '$$begun'"
 
 reference: campaigns
 	@$(BIN)/python -m tools.reference decide
