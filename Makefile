@@ -79,9 +79,9 @@ campaign: BUDGET = 3h
 campaign: campaigns
 	@$(BIN)/benchbook run $(STUDIES) --profile decide --until-decided --budget $(BUDGET) || [ $$? -eq 1 ]
 	@mkdir -p figures/campaigns
-	@begun=$$($(BIN)/benchbook results --profile decide --format csv --sql "SELECT max(campaign) FROM observations" | tail -n 1) && \
-	$(BIN)/benchbook results --profile decide --output "figures/campaigns/$$(echo $$begun | tr -d :).parquet" \
-	    --sql "SELECT * FROM observations WHERE campaign = '$$begun'"
+	@begun=$$($(BIN)/benchbook results --format csv --sql "SELECT max(campaign) FROM all_observations" | tail -n 1) && \
+	$(BIN)/benchbook results --output "figures/campaigns/$$(echo $$begun | tr -d :).parquet" \
+	    --sql "SELECT * FROM all_observations WHERE campaign = '$$begun' AND state = 'done'"
 
 reference: campaigns
 	@$(BIN)/python -m tools.reference decide
