@@ -86,6 +86,14 @@ def test_no_label_of_the_hosts_figure_touches_another(width, on_four_hosts):
         assert not touching(exhibits.HOSTS["hosts"](on_four_hosts).figure)
 
 
+def test_the_hosts_figure_says_which_host_has_too_few_blocks(committed):
+    crud = committed.means[committed.means["study"] == "crud"]
+    few = crud[crud["block"] < 2].assign(host="lab2 (AMD EPYC)", cell_id=crud["cell_id"] + "lab2")
+    made = exhibits.HOSTS["hosts"](Evidence.of(pd.concat([crud, few])))
+    assert {*made.frame["level"]} == {"vm"}
+    assert made.notes[1:] == ("too few blocks of any of these: lab2 (AMD EPYC)",)
+
+
 def test_a_contrast_of_one_of_several_hosts_has_its_host_in_its_key(on_four_hosts):
     key = "crud.insert.replicating-costs.python.lab3.engine-mongodb.n-10000"
     rows = on_four_hosts.contrasts.query(

@@ -297,7 +297,11 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
     points = joined(*(part.assign(panel=part["level"].str.replace(" (", "\n("), level=part["host"]) for part in drawn))
     panels = list(dict.fromkeys(points["panel"]))
     rows = sorted(dict.fromkeys(points["level"]), key=lambda host: (of_a_mean(host), host))
-    notes = ["each host's own blocks, with 95 % intervals; the last row: hosts like these, by Hartung & Knapp"]
+    notes = ["each host's own blocks, with 95 % intervals"]
+    if any(of_a_mean(host) for host in rows):
+        notes.append("the last row: hosts like these, by Hartung & Knapp")
+    if lacking := sorted({*evidence.means["host"]} - {*rows}):
+        notes.append(f"too few blocks of any of these: {' and '.join(lacking)}")
     return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
 
 
