@@ -12,7 +12,7 @@ import psutil
 import pytest
 
 from benchbook import measure
-from benchbook.measure import Meter, MeterError, NotIdle
+from benchbook.measure import Meter, MeterError, NotIdle, machine
 from benchbook.measure.machine import environment, host, hostname
 from benchbook.measure.meters import tree_cpu
 
@@ -214,6 +214,12 @@ def test_idle_says_when_a_server_is_gone():
         pass
     with pytest.raises(NotIdle, match=f"a server cannot be watched: .*{worker.pid}"):
         measure.idle([worker.pid])
+
+
+def test_a_machine_of_the_same_name_on_another_processor_is_another_host(monkeypatch):
+    here = host()  # kept from now on
+    monkeypatch.setattr(machine, "_processor", lambda: "Intel(R) Core(TM) i7-1260P")
+    assert host.__wrapped__() == f"{hostname()} (Intel Core i7-1260P)" != here
 
 
 def test_the_environment_says_on_what_was_measured(tmp_path):

@@ -1,6 +1,5 @@
 """Servers on other machines than the one that measures: here two by name and address, on this machine's loopback."""
 
-import contextlib
 import json
 import subprocess
 from collections.abc import Iterator
@@ -18,7 +17,7 @@ from benchbook.servers import ServerError
 from benchbook.servers.address import PLACE, placement
 from labs import PYTHON, Lab
 from standing import needed, stood_in
-from waiting import comes_true, gone
+from waiting import comes_true, gone, of_each
 
 pytestmark = pytest.mark.xdist_group("placing")  # one lab serves all products
 PLACES = "primary=lab2,replica=lab3"
@@ -60,16 +59,9 @@ def worker(lab: Lab, name: str) -> list[str]:
 def held(lab: Lab) -> list[psutil.Process]:
     """Return the processes that the workers have started."""
     workers = [psutil.Process(process.pid) for process in lab.processes if process.poll() is None]
-    return [child for one in workers for child in one.children(recursive=True) if "python" not in child.name()]
-
-
-def listened(lab: Lab) -> set[str]:
-    """Return the addresses at which the workers' servers listen."""
-    addresses = set()
-    for process in held(lab):
-        with contextlib.suppress(psutil.NoSuchProcess):  # a server's helper that has ended since
-            addresses |= {one.laddr.ip for one in process.net_connections("tcp") if not one.raddr}
-    return addresses
+    children = [child for one in workers for child in one.children(recursive=True)]
+    named = of_each(children, lambda child: (child, child.name()))
+    return [child for child, name in named if "python" not in name]
 
 
 @pytest.mark.parametrize("product", ENGINES)
@@ -82,7 +74,8 @@ def test_a_pair_on_two_machines_replicates_and_lets_nobody_in_without_its_passwo
     with Places(*lab.secured) as places, places.up(product, "replicated") as running:
         urls = [node.url for node in running.deployment.nodes]
         assert [urlsplit(url).hostname for url in urls] == [*ADDRESSES.values()]
-        listening = listened(lab)
+        sockets = of_each(held(lab), lambda process: process.net_connections("tcp"))
+        listening = {one.laddr.ip for of_one in sockets for one in of_one if not one.raddr}
         assert listening <= {"127.0.0.1", *ADDRESSES.values()} and {*ADDRESSES.values()} <= listening
         for url in urls:
             with pytest.raises(ConnectionError):

@@ -8,10 +8,10 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator
-from contextlib import ExitStack, closing, suppress
+from collections.abc import Iterator
+from contextlib import ExitStack, closing
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 from urllib.parse import parse_qs, urlsplit
 
 import psutil
@@ -33,9 +33,8 @@ from benchbook.servers.address import login
 from knocks import entries, knocking
 from standing import LOCAL, here, needed
 from stopping import stopped
-from waiting import PATIENCE_S, comes_true, gone
+from waiting import PATIENCE_S, comes_true, gone, of_each
 
-T = TypeVar("T")
 AS_ANYBODY = ("mongodb", "couchdb", "rethinkdb")
 """Products whose servers root may run."""
 ROOT = pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
@@ -45,15 +44,6 @@ def processes_of(deployment: Deployment) -> list[psutil.Process]:
     tops = [psutil.Process(node.pid) for node in deployment.nodes if node.pid]
     assert len(tops) == len(deployment.nodes)
     return [process for top in tops for process in (top, *top.children(recursive=True))]
-
-
-def of_each(deployment: Deployment, asked: Callable[[psutil.Process], T]) -> list[T]:
-    """Return an answer of each process but those that have just ended, as some of PostgreSQL's do."""
-    answers = []
-    for process in processes_of(deployment):
-        with suppress(psutil.NoSuchProcess):
-            answers.append(asked(process))
-    return answers
 
 
 def in_mysql(deployment: Deployment) -> bool:
@@ -158,7 +148,9 @@ def test_a_write_never_waits_for_the_replica(pair: servers.Running) -> None:
 
 
 def test_servers_listen_on_the_loopback_only(pair: servers.Running) -> None:
-    sockets = [s for found in of_each(pair.deployment, lambda one: one.net_connections("all")) for s in found]
+    sockets = [
+        s for found in of_each(processes_of(pair.deployment), lambda one: one.net_connections("all")) for s in found
+    ]
     listening = [s.laddr for s in sockets if s.status == psutil.CONN_LISTEN]
     assert len(listening) == (4 if pair.deployment.product == "rethinkdb" else 2)
     assert {address.ip for address in listening} == {"127.0.0.1"}
@@ -296,7 +288,7 @@ def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
 @ROOT
 def test_what_refuses_to_run_as_root_does_not(pair: servers.Running) -> None:
     if pair.deployment.product not in AS_ANYBODY:
-        assert 0 not in of_each(pair.deployment, lambda one: one.uids().effective)
+        assert 0 not in of_each(processes_of(pair.deployment), lambda one: one.uids().effective)
 
 
 def test_no_bytes_of_mysqls_clients_and_servers_are_encrypted(pair: servers.Running) -> None:

@@ -27,6 +27,7 @@ from benchbook.grid import planning
 from benchbook.servers import programs
 from benchbook.servers.address import Answer, login, single_variable, variable
 from standing import PASSWORDS, needed
+from waiting import of_each
 
 DUMP = "import os, json; print(json.dumps(dict(os.environ)))"
 
@@ -93,7 +94,7 @@ def test_a_pairs_primary_is_no_single_server(
     assert single_variable(product) in why and "\n" not in why
     (port,) = re.findall(r" is replicated to .*127\.0\.0\.1:(\d+), so it is no single server", why)
     replica = psutil.Process(pair.deployment.node("replica").pid)
-    theirs = [one.net_connections("tcp") for one in (replica, *replica.children(recursive=True))]
+    theirs = of_each((replica, *replica.children(recursive=True)), lambda one: one.net_connections("tcp"))
     assert int(port) in [one.laddr.port for connections in theirs for one in connections]
     missing = servers.find(product)
     assert isinstance(missing, servers.Missing)

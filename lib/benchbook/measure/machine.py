@@ -6,7 +6,6 @@ and send for it, used by their exact clocks; and what a host took from this virt
 
 import os
 import platform
-import re
 import resource
 import tempfile
 from collections import defaultdict
@@ -44,7 +43,7 @@ def host() -> str:
 
     A virtual machine that is made anew keeps its name, and may run on another processor.
     """
-    return f"{hostname()} ({re.sub(r'[(](R|TM)[)]', '', _processor())})"
+    return f"{hostname()} ({_processor().replace('(R)', '').replace('(TM)', '')})"
 
 
 def environment(data_folder: Path) -> Document:

@@ -14,6 +14,7 @@ import pandas as pd
 
 from benchbook.evidence import Evidence
 from benchbook.evidence.claims import Level
+from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import of_a_mean
 from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
@@ -301,7 +302,7 @@ def by_host(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) -> 
     if any(of_a_mean(host) for host in rows):
         notes.append("the last row: hosts like these, by Hartung & Knapp")
     if lacking := sorted({*evidence.means["host"]} - {*rows}):
-        notes.append(f"too few blocks of any of these: {' and '.join(lacking)}")
+        notes.append(f"too few blocks of any of these: {enumerated(lacking)}")
     return ratio_dots(points, title="The same claims on each host", rows=rows, panels=panels, notes=notes)
 
 
