@@ -165,52 +165,61 @@ def answers(chosen: Sequence[str], asked: Sequence[Request]) -> list[Reply]:
 
 
 def _answer(question: Question, request: Request) -> Reply:
-    missing: dict[str, dict[str, None]] = {}
+    cells, untried = _tried(question, request)
+    means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
+    versions = names.versions(means)
+    quantities = [(operation, "client", question.metric) for operation in question.operations]
+    every = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
+    rows: list[dict[str, object]] = []
+    sentences, needed = [], []
+    for (operation, _, _), _, common, sides in every:
+        what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
+        raced, leads = _race(question.by, sides, versions)
+        rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
+        if leads:
+            wanting = [blocks_that_decide(lead) for lead in leads if not lead.low > 1]
+            more = max(wanting, default=0) if all(wanting) else 0
+            sentences.append(_sentence(what, question.operations[operation], raced, leads[0].blocks, more))
+            needed.append(more)
+    records = int(means["n"].max()) if len(means) else 0
+    libraries, blocks = _libraries(means), max(needed, default=0)
+    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, records, blocks)
+
+
+def _tried(question: Question, request: Request) -> tuple[list[grid.Cell], dict[str, list[str]]]:
+    """Return the cells that a question asks for, and by the reason the levels that could not be tried."""
+    untried: dict[str, dict[str, None]] = {}
     file = Path(str(request.settings["dataset_file"]))
     for left_out in request.refused():
         # What was chosen in a browser lies elsewhere: this is a copy of it.
         why = left_out.why.replace(f"{file.parent}{os.sep}", "")
         for parameters in left_out.refused:
-            missing.setdefault(why, {})[_asked(question, parameters)] = None
+            untried.setdefault(why, {})[_asked(question, parameters)] = None
     try:
         cells = request.cells()
     except InputError:
-        if not missing:
+        if not untried:
             raise
         cells = []  # all refuse the records
     for cell in cells:
         why = cell.missing or ("" if cell.state == "done" else f"its cell {_STATES.get(cell.state, cell.state)}")
         if why:
             why = f"only a stand-in is here, and {why}" if cell.missing and cell.stand_in else why
-            missing.setdefault(why, {})[_asked(question, cell.parameters)] = None
-    means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
-    rows: list[dict[str, object]] = []
-    sentences, needed = [], []
-    quantities = [(operation, "client", question.metric) for operation in question.operations]
-    ways = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
-    versions = names.versions(means)
-    for (operation, _, _), _, common, sides in ways:
-        what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
-        ranked = sorted(sides.items(), key=lambda named_side: _mean_ns(named_side[1]))
-        _, fastest = ranked[0]
-        raced, leads = [], []
-        for level, side in ranked:
-            times = effect(A_OVER_B, {"a": side, "b": fastest})
-            leads.append(times)
-            ends = (times.low, times.high) if side is not fastest and isfinite(times.high) else (nan, nan)
-            ratio = 1.0 if side is fastest else times.ratio
-            named = _named(question.by, level, {level: side}, versions)
-            raced.append(Raced(named, _mean_ns(side) / 1e6, ratio, *ends))
-        rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
-        if len(raced) > 1:
-            wanting = [blocks_that_decide(lead) for lead in leads[1:] if not lead.low > 1]
-            more = max(wanting, default=0) if all(wanting) else 0
-            sentences.append(_sentence(what, question.operations[operation], raced, leads[1].blocks, more))
-            needed.append(more)
-    untried = {why: [*levels] for why, levels in missing.items()}
-    records = int(means["n"].max()) if len(means) else 0
-    libraries, blocks = _libraries(means), max(needed, default=0)
-    return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, records, blocks)
+            untried.setdefault(why, {})[_asked(question, cell.parameters)] = None
+    return cells, {why: [*levels] for why, levels in untried.items()}
+
+
+def _race(factor: str, sides: Mapping[str, Side], versions: Mapping[str, str]) -> tuple[list[Raced], list[Effect]]:
+    """Return a factor's levels, the fastest first, and how many times its time each of the others took."""
+    (first, fastest), *others = sorted(sides.items(), key=lambda named_side: _mean_ns(named_side[1]))
+    raced = [Raced(_named(factor, first, {first: fastest}, versions), _mean_ns(fastest) / 1e6, 1.0, nan, nan)]
+    leads = []
+    for level, side in others:
+        lead = effect(A_OVER_B, {"a": side, "b": fastest})
+        ends = (lead.low, lead.high) if isfinite(lead.high) else (nan, nan)
+        raced.append(Raced(_named(factor, level, {level: side}, versions), _mean_ns(side) / 1e6, lead.ratio, *ends))
+        leads.append(lead)
+    return raced, leads
 
 
 def _mean_ns(side: Side) -> float:
