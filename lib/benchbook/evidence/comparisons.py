@@ -15,7 +15,7 @@ from benchbook.evidence import claim_files
 from benchbook.evidence.compared import Comparison
 from benchbook.evidence.effects import APART, BY_CAMPAIGN, PAIRED, effect, paired
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.means import measures
+from benchbook.evidence.means import Triple, measures
 from benchbook.evidence.measured import OF_QUANTITY, Measured, by_study, first_arms
 from benchbook.evidence.published import CellSettings, PublishedRatio, Terms, filled, ratio_of
 from benchbook.evidence.rows import Row
@@ -132,7 +132,7 @@ class Pair:
     """Two sides, ``a`` and ``b``, that were measured alike but for what is compared."""
 
     comparison: Comparison
-    quantity: tuple[str, str, str]  # operation, role and metric
+    quantity: Triple  # operation, role and metric
     host: str
     common: CellSettings  # the settings that both have
     levels: dict[str, str]

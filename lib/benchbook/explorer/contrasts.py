@@ -13,10 +13,10 @@ from benchbook import papers, studies
 from benchbook.evidence import claim_files
 from benchbook.evidence.compared import Comparison
 from benchbook.evidence.comparisons import Compared, Pair, sentence, tested
-from benchbook.evidence.means import DERIVED
+from benchbook.evidence.means import DERIVED, Triple
 from benchbook.evidence.measured import FREE, Measured
 from benchbook.evidence.published import CellSettings, text
-from benchbook.evidence.sides import shared
+from benchbook.evidence.sides import Side, shared
 from benchbook.plots import names
 from benchbook.registry import STORES, title
 
@@ -63,7 +63,7 @@ class Asked:
     """One question, and what else could have been asked in its place."""
 
     comparison: Comparison  # what is set against what, such as formats or engines
-    quantity: tuple[str, str, str]  # operation, role and metric
+    quantity: Triple  # operation, role and metric
     a: str  # the levels compared: a over b
     b: str
     factors: CellSettings  # the level of each in which the measurements differ beside; ``host`` where there are several
@@ -140,11 +140,7 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]
     measures = [(role, metric) for name, role, metric in quantities if name == operation]
     measure = _kept(wanted.get("measure"), measures)
     quantity = (operation, *measure)
-    rows = [
-        ({**common, "host": host}, sides)
-        for _, host, common, sides in measured.every(comparison.by, comparison.loose, [quantity])
-        if len(sides) > 1
-    ]
+    rows = [(common, sides) for _, common, sides in _measured_alike(measured, comparison, [quantity])]
     pairs = _pairs(comparison, rows)
     firsts = list(dict.fromkeys(first for first, _ in pairs))
     a = _kept(wanted.get("a"), firsts)
@@ -167,19 +163,13 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]
             factors[name] = _kept(wanted.get(name), levels, field.default if field else None)
             rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
     common, sides = rows[0]
-    common = dict(common)
-    pair = Pair(comparison, quantity, common.pop("host"), common, {"a": a, "b": b}, {"a": sides[a], "b": sides[b]})
-    return Asked(comparison, quantity, a, b, factors, options, pair)
+    return Asked(comparison, quantity, a, b, factors, options, _pair(comparison, quantity, common, sides, a, b))
 
 
 def everything(measured: Measured, comparison: Comparison) -> Everything:
     """Return every pair of sides that `ask` can come to, in the order in which it offers them."""
     quantities = _quantities(measured, comparison)
-    rows = [
-        (quantity, {**common, "host": host}, sides)
-        for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities)
-        if len(sides) > 1
-    ]
+    rows = _measured_alike(measured, comparison, quantities)
     settings = [(common, sides) for _, common, sides in rows]
     both_sides = _pairs(comparison, settings)
     options: dict[str, list[Option]] = {
@@ -202,10 +192,26 @@ def everything(measured: Measured, comparison: Comparison) -> Everything:
                 if sides.keys() >= {a, b}:
                     chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
                     chosen |= {name: common.get(name) for name in factors}
-                    shared_settings = {name: common[name] for name in common if name != "host"}
-                    levels, both = {"a": a, "b": b}, {"a": sides[a], "b": sides[b]}
-                    pairs.append((chosen, Pair(comparison, quantity, common["host"], shared_settings, levels, both)))
+                    pairs.append((chosen, _pair(comparison, quantity, common, sides, a, b)))
     return Everything(options, defaults, pairs)
+
+
+def _measured_alike(
+    measured: Measured, comparison: Comparison, quantities: Sequence[Triple]
+) -> list[tuple[Triple, CellSettings, Mapping[str, Side]]]:
+    """Return what was measured alike at several levels: the quantity, what they share with their host, their sides."""
+    return [
+        (quantity, {**common, "host": host}, sides)
+        for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities)
+        if len(sides) > 1
+    ]
+
+
+def _pair(
+    comparison: Comparison, quantity: Triple, common: CellSettings, sides: Mapping[str, Side], a: str, b: str
+) -> Pair:
+    settings = {name: level for name, level in common.items() if name != "host"}
+    return Pair(comparison, quantity, common["host"], settings, {"a": a, "b": b}, {"a": sides[a], "b": sides[b]})
 
 
 def answer(pair: Pair) -> Answer:
@@ -269,7 +275,7 @@ def called_level(name: str, value: object) -> str:
     return known.get(name, papers.called(name)).get(level, level)
 
 
-def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, str, str]]:
+def _quantities(measured: Measured, comparison: Comparison) -> list[Triple]:
     """Return what both sides of some pair were measured in, what the paper compares first, and nothing twice."""
     ran = dict.fromkeys(measured.quantities)
     papers = dict.fromkeys(comparison.every_quantity() if comparison.quantities else ())
@@ -281,7 +287,7 @@ def _quantities(measured: Measured, comparison: Comparison) -> list[tuple[str, s
     return sorted(shown, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
 
 
-def _repeats(quantity: tuple[str, str, str], others: Collection[tuple[str, str, str]], comparison: Comparison) -> bool:
+def _repeats(quantity: Triple, others: Collection[Triple], comparison: Comparison) -> bool:
     """Return whether another quantity has the same ratios: in the papers' unit, or for all items and not for each."""
     operation, role, metric = quantity
     if metric == "time_per_item":

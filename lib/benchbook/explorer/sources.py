@@ -11,6 +11,7 @@ import pyarrow.dataset as ds
 
 from benchbook import grid, paths
 from benchbook.evidence import means
+from benchbook.evidence.means import Triple
 from benchbook.evidence.measured import OF_QUANTITY, Measured, first_arms
 from benchbook.evidence.runs import Run
 from benchbook.evidence.sides import Side
@@ -67,7 +68,7 @@ class Source:
             self._measured[study] = Measured(study, means.ended(rows))
         return self._measured[study]
 
-    def repetitions(self, side: Side, quantity: tuple[str, str, str]) -> pd.DataFrame:
+    def repetitions(self, side: Side, quantity: Triple) -> pd.DataFrame:
         """Return every repetition behind a side's block means, in the order of time.
 
         Returns
