@@ -21,7 +21,7 @@ import psutil
 from docker.errors import DockerException
 
 from benchbook import processes
-from benchbook.servers import containers, programs
+from benchbook.servers import containers, keeper, programs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import local_engine
@@ -55,9 +55,10 @@ def named(owner: psutil.Process, victim: str) -> list[psutil.Process]:
 
 
 def ours(folder: Path) -> list[psutil.Process]:
-    """Return the processes that are told of a folder: keepers, containers' shells, servers."""
-    every = psutil.process_iter(["cmdline"])
-    return [process for process in every if any(str(folder) in word for word in process.info["cmdline"] or ())]
+    """Return the processes that are told of a folder, but the engine itself: keepers, monitors, shells, servers."""
+    every = psutil.process_iter(["name", "cmdline"])
+    told = [process for process in every if any(str(folder) in word for word in process.info["cmdline"] or ())]
+    return [process for process in told if process.info["name"] != "podman"]
 
 
 def remaining(engine: containers.Engine, folder: Path) -> Counter[str]:
@@ -126,11 +127,12 @@ def main(kills: int, seed: int) -> None:
             engine = containers._engine(podman.socket)
             deadline = time.monotonic() + GRACE_S
             # networks stay until the next start: nobody who could remove them is left
-            while (there := remaining(engine, folder)) - Counter(networks=1) and time.monotonic() < deadline:
+            while (there := remaining(engine, podman.folder)) - Counter(networks=1) and time.monotonic() < deadline:
                 time.sleep(0.2)
             later += there
             containers.sweep(engine)
-            left += remaining(engine, folder)
+            keeper.sweep()
+            left += remaining(engine, podman.folder)
     print(f"kills: {dict(killed)}")
     print(f"left until the next start, which swept them: {dict(later) or 'nothing'}")
     print(f"left after that: {dict(left) or 'nothing'}")

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from distributed import Security
 
+from benchbook import processes
 from benchbook.hosts.scheduler import secured
 from waiting import comes_true
 
@@ -22,26 +23,26 @@ class Lab:
         self._folder = folder
         self.results = folder / "results"
         self.credentials = folder / "lab.pem"
-        self.processes: list[subprocess.Popen[str]] = []
+        self.processes: list[subprocess.Popen[bytes]] = []
         command = [*PYTHON, "benchbook.cli", "scheduler", "127.0.0.1:0", "--credentials", str(self.credentials)]
         self.start(command, "scheduler")
         assert comes_true(lambda: RUNS in self.said("scheduler")), self.said("scheduler")
         self.address = self.said("scheduler").partition(RUNS)[2].split()[0]
 
-    def start(self, command: list[str], name: str) -> "subprocess.Popen[str]":
+    def start(self, command: list[str], name: str) -> "subprocess.Popen[bytes]":
         environment = {**os.environ, "BENCHBOOK_RESULTS": str(self.results)}
         with (self._folder / f"{name}.log").open("a") as log:
-            process = subprocess.Popen(command, env=environment, stdout=log, stderr=subprocess.STDOUT, text=True)
+            process = processes.spawn(command, env=environment, stdout=log, stderr=log)
         self.processes.append(process)
         return process
 
-    def workers(self, *names: str) -> "list[subprocess.Popen[str]]":
+    def workers(self, *names: str) -> "list[subprocess.Popen[bytes]]":
         return self.ready({name: [*PYTHON, *self.worker()] for name in names})
 
     def worker(self, *options: str) -> list[str]:
         return ["benchbook.cli", "worker", self.address, "--credentials", str(self.credentials), *options]
 
-    def ready(self, commands: dict[str, list[str]]) -> "list[subprocess.Popen[str]]":
+    def ready(self, commands: dict[str, list[str]]) -> "list[subprocess.Popen[bytes]]":
         names = [*commands]
         before = [self.said(name).count(READY) for name in names]
         started = [self.start(command, name) for name, command in commands.items()]
@@ -49,7 +50,7 @@ class Lab:
             assert comes_true(lambda name=name, count=count: self.said(name).count(READY) > count), self.said(name)
         return started
 
-    def run(self, *options: str) -> "subprocess.Popen[str]":
+    def run(self, *options: str) -> "subprocess.Popen[bytes]":
         return self.start([*PYTHON, "benchbook.cli", "run", *options, *self.hosts], "run")
 
     @property

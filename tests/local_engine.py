@@ -4,6 +4,7 @@ import io
 import os
 import re
 import shutil
+import socket
 import subprocess
 import tarfile
 import tempfile
@@ -48,7 +49,12 @@ class Podman:
         command = [*self.command, "system", "service", "--time", "0", self.socket]
         with (self.folder / "log").open("ab") as log:
             self.service = processes.spawn(command, env=dict(os.environ), stdout=log, stderr=log)
-        comes_true((self.folder / "podman.sock").exists)
+        comes_true(self._listens)
+
+    def _listens(self) -> bool:
+        """Return whether the service takes connections: its socket is there before it does."""
+        with socket.socket(socket.AF_UNIX) as client:
+            return client.connect_ex(self.socket.removeprefix("unix://")) == 0
 
     def kill(self) -> None:
         """Kill the service, as a machine may that runs out of memory."""

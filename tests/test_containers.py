@@ -24,12 +24,12 @@ from benchbook.deployment import Topology
 from benchbook.grid import planning
 from benchbook.measure.meters import process_meters
 from benchbook.schemas import Field, Schema
-from benchbook.servers import containers, programs
+from benchbook.servers import containers, keeper, programs
 from benchbook.studies import replication
 from benchbook.studies.cell_store import Store
 from standing import outputs
 from test_rooms import OPTIONAL, holders
-from waiting import comes_true
+from waiting import comes_true, gone
 
 SCHEMA = Schema("texts", (Field("_id", "string"), Field("text", "string")))
 PRODUCTS = ["mongodb", "postgresql"]
@@ -146,6 +146,24 @@ def test_they_die_with_their_owner(engine: containers.Engine, room: str) -> None
     owner.stdout.close()
     assert comes_true(lambda: not any(map(psutil.pid_exists, pids)) and not left(engine))
     assert room == "none" or comes_true(lambda: not holders(networks))
+
+
+@pytest.mark.parametrize("dead", [True, False])
+def test_what_an_engine_that_was_killed_has_half_started_ends_with_its_owner(
+    engine: containers.Engine, dead: bool
+) -> None:
+    name = keeper.named("1 0.00" if dead else containers.owner())
+    client = containers.connected(engine.socket)
+    host = client.create_host_config(network_mode="host", ulimits=containers._limits())
+    made = client.create_container(registry.images()["mongodb"].reference, "cat", name=name, host_config=host)["Id"]
+    # as far as a start comes of which the engine then knows nothing
+    client.post(f"{client.base_url}/v4.0.0/libpod/containers/{made}/init").raise_for_status()
+    first = psutil.Process(client.inspect_container(made)["State"]["Pid"])
+    monitor = psutil.Process(first.ppid())
+    assert monitor.name() == "conmon"
+    keeper.sweep()
+    assert comes_true(lambda: gone(monitor.pid) and gone(first.pid)) if dead else monitor.is_running()
+    client.remove_container(made, force=True)
 
 
 @pytest.mark.parametrize("product", PRODUCTS)

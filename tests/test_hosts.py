@@ -165,7 +165,7 @@ def test_nobody_gets_into_a_scheduler_or_a_worker_without_the_labs_credentials(l
     assert counts["refused"] and not entries(counts)
 
 
-def listening(process: "subprocess.Popen[str]") -> list[tuple[str, int]]:
+def listening(process: "subprocess.Popen[bytes]") -> list[tuple[str, int]]:
     """Return where a process can be reached."""
     found = psutil.Process(process.pid).net_connections("inet")
     return [(one.laddr.ip, one.laddr.port) for one in found if one.status == psutil.CONN_LISTEN]

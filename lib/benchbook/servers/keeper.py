@@ -1,11 +1,13 @@
 """A process that holds one container: it prints what the container does, and ends as its server ends.
 
 It is asked in a file (`containers.Order`), and hands on what it is sent to stop by. Its connection is the container's
-standard input: with it the server ends, too.
+standard input: with it the server ends, too. The container's name says who its owner is, as its label does: a name can
+be read where an engine that was killed has forgotten the container.
 """
 
 import json
 import os
+import secrets
 import signal
 import sys
 from contextlib import suppress
@@ -13,26 +15,30 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Final
 
+import psutil
 from docker.errors import DockerException, NotFound
 from docker.utils.socket import frames_iter
 from requests.exceptions import RequestException
 
 from benchbook import atomic
-from benchbook.servers.containers import HOST, Order, Started, connected, explanation
+from benchbook.servers.containers import HOST, LABEL, Order, Started, _alive, connected, explanation
 
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _SIGNALLED: Final = 128
+_NAMED: Final = "benchbook_"
 
 
 def main(order: Order) -> int:
     """Run what is asked in a container until it ends; return its status, negative for the signal it ended by."""
+    sweep()
     client = connected(order.socket, None, order.version)
     sent: list[int] = []
     for stop in _STOPS:
         # from the beginning: what is sent before the server runs keeps it from running
         signal.signal(stop, lambda number, _: sent.append(number))
     host = client.create_host_config(**order.host)
-    container = client.create_container(host_config=host, stdin_open=True, detach=False, **order.container)["Id"]
+    asked = {**order.container, "name": named(order.container["labels"][LABEL])}
+    container = client.create_container(host_config=host, stdin_open=True, detach=False, **asked)["Id"]
     stream = client.attach_socket(container, params={"stdin": 1, "stdout": 1, "stderr": 1, "stream": 1})
     if sent:
         client.remove_container(container, force=True, v=True)
@@ -56,6 +62,26 @@ def main(order: Order) -> int:
     # a container that was killed had no time to say so
     status = int(Path(order.status).read_text() or _SIGNALLED + signal.SIGKILL)
     return _SIGNALLED - status if status > _SIGNALLED else status
+
+
+def named(owner: str) -> str:
+    """Return a new name for a container of that owner, as `containers.owner` has it."""
+    return f"{_NAMED}{owner.replace(' ', '_')}_{secrets.token_hex(4)}"
+
+
+def sweep() -> None:
+    """End what a Podman that was killed while it started a container of ours no longer knows, if the owner is dead.
+
+    Its monitor, ``conmon``, waits then for a start that never comes, and has the container's first process wait, too.
+    """
+    for monitor in psutil.process_iter(["name", "cmdline"]):
+        words = monitor.info["cmdline"] or () if monitor.info["name"] == "conmon" else ()
+        for name in (word for word in words if word.startswith(_NAMED)):
+            pid, began, _ = name.removeprefix(_NAMED).split("_")
+            if not _alive(f"{pid} {began}"):
+                with suppress(psutil.Error):
+                    for process in (*monitor.children(recursive=True), monitor):
+                        process.kill()
 
 
 def _hand_on(order: Order, container: str, number: int) -> None:
