@@ -25,6 +25,7 @@ from benchbook.servers import containers, keeper, programs
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 import local_engine
+from waiting import comes_true
 
 VICTIMS: Final = ("owner", "keeper", "server", "container", "engine")
 LONGEST_S: Final = 4.0
@@ -63,6 +64,19 @@ def ours(folder: Path) -> list[psutil.Process]:
 
 def remaining(engine: containers.Engine, folder: Path) -> Counter[str]:
     """Return how many containers, networks and volumes of ours the engine knows, and processes there are."""
+    # Podman answers with an error when a process that it looks at ends meanwhile.
+    answered: list[Counter[str]] = []
+
+    def ask() -> bool:
+        with suppress(DockerException):
+            answered.append(_remaining(engine, folder))
+        return bool(answered)
+
+    assert comes_true(ask)
+    return answered[0]
+
+
+def _remaining(engine: containers.Engine, folder: Path) -> Counter[str]:
     client, label = containers.connected(engine.socket), {"label": containers.LABEL}
     return +Counter(
         containers=len(client.containers(all=True, filters=label)),
@@ -105,7 +119,7 @@ def main(kills: int, seed: int) -> None:
             programs.image_variable("postgresql"): "pinned",
             "TMPDIR": str(folder),
         }
-        for _ in range(kills):
+        for kill in range(kills):
             victim, way = chance.choice(VICTIMS), chance.choice(("host", "bridge"))
             owner = subprocess.Popen(
                 [*processes.PYTHON, "-c", OWNER, way],
@@ -133,6 +147,8 @@ def main(kills: int, seed: int) -> None:
             containers.sweep(engine)
             keeper.sweep()
             left += remaining(engine, podman.folder)
+            if not (kill + 1) % 20:
+                print(f"{kill + 1} kills: {dict(later)} swept, {dict(left)} left", flush=True)
     print(f"kills: {dict(killed)}")
     print(f"left until the next start, which swept them: {dict(later) or 'nothing'}")
     print(f"left after that: {dict(left) or 'nothing'}")
