@@ -7,6 +7,7 @@ be read where an engine that was killed has forgotten the container.
 
 import json
 import os
+import re
 import secrets
 import signal
 import sys
@@ -25,7 +26,8 @@ from benchbook.servers.containers import HOST, LABEL, Order, Started, _alive, co
 
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _SIGNALLED: Final = 128
-_NAMED: Final = "benchbook_"
+_NAME: Final = re.compile(r"benchbook_(\d+)_(\d+\.\d+)_[0-9a-f]{8}")
+"""A container's name, as `named` makes it: nobody else's is mistaken for one."""
 
 
 def main(order: Order) -> int:
@@ -66,7 +68,7 @@ def main(order: Order) -> int:
 
 def named(owner: str) -> str:
     """Return a new name for a container of that owner, as `containers.owner` has it."""
-    return f"{_NAMED}{owner.replace(' ', '_')}_{secrets.token_hex(4)}"
+    return f"benchbook_{owner.replace(' ', '_')}_{secrets.token_hex(4)}"
 
 
 def sweep() -> None:
@@ -74,14 +76,13 @@ def sweep() -> None:
 
     Its monitor, ``conmon``, waits then for a start that never comes, and has the container's first process wait, too.
     """
-    for monitor in psutil.process_iter(["name", "cmdline"]):
-        words = monitor.info["cmdline"] or () if monitor.info["name"] == "conmon" else ()
-        for name in (word for word in words if word.startswith(_NAMED)):
-            pid, began, _ = name.removeprefix(_NAMED).split("_")
-            if not _alive(f"{pid} {began}"):
-                with suppress(psutil.Error):
-                    for process in (*monitor.children(recursive=True), monitor):
-                        process.kill()
+    monitors = [process for process in psutil.process_iter(["name"]) if process.info["name"] == "conmon"]
+    for monitor in monitors:
+        with suppress(psutil.Error):
+            names = filter(None, map(_NAME.fullmatch, monitor.cmdline()))
+            if any(not _alive(" ".join(name.groups())) for name in names):
+                for process in (*monitor.children(recursive=True), monitor):
+                    process.kill()
 
 
 def _hand_on(order: Order, container: str, number: int) -> None:
