@@ -10,7 +10,7 @@ import json
 import math
 import re
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cache, cached_property
@@ -50,7 +50,7 @@ OF_OTHER_LANES = {
     "node": {"pymongo", "mongoengine"},
     "java": {"lxml", "orjson"},
 }
-COUNTED = {"size", "markup_size", "bytes_received"}  # whatever else runs
+COUNTED = {"size", "markup_size", "bytes_received", "card_bytes_sent", "card_bytes_received"}  # whatever else runs
 UNITS = {"ms": 1e6, "s": 1e9, "MB": 1e3, "%": 0.01}
 
 # "Five looks"
@@ -64,8 +64,8 @@ HOLDS, AGAINST, OPEN = ("reproduced", "direction only"), ("contradicted", "other
 KINDS = {
     "time": ("wall_time", "elapsed_time"),
     "processor time": ("cpu_time",),
-    "memory": ("memory_change_kb", "memory_rss_mb"),
-    "bytes": ("size", "bytes_received"),
+    "memory": ("memory_change_kb", "memory_rss_mb", "memory_percent"),
+    "bytes": ("size", "bytes_received", "card_bytes_sent", "card_bytes_received"),
 }
 
 
@@ -124,22 +124,26 @@ def quantity(cell: Cell, role: str, metric: str, statistic: str | None = None) -
         return None if spread is None or whole is None or whole[0] <= 0 else np.array([spread[0] / whole[0], 0])
 
     def share(part: np.ndarray, whole: np.ndarray) -> np.ndarray:
-        return np.array([part[0] / whole[0], 0])
+        return np.array([part[0] / whole[0], (part[1] + part[0] / whole[0] * whole[1]) / whole[0]])
 
     def cpu_time() -> np.ndarray:
         return mean("cpu_total") if (role, "cpu_total") in cell.means else mean("cpu_user") + mean("cpu_system")
+
+    def received() -> np.ndarray:
+        at_the_card = (role, "card_bytes_received") in cell.means
+        return mean("card_bytes_received" if at_the_card else "bytes_received")
 
     derived = {
         "elapsed_time": lambda: mean("elapsed_time" if (role, "elapsed_time") in cell.means else "wall_time"),
         "time_per_item": lambda: mean("wall_time") / cell.at["n"],
         "cpu_time": cpu_time,
-        "cpu_percent": lambda: share(cpu_time(), mean("cpu_capacity")),
-        "cpu_user_percent": lambda: share(mean("cpu_user"), mean("cpu_capacity")),
-        "cpu_system_percent": lambda: share(mean("cpu_system"), mean("cpu_capacity")),
-        "memory_percent": lambda: share(mean("memory_used"), mean("memory_total")),
+        "cpu_percent": lambda: 100 * share(cpu_time(), mean("cpu_capacity")),
+        "cpu_user_percent": lambda: 100 * share(mean("cpu_user"), mean("cpu_capacity")),
+        "cpu_system_percent": lambda: 100 * share(mean("cpu_system"), mean("cpu_capacity")),
+        "memory_percent": lambda: 100 * share(mean("memory_used"), mean("memory_total")),
         "memory_change_kb": lambda: mean("memory_change") / 1e3,
         "memory_rss_mb": lambda: mean("memory_rss") / 1e6,
-        "bandwidth": lambda: share(mean("bytes_received"), mean("elapsed_time", "client")),
+        "bandwidth": lambda: share(received(), mean("elapsed_time", "client")),
     }
     try:
         return derived[metric]() if metric in derived else mean(metric)
@@ -190,19 +194,22 @@ def contrasts(claim: Levels, lane: str) -> Iterator[Levels]:
         yield dict(zip(each, picked, strict=True))
 
 
-def products(claim: Levels, at: Levels) -> list[list[tuple[int, Levels]]]:
-    """Return a contrast as a product of sides with their powers; a ranking as the leads above 1 if it is true."""
+def products(claim: Levels, at: Levels, ranked: Collection[Any] | None = None) -> list[list[tuple[int, Levels]]]:
+    """Return a contrast as a product of sides with their powers; a ranking as the leads above 1 if it is true.
+
+    A ranking's are of those ranked; of all levels by default.
+    """
     base = claim["quantity"] | claim["at"] | at
     a, b = base | claim.get("a", {}), base | claim.get("b", {})
     if claim["compare"] == "rank":
         ((name, levels),) = claim["among"].items()
-        claimed = claim["claimed"]
-        if "last" in claimed:
-            pairs = [(claimed["last"], level) for level in levels if level != claimed["last"]]
-        elif "first" in claimed:
-            pairs = [(level, claimed["first"]) for level in levels if level != claimed["first"]]
+        ranked, claimed = levels if ranked is None else ranked, claim["claimed"]
+        if "order" in claimed:
+            pairs = [(b, a) for a, b in itertools.pairwise(level for level in claimed["order"] if level in ranked)]
         else:
-            pairs = [(later, earlier) for earlier, later in itertools.pairwise(claimed["order"])]
+            ((end, named),) = claimed.items()
+            others = [level for level in levels if level in ranked and level != named and named in ranked]
+            pairs = [(named, level) if end == "last" else (level, named) for level in others]
         return [[(1, base | {name: more}), (-1, base | {name: less})] for more, less in pairs]
     if claim["compare"] == "bound":
         return [[(1, base)]]
@@ -220,7 +227,6 @@ class Row:
 
     block: Block
     means: np.ndarray
-    resolutions: np.ndarray
     disturbed: bool
 
 
@@ -230,6 +236,7 @@ class Product:
 
     powers: np.ndarray
     rows: list[Row]
+    resolutions: np.ndarray  # of each side's counters, the coarsest of its blocks
     constant: float
 
     @cached_property
@@ -267,17 +274,18 @@ def product(run: Run, study: str, lane: str, claim: Levels, factors: list[tuple[
             rows = []
             for block in sorted(set.intersection(*({*side[size]} for side in sides for size in both))):
                 table = np.array([[side[size][block] for size in both] for side in sides])
-                rows.append(Row(block, table[..., 0].mean(1), table[..., 1].mean(1), bool(table[..., 2].any())))
+                rows.append(Row(block, table[..., 0].mean(1), bool(table[..., 2].any())))
+            coarsest = [[max(of[1] for of in side[size].values()) for size in both] for side in sides]
             constant = (claim.get("below") or claim.get("above") or 1) * UNITS.get(claim.get("unit", ""), 1)
             if claim.get("per_item"):
                 constant = claim["over"]["n"][1] / claim["over"]["n"][0]
-            return Product(np.array([power for power, _ in factors]), rows, constant) if rows else None
+            powers = np.array([power for power, _ in factors])
+            return Product(powers, rows, np.mean(coarsest, axis=1), constant) if rows else None
     return None
 
 
 def over_shared_blocks(leads: list[Product]) -> list[Product]:
-    """Return a ranking's leads over the blocks that all have, without those that have too few for a first look."""
-    leads = [one for one in leads if len(one.units) >= min(LOOKS)]
+    """Return a contrast's leads over the blocks that all have; none where these are too few for a first look."""
     shared = set.intersection(*({row.block for row in one.rows if not row.disturbed} for one in leads)) if leads else ()
     leads = [replace(one, rows=[row for row in one.rows if row.block in shared]) for one in leads]
     return leads if all(len(one.units) >= min(LOOKS) for one in leads) else []
@@ -324,7 +332,7 @@ def interval(of: Product, look: int | None, alpha: float = 0.05) -> Interval | N
     if len(groups) < (look or 2):
         return None
     used = [row for group in groups for row in group]
-    means, resolutions = np.array([row.means for row in used]), np.array([row.resolutions for row in used])
+    means = np.array([row.means for row in used])
     ends = np.cumsum([len(group) for group in groups])
 
     def of_units(values: np.ndarray) -> np.ndarray:
@@ -333,10 +341,10 @@ def interval(of: Product, look: int | None, alpha: float = 0.05) -> Interval | N
     is_ratio = bool((means > 0).all())
     if is_ratio:
         values, constant = np.log(means) @ of.powers, math.log(of.constant)
-        counters = (resolutions.mean(0) / np.exp(of_units(np.log(means))).mean(0)).sum()
+        counters = (of.resolutions / np.exp(of_units(np.log(means))).mean(0)).sum()
     else:
         values, constant = means @ of.powers, of.constant if len(of.powers) == 1 else 0
-        counters = resolutions.sum(1).max()
+        counters = of.resolutions.sum()
     values = of_units(values) - constant
     t = t_at(look, alpha) if look else stats.t.isf(alpha / 2, len(values) - 1)
     half = t * values.std(ddof=1) / math.sqrt(len(values))
@@ -390,8 +398,12 @@ def biases(all_cells: list[Cell], files: dict[str, Levels]) -> Biases:
     """Return the biases that identical arms could have hidden: times share four fifths of 5 %, other kinds a fifth."""
     looked = {}
     for of, quantities in arm_pairs(all_cells, files).items():
-        blocks = {block for logs in quantities for block in logs}
-        groups = units([(block, np.mean([logs[block] for logs in quantities if block in logs])) for block in blocks])
+        # a block of which some quantities ran in a later campaign is one
+        of_block = defaultdict(list)
+        for (campaign, number), log in itertools.chain.from_iterable(logs.items() for logs in quantities):
+            of_block[number].append((campaign, log))
+        means = [((ran[0][0], number), np.mean([log for _, log in ran])) for number, ran in of_block.items()]
+        groups = units(means)
         look = max((look for look in LOOKS if look <= len(groups)), default=None)
         if look:
             looked[of] = np.array([np.mean(group) for group in groups[:look]])
@@ -548,17 +560,31 @@ class Judged:
     overall: list[Interval]
 
 
-def leads_that_ran(run: Run, study: str, lane: str, claim: Levels, at: Levels) -> int:
-    """Return how many leads a contrast counts for: in a ranking all others that by themselves ran often enough."""
-    if claim["compare"] != "rank":
-        return 1
+def ran_often_enough(run: Run, study: str, lane: str, claim: Levels, at: Levels) -> set[Any]:
+    """Return the levels of a ranking that by themselves ran often enough for a first look."""
     ((name, levels),) = claim["among"].items()
     base = claim["quantity"] | claim["at"] | at
     alone = {level: product(run, study, lane, claim, [(1, base | {name: level})]) for level in levels}
-    enough = [level for level, found in alone.items() if found and len(found.units) >= min(LOOKS)]
-    claimed = claim["claimed"]
-    others = len(enough) - 1 if "order" in claimed else len({*enough} - {*claimed.values()})
-    return max(others, 1)
+    return {level for level, found in alone.items() if found and len(found.units) >= min(LOOKS)}
+
+
+def sides_alone(run: Run, study: str, lane: str, claim: Levels, at: Levels) -> list[Product | None]:
+    """Return each side of a contrast by itself, None where it did not run."""
+    sides = {json.dumps(levels): levels for factors in products(claim, at) for _, levels in factors}.values()
+    return [product(run, study, lane, claim, [(1, levels)]) for levels in sides]
+
+
+def has_too_few(side: Product | None) -> bool:
+    """Return whether a side ran, in too few blocks for a first look."""
+    return side is not None and len({row.block for row in side.rows if not row.disturbed}) < min(LOOKS)
+
+
+def leads_of(
+    run: Run, study: str, lane: str, claim: Levels, at: Levels, ranked: Collection[Any] | None = None
+) -> list[Product]:
+    """Return a contrast's products, or a ranking's leads, of which some block has all sides."""
+    every = [product(run, study, lane, claim, factors) for factors in products(claim, at, ranked)]
+    return [one for one in every if one]
 
 
 def contrasts_of(run: Run, file: Levels, claim: Levels, lane: str, hidden: Biases) -> dict[str, tuple[int, Contrast]]:
@@ -567,12 +593,21 @@ def contrasts_of(run: Run, file: Levels, claim: Levels, lane: str, hidden: Biase
     claimed = "more" if claim["compare"] == "rank" else "less" if "below" in claim else claim.get("claimed", "more")
     found = {}
     for at in contrasts(claim, lane):
-        leads = [one for factors in products(claim, at) if (one := product(run, file["study"], lane, claim, factors))]
         kind = kind_of((claim["quantity"] | at)["metric"])
         printed, bias = printed_ratio(claim, file["study"], at), hidden.get((file["study"], kind), 0.0)
         rule = Rule(claimed, margin, *(unit_margin or [0]), claim.get("than", 1), printed, bias)
         name = ", ".join(f"{parameter}={level}" for parameter, level in at.items())
-        ran = leads_that_ran(run, file["study"], lane, claim, at) if leads else 0
+        of = (run, file["study"], lane, claim, at)
+        alone = sides_alone(*of)
+        if claim["compare"] == "rank":
+            # "Kinds of contrasts": of those ranked, who by themselves ran often enough
+            ranked = ran_often_enough(*of)
+            leads = leads_of(*of, ranked)
+            others = len(ranked) - 1 if "order" in claim["claimed"] else len(ranked - {*claim["claimed"].values()})
+            ran = max(others, 1) if leads or any(map(has_too_few, alone)) else 0
+        else:
+            leads = leads_of(*of)
+            ran = int(all(alone) or any(map(has_too_few, alone)))
         found[name] = (ran, Contrast(over_shared_blocks(leads), rule))
     return found
 
@@ -582,7 +617,7 @@ def judge(run: Run, file: Levels, claim: Levels, lane: str, hidden: Biases) -> t
     most = claim.get("most", False)
     found = contrasts_of(run, file, claim, lane, hidden)
     # "Every contrast", of those that ran; "Most contrasts", of all
-    leads = [max(ran, 1) for ran, _ in found.values() if ran or most]
+    leads = [ran or 1 for ran, _ in found.values() if ran or most]
     n = len(leads)
     u = n // 2 + 1
     judged: dict[str, Judged | None] = dict.fromkeys(found)

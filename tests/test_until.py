@@ -19,7 +19,7 @@ from benchbook.hosts.dispatch import Host
 from benchbook.hosts.orders import Delivery, Plan
 from benchbook.hosts.works import UntilDecided
 from benchbook.runner import batch
-from benchbook.runner.progress import Progress
+from benchbook.runner.progress import Durations, Progress
 from benchbook.runner.rounds import GIVEN_UP, Costs, Rounds
 from benchbook.runner.standing import Kind, Reading, Standing, readings, standings
 from benchbook.stats.sequential import LOOKS
@@ -121,10 +121,14 @@ def look(cells: Sequence[Cell], repetitions: int = 1, sitting: str = "day 1") ->
     return standings(read(repetitions), contrasts, CLAIMS, sitting)
 
 
+def rounds_of(cells: Sequence[Cell], known: Durations, sitting: str = "") -> Rounds:
+    return Rounds(cells, Costs(known), evidence.stored_means(cell.key for cell in cells), sitting)
+
+
 def run(machine: Machine, left_s: Callable[[], float] = lambda: FOREVER, repetitions: int = 1) -> Sequence[Standing]:
     """Run as the command does: what is done is asked of the results."""
     cells = plan(repetitions)
-    rounds = Rounds(cells, Costs(results.seconds()))
+    rounds = rounds_of(cells, results.seconds(), machine.sitting)
     return rounds.run(lambda: look(cells, repetitions, machine.sitting), machine, left_s)
 
 
@@ -228,10 +232,36 @@ def test_a_spent_budget_ends_the_run_and_the_next_goes_on() -> None:
     assert len(second.ran) == 15
 
 
+def test_a_block_that_an_earlier_sitting_left_half_done_gives_way_to_a_later_one() -> None:
+    claims = [one for one in evidence.claims() if one.id == "bookstore.gap.wider-than-at-1"]
+
+    def planned() -> list[Cell]:
+        return grid.plan(["bookstore"], "decide", [*WHERE, "n=1,10000"], ["blocks=42", "repetitions=1"])
+
+    def where_it_stands() -> Sequence[Standing]:
+        contrasts = judged(evidence.stored_means(cell.key for cell in planned()), claims)
+        return standings(readings(planned(), claims), contrasts, claims, "day 2")
+
+    (standing,) = where_it_stands()
+    sides = standing.cells
+    ratios, noise = {1: 2.0, 10_000: 6.0}, {1: 0.02, 10_000: 0.02}
+    small = [cell for cell in planned() if cell.kind in sides and cell.parameters.model_dump()["n"] == 1]
+    whole = [cell for cell in planned() if cell.kind in sides and cell.block < 2]
+    Machine(ratios, noise)([*whole, *(cell for cell in small if cell.block in (2, 3))])
+    machine = Machine(ratios, noise)
+    machine.sitting = "day 2"
+    rounds = rounds_of(planned(), dict.fromkeys(sides, 1.0), machine.sitting)
+    now = where_it_stands()
+    assert rounds.next_look(now) == LOOKS[0] and rounds.ahead(now, lambda _: LOOKS[0]).cells == 3 * len(sides)
+    (ended,) = rounds.run(where_it_stands, machine, lambda: FOREVER)
+    assert (ended.state, ended.blocks) == ("decided", LOOKS[0])
+    assert {cell.block for cell in machine.ran if cell.kind in sides} == {4, 5, 6}
+
+
 def test_in_a_budget_the_dearest_contrasts_are_put_off() -> None:
     cells = plan()
     known = {cell.kind: 1.0 if cell.parameters.model_dump()["n"] == 10 else 100.0 for cell in cells}
-    rounds = Rounds(cells, Costs(known))
+    rounds = rounds_of(cells, known)
     now = look(cells)
     cheap = {cell.parameters.model_dump()["n"] for cell in rounds.round(now, 0, left_s=5 * (1 + 1) + 1)}
     assert cheap == {10}
@@ -254,7 +284,7 @@ def test_the_sides_of_a_contrast_are_neighbours_in_their_deployment_in_an_order_
     cells = grid.plan(["bookstore"], "paper", WHERE, ["blocks=8"])
     claims = [one for one in evidence.claims() if one.id == "bookstore.gap.wider-than-at-1000"]
     now = standings(readings(cells, claims), judged(evidence.stored_means([]), claims), claims)
-    rounds = Rounds(cells, Costs({}))
+    rounds = rounds_of(cells, {})
     orders = [[cell.kind for cell in rounds.round(now, block)] for block in range(8)]
     contrasts: list[frozenset[Kind]] = [reading.cells for one in now for reading in one.open]
     assert [len(sides) for sides in contrasts] == [2, 2]
@@ -268,7 +298,7 @@ def test_the_sides_of_a_contrast_are_neighbours_in_their_deployment_in_an_order_
 
 def test_the_plan_counts_what_is_left_to_the_next_look_and_to_the_end() -> None:
     cells = plan()
-    rounds = Rounds(cells, Costs({cell.kind: 2.0 for cell in cells}))
+    rounds = rounds_of(cells, {cell.kind: 2.0 for cell in cells})
     now = look(cells)
     assert rounds.next_look(now) == 5
     assert rounds.one_round(now).seconds == 2.0 * 5
@@ -278,7 +308,7 @@ def test_the_plan_counts_what_is_left_to_the_next_look_and_to_the_end() -> None:
     cells = plan()
     now = look(cells)
     assert rounds.next_look([one for one in now if one.open]) is None
-    assert Rounds(cells, Costs({})).one_round(now).cells == 0
+    assert rounds_of(cells, {}).one_round(now).cells == 0
 
 
 def test_the_command_prints_its_plan_runs_to_the_look_and_says_how_it_ended(

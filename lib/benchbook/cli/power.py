@@ -19,7 +19,7 @@ from benchbook.evidence.contrasts import places
 from benchbook.evidence.effects import paired
 from benchbook.evidence.measured import Measured, Place
 from benchbook.runner.progress import Durations
-from benchbook.runner.rounds import Costs, Rounds, spans
+from benchbook.runner.rounds import Costs, Rounds, sitting, spans
 from benchbook.runner.standing import Reading, Standing, standings
 from benchbook.stats.variances import Components, best_repetitions, components
 
@@ -39,7 +39,7 @@ def main(asked: argparse.Namespace) -> int:
     known = results.seconds()
     by_lane = powers(read, means, known)
     current = standings(read, evidence.Evidence.of(means).contrasts)
-    hour = decided_within(HOUR_S, current, Rounds(cells, Costs(known)))
+    hour = decided_within(HOUR_S, current, Rounds(cells, Costs(known), means, sitting(means)))
     decided: dict[tuple[str, str], list[str]] = {}
     for standing in hour:
         decided.setdefault((standing.claim.study, standing.lane), []).append(standing.claim.id)

@@ -4,16 +4,14 @@ import argparse
 import time
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, get_args
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output, selection
 from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
-from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import Costs, Look, Rounds
-from benchbook.runner.run_folder import PAUSE_S
+from benchbook.runner.progress import Durations, Progress
+from benchbook.runner.rounds import Costs, Look, Rounds, sitting
 from benchbook.runner.standing import Reading, Standing, State, readings, standings
 from benchbook.stats.campaigns import FEWEST, sittings
 from benchbook.stats.sequential import LOOKS
@@ -29,7 +27,7 @@ def plan(asked: argparse.Namespace) -> int:
     """Print where the claims stand and what a run until they are decided would take."""
     cells, read = asked_for(asked)
     current = judging(cells, read)()
-    rounds = Rounds(cells, Costs(results.seconds()))
+    rounds = rounds_of(cells, results.seconds())
     if asked.json:
         print(output.as_json([_row(standing, rounds) for standing in current]))
     else:
@@ -44,7 +42,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     cells, read = asked_for(asked)
     selection.at_rooms(asked, cells)
     known = results.seconds()
-    rounds = Rounds(cells, Costs(known))
+    rounds = rounds_of(cells, known)
     judge = judging(cells, read)
     current = judge()
     print(text(current, rounds), flush=True)
@@ -76,19 +74,19 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]
     return cells, readings(cells)
 
 
-def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
-    """Return what says where the claims stand by what is finished of the cells: on their host alone.
+def rounds_of(cells: Sequence[grid.Cell], known: Durations) -> Rounds:
+    """Return the rounds of a plan, by what is finished of it and how long cells took."""
+    means = evidence.stored_means(cell.key for cell in cells if not cell.missing)
+    return Rounds(cells, Costs(known), means, sitting(means))
 
-    What was measured since an hour ago, or later, is of this sitting.
-    """
-    since = datetime.now(UTC) - timedelta(seconds=PAUSE_S)
+
+def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
+    """Return what says where the claims stand by what is finished of the cells: on their host alone."""
     own = [cell.key for cell in cells if not cell.missing]
 
     def look() -> list[Standing]:
         means = evidence.stored_means(own)
-        now = means[means["last_started_at"] >= since]
-        sitting = str(now["campaign"].iloc[now["last_started_at"].argmax()]) if len(now) else ""
-        return standings(read, evidence.Evidence.of(means).contrasts, sitting=sitting)
+        return standings(read, evidence.Evidence.of(means).contrasts, sitting=sitting(means))
 
     return look
 

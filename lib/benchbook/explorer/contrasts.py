@@ -288,12 +288,14 @@ def _quantities(measured: Measured, comparison: Comparison) -> list[Triple]:
 
 
 def _repeats(quantity: Triple, others: Collection[Triple], comparison: Comparison) -> bool:
-    """Return whether another quantity has the same ratios: in the papers' unit, or for all items and not for each."""
+    """Return whether another quantity has the same ratios: in the papers' unit, of all items, of one processor."""
     operation, role, metric = quantity
     if metric == "time_per_item":
         # of a single node alone `ended` calls its client's time the elapsed one
         times = {"n": (), "topology": ("wall_time",)}.get(comparison.by, ("wall_time", "elapsed_time"))
         return any((operation, role, time) in others for time in times)
+    if metric == "cpu_capacity":  # that time on all processors, of which shares are taken
+        return (operation, role, "wall_time") in others
     return (operation, role, _OTHER_UNIT.get(metric)) in others
 
 

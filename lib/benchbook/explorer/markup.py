@@ -112,8 +112,8 @@ def own(sources: Mapping[str, Source], entries: Sequence[own_claims.Entry]) -> s
                 "registered": _minute(entry.registered),
                 "seen": entry.seen,
                 "earlier": [_removal(former) for former in own_claims.earlier(entry, entries)],
-                "first": own_claims.judge(source, entry.claim) if source else None,
-                "since": own_claims.judge(here, entry.claim, entry.registered) if here else None,
+                "first": own_claims.judge(source, entry.claim, entry.host) if source else None,
+                "since": own_claims.judge(here, entry.claim, entry.host, entry.registered) if here else None,
             }
         )
     removed = [_claimed(entry) | {"removal": _removal(entry)} for entry in entries if entry.removed]

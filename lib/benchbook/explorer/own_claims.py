@@ -131,18 +131,23 @@ def claim(asked: Asked, claimed: str, margin: float, why: str, number: int = 1) 
     )
 
 
-def judge(source: Source, claim: Ratio, since: datetime | None = None) -> dict[str, object]:
+def judge(source: Source, claim: Ratio, host: str = "", since: datetime | None = None) -> dict[str, object]:
     """Return a claim's contrast judged on this source as the papers' claims are: a row of `bearing`.
 
     Parameters
     ----------
+    host
+        Where it is judged, if that host ran it; else where the first did.
     since
         Only the blocks that began later; None for all.
     """
     means = source.means[source.means["study"] == claim.study]
     if since is not None:
         means = means[means["started_at"] > since]
-    if (table := judged(means, [claim])).empty:
+    table = judged(means, [claim])
+    of_host = table[table["host"] == host]
+    table = table if of_host.empty else of_host
+    if table.empty:
         return {**dict.fromkeys(_SHOWN), "says": claim.says, "verdict": NOT_TESTABLE, "why": NOT_RUN}
     row = {name: table[name].iloc[0] for name in _SHOWN}
     return {**row, "says": claim.says, "why": row["why"] or NOT_RUN}
@@ -157,6 +162,7 @@ class Entry(BaseModel):
     source: str
     registered: AwareDatetime
     seen: NonNegativeInt  # blocks that had been measured by then
+    host: str = ""  # where these were; empty where it was not kept
     removed: AwareDatetime | None = None
 
     @property
@@ -180,7 +186,7 @@ def register(claim: Ratio, answer: Answer, source: Source, file: Path | None = N
 
     Who claims after having looked explores: the blocks that come later are the test.
     """
-    entry = Entry(claim=claim, source=source.name, registered=_now(), seen=len(answer.points))
+    entry = Entry(claim=claim, source=source.name, registered=_now(), seen=len(answer.points), host=answer.pair.host)
     _write([*registered(file), entry], file)
     return entry
 

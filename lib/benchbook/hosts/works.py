@@ -10,12 +10,12 @@ from operator import attrgetter
 
 from typing_extensions import override
 
-from benchbook import results
+from benchbook import evidence, results
 from benchbook.grid import Cell, Kind, elsewhere, in_their_states
 from benchbook.hosts.dispatch import Host, Work
 from benchbook.hosts.orders import Delivery, StudyBlock
 from benchbook.runner.progress import Progress
-from benchbook.runner.rounds import Costs, Look, Rounds
+from benchbook.runner.rounds import Costs, Look, Rounds, sitting
 from benchbook.runner.standing import Standing
 
 
@@ -126,7 +126,8 @@ class UntilDecided(Work):
         """Note that a host has come; a second worker on it shares its rounds."""
         if host.name not in self._machines:
             plan = in_their_states(host.plan.cells())
-            rounds = Rounds(plan, Costs(self._known))
+            means = evidence.stored_means(cell.key for cell in plan)
+            rounds = Rounds(plan, Costs(self._known), means, sitting(means))
             self._machines[host.name] = machine = _Machine(rounds, rounds.rounds(self._look(plan), self._left_s))
             self._draw(machine)
 

@@ -160,14 +160,14 @@ def _claims(evidence: Evidence) -> Iterator[Number]:
 
 
 def _contrasts(evidence: Evidence) -> Iterator[Number]:
-    several = evidence.contrasts["host"].nunique() > 1
+    judged = evidence.contrasts.dropna(subset=["ratio"])
+    several = judged["host"].nunique() > 1
     says = {row.id: row.says for row in each(evidence.outcomes)}
-    for row in each(evidence.contrasts):
-        if not math.isnan(row.ratio):
-            levels = row.contrast.split(", ") if row.contrast else []
-            at = [row.lane, *([row.host] if several else []), *levels]
-            sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
-            yield from _ratios(row, f"{row.id}.{_key(*at)}", sentence, evidence)
+    for row in each(judged):
+        levels = row.contrast.split(", ") if row.contrast else []
+        at = [row.lane, *([row.host] if several else []), *levels]
+        sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
+        yield from _ratios(row, f"{row.id}.{_key(*at)}", sentence, evidence)
 
 
 def _at(row: FrameRow) -> str:

@@ -11,6 +11,7 @@ import random
 from collections import Counter
 from collections.abc import Callable, Collection, Generator, Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Final, TypeAlias
 
@@ -23,6 +24,7 @@ from benchbook.evidence.reference import MEANS
 from benchbook.grid import Cell, Kind, Place
 from benchbook.results import TIMES
 from benchbook.runner.progress import Durations
+from benchbook.runner.run_folder import PAUSE_S
 from benchbook.runner.standing import Reading, Standing
 from benchbook.schemas import Document
 from benchbook.stats.sequential import LOOKS
@@ -105,16 +107,46 @@ class Costs:
         return self._estimates[kind]
 
 
-class Rounds:
-    """What a run until all is decided does next, of a plan's cells of all blocks."""
+def sitting(means: pd.DataFrame) -> str:
+    """Return the campaign that what runs now belongs to, of the block means that are there; empty when it begins one.
 
-    def __init__(self, plan: Sequence[Cell], costs: Costs) -> None:
+    It is that of what was measured within the hour.
+    """
+    now = means[means["last_started_at"] >= datetime.now(UTC) - timedelta(seconds=PAUSE_S)]
+    return str(now["campaign"].iloc[now["last_started_at"].argmax()]) if len(now) else ""
+
+
+class Rounds:
+    """What a run until all is decided does next, of a plan's cells of all blocks.
+
+    The sides of a contrast share a block when they ran in it in one campaign. One that an earlier campaign left half
+    done can be shared no more: later ones take its place.
+
+    Parameters
+    ----------
+    plan
+        The cells of all blocks.
+    costs
+        What they take.
+    means
+        Block means of what is done of them, as `benchbook.evidence.stored_means` returns them.
+    sitting
+        The campaign to which a cell would belong that ran now, as `sitting` has it.
+    """
+
+    def __init__(self, plan: Sequence[Cell], costs: Costs, means: pd.DataFrame, sitting: str) -> None:
         self._costs = costs
         self._blocks: dict[int, dict[Kind, Cell]] = {}
         for cell in plan:
             if not cell.missing:
                 self._blocks.setdefault(cell.block, {})[cell.kind] = cell
-        self._done = {(cell.kind, cell.block) for cell in plan if cell.state == "done"}
+        ran = means.drop_duplicates(["cell_id", "block"])
+        ran_in = dict(zip(ran["cell_id"] + "." + ran["block"].astype(str), ran["campaign"], strict=True))
+        self._done: dict[tuple[Kind, int], str] = {}  # the campaign of each finished cell; of those of this sitting ""
+        for cell in plan:
+            if cell.state == "done":
+                campaign = ran_in.get(cell.key, "")
+                self._done[cell.kind, cell.block] = "" if campaign == sitting else campaign
         self._failures: Counter[Kind] = Counter()
 
     def run(self, look: Look, execute: Execute, left_s: Callable[[], float]) -> Sequence[Standing]:
@@ -137,21 +169,27 @@ class Rounds:
         """Yield each round's cells, take those of them that failed, and return where the claims stand at the end."""
         now, judged = look(), True
         for block in sorted(self._blocks):
-            if not judged and (block in LOOKS or any(standing.day for standing in now)):
+            if not judged and (any(standing.day for standing in now) or self._reaches_a_look(now, block)):
                 now, judged = look(), True
             if left_s() > 0 and (cells := self.round(now, block, left_s())):
-                self._failures.update(cell.kind for cell in (yield cells))
+                failed = {cell.kind for cell in (yield cells)}
+                self._failures.update(failed)
+                self._done |= {(cell.kind, block): "" for cell in cells if cell.kind not in failed}
                 judged = False
         return now if judged else look()
 
+    def _reaches_a_look(self, now: Sequence[Standing], block: int) -> bool:
+        """Return whether the block before this one brought an open contrast to a look."""
+        contrasts = {reading.cells for standing in now for reading in standing.open}
+        return any(self._shares(cells, block - 1) and self._shared(cells) in LOOKS for cells in contrasts)
+
     def ahead(self, now: Sequence[Standing], until: Callable[[Standing], int]) -> Cost:
-        """Return what the cells take that open claims lack, of each claim those of the first `until` blocks."""
-        due: list[Kind] = []
-        for block in sorted(self._blocks):
-            going_on = [replace(standing, day=()) for standing in now if until(standing) > block]
-            kinds = set[Kind]().union(*self.contrasts(going_on))
-            due += [kind for kind in kinds if self._lacks(kind, block)]
-        return self._costs.of(due)
+        """Return what the cells take that open claims lack, of each claim until its contrasts share so many blocks."""
+        due: set[tuple[Kind, int]] = set()
+        for standing in now:
+            for cells in self.contrasts([replace(standing, day=())]):
+                due |= self._due(cells, until(standing) - self._shared(cells))
+        return self._costs.of(kind for kind, _ in due)
 
     def one_round(self, now: Sequence[Standing]) -> Cost:
         """Return what one block of all that is open takes."""
@@ -159,9 +197,9 @@ class Rounds:
 
     def next_look(self, now: Sequence[Standing]) -> int | None:
         """Return after how many blocks claims are judged next; None when all blocks of what is open have run."""
-        kinds = set[Kind]().union(*(reading.cells for standing in now for reading in standing.open))
-        lacking = [block for block in self._blocks for kind in kinds if self._lacks(kind, block)]
-        return next((look for look in LOOKS if look > min(lacking)), max(lacking) + 1) if lacking else None
+        contrasts = {reading.cells for standing in now for reading in standing.open}
+        shared = [self._shared(cells) for cells in contrasts if self._due(cells, 1)]
+        return next((look for look in LOOKS if look > min(shared)), max(shared) + 1) if shared else None
 
     def round(self, now: Sequence[Standing], block: int, left_s: float = float("inf")) -> list[Cell]:
         """Return the cells of a block that open contrasts still lack, in the order in which they are to be run.
@@ -175,8 +213,8 @@ class Rounds:
         }
         settled = of_state["decided"] - of_state["open"]
         chosen = self._affordable(now, settled, block, left_s)
-        wanted = set[Kind]().union(*chosen)
-        cells = [self._blocks[block][kind] for kind in sorted(wanted) if self._lacks(kind, block)]
+        due = set[tuple[Kind, int]]().union(*(self._due(contrast, 1, block) for contrast in chosen))
+        cells = [self._blocks[block][kind] for kind, at in sorted(due) if at == block]
         return self._ordered(cells, chosen, block)
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
@@ -197,8 +235,27 @@ class Rounds:
             elif getattr(parameters, "engine", "") == "noop":
                 yield cell.study, frozenset({cell.kind})
 
-    def _lacks(self, kind: Kind, block: int) -> bool:
-        return kind in self._blocks.get(block, {}) and (kind, block) not in self._done
+    def _shares(self, cells: frozenset[Kind], block: int) -> bool:
+        """Return whether the sides of a contrast share a block."""
+        return len({self._done.get((kind, block)) for kind in cells} - {None}) == 1 and not self._lacking(cells, block)
+
+    def _shared(self, cells: frozenset[Kind]) -> int:
+        """Return how many blocks the sides of a contrast share."""
+        return sum(self._shares(cells, block) for block in self._blocks)
+
+    def _lacking(self, cells: frozenset[Kind], block: int) -> set[tuple[Kind, int]]:
+        """Return the cells of a contrast that a block lacks."""
+        return {(kind, block) for kind in cells & self._blocks[block].keys() if (kind, block) not in self._done}
+
+    def _due(self, cells: frozenset[Kind], blocks: int, first: int = 0) -> set[tuple[Kind, int]]:
+        """Return the cells that bring a contrast to so many shared blocks more, from a block on."""
+        due: set[tuple[Kind, int]] = set()
+        for block in sorted(self._blocks):
+            of_earlier = any(self._done.get((kind, block)) for kind in cells)
+            if block >= first and blocks > 0 and not of_earlier and (lacking := self._lacking(cells, block)):
+                due |= lacking
+                blocks -= 1
+        return due
 
     def _affordable(
         self, now: Sequence[Standing], settled: Collection[frozenset[Kind]], block: int, left_s: float
@@ -207,12 +264,12 @@ class Rounds:
 
         Those of which a block of this sitting is wanted ask for no more than that.
         """
-        to_look = range(block, next((look for look in LOOKS if look > block), block + 1))
         by_block = {reading.cells for standing in now for reading in standing.open}
         due = {}
         for cells in self.contrasts(now):
-            blocks = to_look if cells in by_block else [block]
-            due[cells] = {(kind, later) for kind in cells for later in blocks if self._lacks(kind, later)}
+            shared = self._shared(cells)
+            to_look = next((look for look in LOOKS if look > shared), shared + 1) - shared
+            due[cells] = self._due(cells, to_look if cells in by_block else 1, block)
         cost = {cells: self._costs.of(kind for kind, _ in due[cells]).seconds for cells in due}
         ordered = sorted(due, key=lambda cells: (cells in settled, cost[cells], sorted(cells)))
         chosen: list[frozenset[Kind]] = []
