@@ -17,8 +17,9 @@ from benchbook.results import files
 
 @pytest.fixture(scope="module")
 def means() -> pd.DataFrame:
-    means = reference.means()
-    return means[means["study"].isin(["bookstore", "tcp"])]
+    run = Run.of_reference().evidence
+    return pd.concat([rows[rows["study"] == study] for study in ("bookstore", "tcp")
+                      for rows in [run.of_one_host(study).means]])  # fmt: skip
 
 
 @pytest.fixture(scope="module")
@@ -58,7 +59,9 @@ def test_what_got_slower_is_named_and_nothing_else(run: Evidence, means: pd.Data
     assert table.iloc[0].to_dict() == row
 
 
-def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itself(means: pd.DataFrame, tmp_path: Path):
+def test_a_report_compares_its_run_with_the_reference_run_but_not_that_with_itself(tmp_path: Path):
+    means = reference.means()
+    means = means[means["study"] == "tcp"]
     assert Merged("decide", [], Run("decide", Evidence.of(means)), tmp_path).beside.empty
     later = means.assign(campaign="2026-12-01T00:00:00Z")
     assert len(Merged("decide", [], Run("decide", Evidence.of(later)), tmp_path).beside) > 100
@@ -71,8 +74,8 @@ def test_what_a_stand_in_took_is_not_set_beside_what_the_product_took(means: pd.
 
 @pytest.fixture(scope="module")
 def stores() -> pd.DataFrame:
-    """Return what MongoDB and PostgreSQL did in the reference run, whose deletions were all at once."""
-    means = reference.means()
+    """Return what MongoDB and PostgreSQL did in the reference run, whose deletions were one by one."""
+    means = Run.of_reference().evidence.of_one_host("crud").means
     of_both = means["engine"].isin(["mongodb", "postgresql+relational"])
     return means[(means["study"] == "crud") & of_both & (means["n"] == 1000)]
 
@@ -88,13 +91,13 @@ def test_cells_and_ratios_of_another_topology_or_arm_have_other_words(stores: pd
 def test_a_study_that_both_ran_without_a_common_cell_is_named_with_what_differs(
     stores: pd.DataFrame, means: pd.DataFrame, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ):
-    def each(parameters: str) -> str:
-        return json.dumps(json.loads(parameters) | {"delete": "each"})
+    def at_once(parameters: str) -> str:
+        return json.dumps(json.loads(parameters) | {"delete": "all"})
 
-    others = stores.assign(parameters=stores["parameters"].map(each))
+    others = stores.assign(parameters=stores["parameters"].map(at_once))
     (tmp_path / "alone").mkdir()
     keep(tmp_path / "alone", others)
-    says = f"crud: both ran it, and no cell is in both: delete all in reference, each in {tmp_path}"
+    says = f"crud: both ran it, and no cell is in both: delete each in reference, all in {tmp_path}"
     assert cli.main(["compare", "reference", str(tmp_path / "alone")]) == cli.USAGE
     assert f"have no cell in common: {says}/alone" in capsys.readouterr().err
     keep(tmp_path, pd.concat([others, means[means["study"] == "bookstore"]]))

@@ -164,7 +164,7 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, qu
         assert "study=crud" in page.url and "a=mongodb" in page.url
         here = answer.inner_text()
         assert here.splitlines()[2] in figure.get_attribute("aria-label")
-        page.get_by_role("link", name="two nodes, replicated").first.click()
+        page.get_by_role("row", name="two nodes, replicated").first.get_by_role("link").click()
         page.wait_for_function("was => document.querySelector('.bb-answer').innerText != was", arg=here)
         there = answer.inner_text()
         page.go_back()
@@ -172,7 +172,7 @@ def test_the_explorer_of_the_site_is_chosen_from_without_a_kernel(site: Path, qu
         page.go_forward()
         page.reload()
         page.wait_for_function("was => document.querySelector('.bb-answer')?.innerText === was", arg=there)
-        page.get_by_label("Filter", exact=True).fill("two nodes 10,000")
+        page.get_by_label("Filter", exact=True).fill("AMD two nodes 10,000")
         page.get_by_text("1 of ").wait_for()
 
         # What each control offers and stands at, whatever is wanted, as in the live explorer.
@@ -304,9 +304,9 @@ def test_the_tutorial_s_ratio_of_one_s_own_data_is_the_report_s(ran: dict[str, d
 
 
 def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dict[str, Any]]):
-    by = ["lane", "case", "keys", "n", "json_codec"]
+    by = ["host", "lane", "case", "keys", "n", "json_codec"]
     report = round_trips(pd.read_parquet(REFERENCE)).set_index(by).sort_index()
-    assert report["test"].str.contains("campaign").any() and not report["test"].str.contains("campaign").all()
+    report = report[report["low"].notna()]
     by_hand = ran["results"]
     in_pandas = by_hand["cells"][by].join(by_hand["ratios"]).set_index(by).sort_index()
     pd.testing.assert_frame_equal(in_pandas, report[["ratio", "low", "high"]])

@@ -21,6 +21,7 @@ from benchbook.evidence.controls import arms, controls, untrusted
 from benchbook.evidence.kept import Kept
 from benchbook.evidence.lags import lags
 from benchbook.evidence.means import DERIVED, Derived, block_means, derive, measures, stored_means
+from benchbook.evidence.measured import by_cells
 from benchbook.evidence.published import number, published
 from benchbook.evidence.verdicts import Counts, notes, outcomes, verdicts
 
@@ -73,11 +74,26 @@ class Evidence:
         self._means = means
         self._kept = kept
         self._files = files
+        self._of_one_host: dict[str, Self] = {}
 
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
         return cls(measures(observations))
+
+    def of_one_host(self, study: str) -> Self:
+        """Return what the host that ran most of a study measured of it, where several did; else this."""
+        if study not in self._of_one_host:
+            rows = self.means[self.means["study"] == study]
+            hosts = by_cells(rows)
+            alone = self if len(hosts) < 2 else type(self)(rows[rows["host"] == hosts[0]], files=self._files)
+            self._of_one_host[study] = alone
+        return self._of_one_host[study]
+
+    def compared(self, study: str) -> pd.DataFrame:
+        """Return the rows of `comparisons` of a study, of the host that ran most of it."""
+        table = self.comparisons[self.comparisons["study"] == study]
+        return table[table["host"].isin(by_cells(self.means[self.means["study"] == study])[:1])]
 
     def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
         """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""
@@ -98,7 +114,8 @@ class Evidence:
     @cached_property
     def lags(self) -> pd.DataFrame:
         """How far replicas were behind, a row a probe, as `benchbook.evidence.lags.lags` returns them."""
-        return self.part("lags", lambda: lags(self._files()))
+        table = self.part("lags", lambda: lags(self._files()))
+        return table[table["cell_id"].isin(self.means["cell_id"].unique())]
 
     @cached_property
     def published(self) -> pd.DataFrame:

@@ -62,7 +62,7 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
         Its columns are the fields of `Change` and ``p_holm``, corrected over the study; a row for each of
         `benchbook.evidence.comparisons` that both runs have, largest changes first.
     """
-    firsts, seconds = ({row.key: row for row in Compared.of(run.comparisons)} for run in (before, after))
+    firsts, seconds = ({row.key: row for row in _compared(run)} for run in (before, after))
     changes = []
     for key in [key for key in firsts if key in seconds]:
         first, second = firsts[key], seconds[key]
@@ -75,7 +75,7 @@ def ratios(before: Evidence, after: Evidence) -> pd.DataFrame:
 
 def values(before: Evidence, after: Evidence) -> pd.DataFrame:
     """Return how each cell's own values changed, as `ratios`: ``before`` and ``after`` are means of blocks."""
-    firsts, seconds = (_values(run.means) for run in (before, after))
+    firsts, seconds = (_values(_of_one_host(run)) for run in (before, after))
     changes = []
     for key in [key for key in firsts if key in seconds]:
         study, cell, operation, role, metric = key
@@ -99,7 +99,8 @@ def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, s
         are such, else of all in which the levels differ.
     """
     both = {*before.means["study"]} & {*after.means["study"]}
-    firsts, seconds = (_cells(run.means[run.means["study"].isin(both)]) for run in (before, after))
+    ran = (_of_one_host(run) for run in (before, after))
+    firsts, seconds = (_cells(means[means["study"].isin(both)]) for means in ran)
     lacking = {}
     for study in sorted(both):
         cells = firsts.get(study, {}), seconds.get(study, {})
@@ -157,6 +158,20 @@ def _of_blocks(side: Side) -> Estimate:
     logs, blocks = np.log(side.values), len(side.values)
     error = float(logs.std(ddof=1) / blocks**0.5) if blocks > 1 else nan
     return Estimate(float(logs.mean()), error, blocks - 1)
+
+
+def _compared(run: Evidence) -> Iterable[Compared]:
+    """Return a run's comparisons, of each study on the host that ran most of it."""
+    return (row for study in run.means["study"].unique() for row in Compared.of(run.compared(study)))
+
+
+def _of_one_host(run: Evidence) -> pd.DataFrame:
+    """Return a run's means, of each study on the host that ran most of it."""
+    by_study = {study: run.of_one_host(study).means for study in run.means["study"].unique()}
+    means: pd.DataFrame = pd.concat(
+        [run.means[:0], *(rows[rows["study"] == study] for study, rows in by_study.items())]
+    )
+    return means
 
 
 def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:

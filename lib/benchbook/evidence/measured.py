@@ -128,7 +128,7 @@ class Measured:
 
     @property
     def places(self) -> list[Place]:
-        """The hosts and lanes that ran, in the order of the rows."""
+        """The hosts and lanes that ran, the host that ran most first."""
         return list(self._ran)
 
     @property
@@ -335,7 +335,7 @@ class Measured:
 
     @cached_property
     def _numbered(self) -> pd.DataFrame:
-        """The rows with the number of their configuration, and without what no side has."""
+        """The rows with the number of their configuration, without what no side has, the host that ran most first."""
         rows = self.means[list(_COLUMNS)]
         rows = rows.assign(
             host=rows["host"].fillna(""),
@@ -348,6 +348,8 @@ class Measured:
             disturbed=disturbed(rows),
             resolution=rows["resolution"].fillna(0.0),
         )
+        if len(hosts := by_cells(rows)) > 1:
+            rows = rows.sort_values("host", key=lambda host: host.map(hosts.index), kind="stable")
         of = ["host", "lane", "parameters", *_OF_A_WAY]
         return rows.assign(configuration=rows.groupby(of, dropna=False, sort=False).ngroup())
 
@@ -379,6 +381,12 @@ class Measured:
 def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return of block means which others disturbed: of what is counted none."""
     return ~rows["metric"].isin(COUNTED) & rows["disturbed"].fillna(False).astype(bool)
+
+
+def by_cells(means: pd.DataFrame) -> list[str]:
+    """Return the hosts of some block means, the one that ran most cells first."""
+    ran = means.drop_duplicates(["host", "cell_id", "block"])["host"].fillna("")
+    return [str(host) for host in sorted(ran.unique(), key=lambda host: (-(ran == host).sum(), host))]
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:

@@ -159,8 +159,8 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]
         levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
         if len(levels) > 1:
             options[name] = levels
-            field = fields.get(name)
-            factors[name] = _kept(wanted.get(name), levels, field.default if field else None)
+            default = rows[0][0]["host"] if name == "host" else getattr(fields.get(name), "default", None)
+            factors[name] = _kept(wanted.get(name), levels, default)
             rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
     common, sides = rows[0]
     return Asked(comparison, quantity, a, b, factors, options, _pair(comparison, quantity, common, sides, a, b))
@@ -182,7 +182,9 @@ def everything(measured: Measured, comparison: Comparison) -> Everything:
     factors = _varying(comparison, settings)
     for name in factors:
         options[name] = _levels(common[name] for common, _ in settings if common.get(name) is not None)
-    defaults = {name: fields[name].default for name in factors if name in fields}
+    defaults: dict[str, Option] = {name: fields[name].default for name in factors if name in fields}
+    if "host" in factors:
+        defaults["host"] = settings[0][0]["host"]
     pairs: list[tuple[Mapping[str, Option], Pair]] = []
     for quantity in quantities:
         operation, *measure = quantity
@@ -282,18 +284,21 @@ def _quantities(measured: Measured, comparison: Comparison) -> list[Triple]:
     ordered = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
     sides_of = measured.every(comparison.by, comparison.loose, ordered)
     on_both = {quantity for quantity, _, _, sides in sides_of if _pairs(comparison, [({}, sides)])}
-    once = on_both - {repeated for repeated in on_both.difference(papers) if _repeats(repeated, on_both, comparison)}
+    others = on_both.difference(papers)
+    once = on_both - {quantity for quantity in others if _repeats(quantity, on_both, {*papers}, comparison)}
     shown = [quantity for quantity in ordered if quantity in once]
     return sorted(shown, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
 
 
-def _repeats(quantity: Triple, others: Collection[Triple], comparison: Comparison) -> bool:
+def _repeats(quantity: Triple, others: Collection[Triple], papers: Collection[Triple], comparison: Comparison) -> bool:
     """Return whether another quantity has the same ratios: in the papers' unit, of all items, of one processor."""
     operation, role, metric = quantity
     if metric == "time_per_item":
         # of a single node alone `ended` calls its client's time the elapsed one
         times = {"n": (), "topology": ("wall_time",)}.get(comparison.by, ("wall_time", "elapsed_time"))
         return any((operation, role, time) in others for time in times)
+    if metric == "wall_time" and comparison.by != "n":
+        return (operation, role, "time_per_item") in papers
     if metric == "cpu_capacity":  # that time on all processors, of which shares are taken
         return (operation, role, "wall_time") in others
     return (operation, role, _OTHER_UNIT.get(metric)) in others

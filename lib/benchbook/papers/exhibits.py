@@ -1,5 +1,6 @@
 """All figures and tables by name, each paper's own, and drawing them all."""
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
@@ -19,6 +20,9 @@ from benchbook.studies import SLUGS
 _PAPERS: Final = {study: load(study) for study in SLUGS}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
+VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
+"""Figures of claims, whichever host they were judged on."""
+
 _PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], Provenance]]"] = WeakKeyDictionary()
 """What `measured` returned of evidence that is still looked at, by run and studies."""
 
@@ -48,14 +52,36 @@ def hosts(evidence: Evidence) -> Exhibit:
     return ratios.by_host(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
 
 
+def _of_one_host(make: Maker, study: str) -> Maker:
+    """Return what makes an exhibit of the host that ran most, for means of several would be of none."""
+
+    def made(evidence: Evidence) -> Exhibit:
+        alone = evidence.of_one_host(study)
+        exhibit = make(alone)
+        if alone is evidence:
+            return exhibit
+        host = alone.means["host"].iloc[0]
+        return replace(
+            exhibit, notes=(*exhibit.notes, f"{host} alone, which ran most; what others found: figure hosts")
+        )
+
+    return made
+
+
 FIGURES: Final[dict[str, Maker]] = {
     "verdicts": verdicts.counts,
     "overview": overview,
-    **{name: make for paper in _PAPERS.values() for name, make in paper.FIGURES.items()},
+    **{
+        name: make if VERDICTS.search(name) else _of_one_host(make, study)
+        for study, paper in _PAPERS.items()
+        for name, make in paper.FIGURES.items()
+    },
 }
 """Every figure: a name that begins with its study (that of all studies has no underscore), and what makes it."""
 
-TABLES: Final[dict[str, Maker]] = {name: make for paper in _PAPERS.values() for name, make in paper.TABLES.items()}
+TABLES: Final[dict[str, Maker]] = {
+    name: _of_one_host(make, study) for study, paper in _PAPERS.items() for name, make in paper.TABLES.items()
+}
 """Every table; as `FIGURES`."""
 
 
@@ -71,8 +97,10 @@ def draw_all(evidence: Evidence, folder: Path, run: str, names: Sequence[str] = 
     """
     names = [*names, *(HOSTS if evidence.means["host"].nunique() > 1 else ())]
     folder.mkdir(parents=True, exist_ok=True)
-    for part in _SHARED:
-        getattr(evidence, part)  # computed once, here: the workers are given it
+    alone = (evidence.of_one_host(study) for study in SLUGS)
+    for shown, parts in ((evidence, _SHARED), *((one, ("comparisons",)) for one in alone)):
+        for part in parts:
+            getattr(shown, part)  # computed once, here: the workers are given it
     written = workers.each(partial(_write, evidence, folder, run), names, _WORKERS)
     return [path for paths in written for path in paths]
 

@@ -31,8 +31,6 @@ from benchbook.studies import SLUGS
 NAN: Final = float("nan")
 _KEPT: Final = "numbers"
 _THEIRS: Final = "published"
-_SHEET: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
-"""Figures whose marks are those of claims."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +68,7 @@ def numbers(evidence: Evidence) -> dict[str, Number]:
     """Return every number by its key, the claims' before the figures' and the papers'."""
 
     def made() -> pd.DataFrame:
-        drawn = [name for name in exhibits.FIGURES if not _SHEET.search(name)]
+        drawn = [name for name in exhibits.FIGURES if not exhibits.VERDICTS.search(name)]
         marks = [mark for name in drawn for mark in _of_figure(evidence, name)]
         stated = [*_counts(evidence), *_claims(evidence), *_contrasts(evidence), *marks, *printed()]
         keyed = _by_key(stated).values()
@@ -160,14 +158,14 @@ def _claims(evidence: Evidence) -> Iterator[Number]:
 
 
 def _contrasts(evidence: Evidence) -> Iterator[Number]:
-    judged = evidence.contrasts.dropna(subset=["ratio"])
-    several = judged["host"].nunique() > 1
+    judged = evidence.contrasts.dropna(subset=["ratio"])  # whose host its key has where several judged it
+    hosts = judged.groupby(["id", "lane", "contrast"])["host"].nunique()
     says = {row.id: row.says for row in each(evidence.outcomes)}
     for row in each(judged):
         levels = row.contrast.split(", ") if row.contrast else []
-        at = [row.lane, *([row.host] if several else []), *levels]
-        sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *([row.host] if several else [])])})"
-        yield from _ratios(row, f"{row.id}.{_key(*at)}", sentence, evidence)
+        host = [row.host] if hosts[row.id, row.lane, row.contrast] > 1 else []
+        sentence = f"{says.get(row.id, row.id)} ({', '.join([_at(row), *host])})"
+        yield from _ratios(row, f"{row.id}.{_key(row.lane, *host, *levels)}", sentence, evidence)
 
 
 def _at(row: FrameRow) -> str:

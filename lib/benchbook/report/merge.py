@@ -113,16 +113,15 @@ def merge(profile: str) -> Merged:
 
 def _as_it_ran(cells: list[grid.Cell], means: pd.DataFrame) -> list[grid.Cell]:
     """Return a plan's cells, those that a run has as done, whatever was found or has run on this machine."""
-    ran: dict[tuple[tuple[str, str], int], grid.Cell] = {}
+    ran = []
     for row in each(means[["study", "parameters", "cell_id", "block"]].drop_duplicates()):
         study = studies.load(row.study)
         parameters = study.Parameters.model_validate_json(row.parameters)
         product, topology = study.deployment(parameters)
-        cell = grid.Cell(row.study, parameters, row.cell_id, row.block, 0, product, topology, None, "done")
-        ran[cell.kind, cell.block] = cell
-    planned = {(cell.kind, cell.block): replace(cell, state="todo") for cell in cells}
-    # A plan lacks what cannot be had here, though the run had it.
-    return [*(planned | ran).values()]
+        ran.append(grid.Cell(row.study, parameters, row.cell_id, row.block, 0, product, topology, None, "done"))
+    # A plan lacks what cannot be had here, though the run had it, and has once what several hosts ran.
+    done = {(cell.kind, cell.block) for cell in ran}
+    return [*(replace(cell, state="todo") for cell in cells if (cell.kind, cell.block) not in done), *ran]
 
 
 def ran(merged: Merged) -> pd.DataFrame:

@@ -14,7 +14,6 @@ from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.runs import Run
 from benchbook.papers import reference
-from benchbook.plots.points import where
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.results.folder import joined
 
@@ -44,7 +43,7 @@ def answer(study: ModuleType, observations: pd.DataFrame, own: Mapping[str, Any]
     table = pd.concat(rows)
     comparisons = Evidence.of(table.assign(block=table["repetition"])).comparisons
     runs = {"batch runs here": Run.of_results(slug, grid.finished(slug)), "reference run": Run.of_reference()}
-    tables = {name: where(run.evidence.comparisons, study=slug) for name, run in runs.items()}
+    tables = {name: run.evidence.compared(slug) for name, run in runs.items()}
     beside = {name: {row.key: row for row in Compared.of(rows)} for name, rows in tables.items() if len(rows)}
     lines = [_line(row, beside) for row in Compared.of(comparisons[comparisons["ratio"].notna()])]
     if not lines:

@@ -63,7 +63,7 @@ def study(
         What this paper alone has: shown with its own numbers, and below the tests.
     """
     outcomes = where(merged.evidence.outcomes, study=slug)
-    tested = where(merged.evidence.comparisons, study=slug)
+    tested = merged.evidence.compared(slug)
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
     output(reference_of(slug), f"### Claims of {slug}", words.study_verdicts(outcomes))
     of_study = [name for name in exhibits.FIGURES if name.startswith(slug)]

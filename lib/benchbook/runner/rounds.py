@@ -309,7 +309,7 @@ def spans(means: pd.DataFrame) -> dict[Kind, float]:
     """Return for each cell the seconds from its first clock to its last, the mean of its blocks."""
     times = means[means["metric"].isin(TIMES) & means["value"].notna()]
     ends = times["last_started_at"] + pd.to_timedelta(times["value"], unit="ns")
-    blocks = times.assign(ended=ends).groupby(["study", "parameters", "block"], sort=False)
+    blocks = times.assign(ended=ends).groupby(["study", "parameters", "cell_id", "block"], sort=False)
     seconds = (blocks["ended"].max() - blocks["started_at"].min()).dt.total_seconds()
     by_cell = seconds.groupby(["study", "parameters"]).mean().rename("seconds").reset_index()
     return {(row["study"], row["parameters"]): row["seconds"] for row in by_cell.to_dict("records")}
