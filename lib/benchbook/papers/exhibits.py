@@ -39,10 +39,12 @@ def overview(evidence: Evidence) -> Exhibit:
 def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | None:
     """Return what a study comes to: its first headline with a sentence that could be judged, and the contrast; or None.
 
-    Claims that were decided come before those that are open.
+    Claims that were decided come before those that are open; one with an objection that has no answer says nothing.
     """
     sentences = [headline for headline in _PAPERS[study].HEADLINES if headline.says]
     judged = [(headline, row) for headline in sentences if (row := ratios.judged(evidence, headline)) is not None]
+    objected = {*evidence.outcomes.loc[evidence.outcomes["objected"].astype(bool), "id"]}
+    judged = [(headline, row) for headline, row in judged if headline.claim not in objected]
     decided = [(headline, row) for headline, row in judged if row.decided]
     return next(iter([*decided, *judged]), None)
 
