@@ -10,6 +10,7 @@ from weakref import WeakKeyDictionary
 
 from benchbook import workers
 from benchbook.evidence import Evidence
+from benchbook.evidence.judge import DECIDED
 from benchbook.papers import load
 from benchbook.plots import ratios, style, verdicts
 from benchbook.plots.exhibit import Exhibit, Maker, doubted, save
@@ -39,13 +40,12 @@ def overview(evidence: Evidence) -> Exhibit:
 def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | None:
     """Return what a study comes to: its first headline with a sentence that could be judged, and the contrast; or None.
 
-    Claims that were decided come before those that are open; one with an objection that has no answer says nothing.
+    Claims that were decided, by this contrast and all others, come before those that are open.
     """
     sentences = [headline for headline in _PAPERS[study].HEADLINES if headline.says]
     judged = [(headline, row) for headline in sentences if (row := ratios.judged(evidence, headline)) is not None]
-    objected = {*evidence.outcomes.loc[evidence.outcomes["objected"].astype(bool), "id"]}
-    judged = [(headline, row) for headline, row in judged if headline.claim not in objected]
-    decided = [(headline, row) for headline, row in judged if row.decided]
+    of_claims = evidence.outcomes.set_index("id")["verdict"]
+    decided = [(headline, row) for headline, row in judged if row.decided and of_claims[headline.claim] in DECIDED]
     return next(iter([*decided, *judged]), None)
 
 
