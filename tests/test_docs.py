@@ -314,3 +314,27 @@ def test_a_ratio_by_hand_in_pandas_and_in_sql_is_the_report_s(ran: dict[str, dic
     by_campaign = report["test"].str.contains("campaign")
     expected = in_sql["ratio_of_campaigns"].where(by_campaign, in_sql["ratio"])
     pd.testing.assert_series_equal(expected, report["ratio"], check_names=False, check_index_type=False)
+
+
+def test_a_ratio_by_hand_over_campaigns_is_the_report_s(ran: dict[str, dict[str, Any]], tmp_path: Path):
+    """Each block of the reference run is given a campaign of its own but the first two, which share one."""
+    by, by_hand = ["host", "lane", "case", "keys", "n", "json_codec"], ran["results"]
+    rows = pd.read_parquet(REFERENCE, filters=[("study", "=", "bookstore")])
+    rows["campaign"] = "day " + rows["block"].clip(lower=1).astype(str)
+    report = round_trips(rows).set_index(by).sort_index()
+    report = report[report["low"].notna()]
+    by_campaign = report["test"].str.contains("campaign")
+    assert by_campaign.any() and not by_campaign.all()
+    logs = by_hand["logs"].reset_index()
+    logs = logs.assign(campaign="day " + logs["block"].clip(lower=1).astype(str)).set_index(
+        ["host", "parameters", "campaign", "block"]
+    )[0]
+    of_a_cell = logs.groupby(["host", "parameters"]).filter(lambda blocks: len(blocks) > 1)
+    ratios = of_a_cell.groupby(["host", "parameters"]).apply(by_hand["ratio"]).unstack()
+    in_pandas = by_hand["cells"][by].join(ratios).set_index(by).sort_index()
+    pd.testing.assert_frame_equal(in_pandas[by_campaign], report.loc[by_campaign, ["ratio", "low", "high"]])
+    rows.to_parquet(file := tmp_path / "days.parquet")
+    in_sql = duckdb.sql(by_hand["QUERY"].replace("figures/reference/repetitions.parquet", str(file))).df()
+    in_sql = in_sql.set_index(by).sort_index()["ratio_of_campaigns"]
+    expected = report.loc[by_campaign, "ratio"]
+    pd.testing.assert_series_equal(in_sql[by_campaign], expected, check_names=False, check_index_type=False)

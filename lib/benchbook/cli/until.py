@@ -6,11 +6,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
 
+import pandas as pd
+
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output, selection
 from benchbook.cli.execution import execute, patience_s
 from benchbook.runner.batch import TIMEOUT_S, Batch
-from benchbook.runner.progress import Durations, Progress
+from benchbook.runner.progress import Progress
 from benchbook.runner.rounds import Costs, Look, Rounds, sitting
 from benchbook.runner.standing import Reading, Standing, State, readings, standings
 from benchbook.stats.campaigns import FEWEST, sittings
@@ -26,8 +28,9 @@ UNHURRIED = float("inf")
 def plan(asked: argparse.Namespace) -> int:
     """Print where the claims stand and what a run until they are decided would take."""
     cells, read = asked_for(asked)
-    current = judging(cells, read)()
-    rounds = rounds_of(cells, results.seconds())
+    means = finished(cells)
+    current = standing_by(read, means)
+    rounds = Rounds(cells, Costs(results.seconds()), means, sitting(means))
     if asked.json:
         print(output.as_json([_row(standing, rounds) for standing in current]))
     else:
@@ -42,9 +45,9 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     cells, read = asked_for(asked)
     selection.at_rooms(asked, cells)
     known = results.seconds()
-    rounds = rounds_of(cells, known)
-    judge = judging(cells, read)
-    current = judge()
+    means = finished(cells)
+    rounds = Rounds(cells, Costs(known), means, sitting(means))
+    current = standing_by(read, means)
     print(text(current, rounds), flush=True)
     if not any(standing.cells for standing in current):
         return cli.DONE if any(standing.state != "not here" for standing in current) else cli.NOTHING_RUNS
@@ -60,7 +63,7 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
                 Batch(chosen, progress, timeout_s, summary, lambda: left_s() <= 0, quiet_s, up).run()
             return [failure.cell for failure in summary.failed[failed:]]
 
-        ended = rounds.run(judge, measure, left_s)
+        ended = rounds.run(judging(cells, read), measure, left_s)
         if left_s() <= 0:
             print("the budget is spent; the same command goes on from there")
         print(text(ended, rounds))
@@ -74,21 +77,19 @@ def asked_for(asked: argparse.Namespace) -> tuple[list[grid.Cell], list[Reading]
     return cells, readings(cells)
 
 
-def rounds_of(cells: Sequence[grid.Cell], known: Durations) -> Rounds:
-    """Return the rounds of a plan, by what is finished of it and how long cells took."""
-    means = evidence.stored_means(cell.key for cell in cells if not cell.missing)
-    return Rounds(cells, Costs(known), means, sitting(means))
+def finished(cells: Sequence[grid.Cell]) -> pd.DataFrame:
+    """Return the block means of what is finished of a plan's cells: on their host alone."""
+    return evidence.stored_means(cell.key for cell in cells if not cell.missing)
+
+
+def standing_by(read: Sequence[Reading], means: pd.DataFrame) -> list[Standing]:
+    """Return where the claims stand by block means of this host."""
+    return standings(read, evidence.Evidence.of(means).contrasts, sitting=sitting(means))
 
 
 def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
-    """Return what says where the claims stand by what is finished of the cells: on their host alone."""
-    own = [cell.key for cell in cells if not cell.missing]
-
-    def look() -> list[Standing]:
-        means = evidence.stored_means(own)
-        return standings(read, evidence.Evidence.of(means).contrasts, sitting=sitting(means))
-
-    return look
+    """Return what says where the claims stand by what is finished of the cells by then."""
+    return lambda: standing_by(read, finished(cells))
 
 
 def _row(standing: Standing, rounds: Rounds) -> dict[str, object]:

@@ -86,14 +86,14 @@ class Evidence:
         if study not in self._of_one_host:
             rows = self.means[self.means["study"] == study]
             hosts = by_cells(rows)
-            alone = self if len(hosts) < 2 else type(self)(rows[rows["host"] == hosts[0]], files=self._files)
+            alone = self if len(hosts) < 2 else type(self)(rows[rows["host"].fillna("") == hosts[0]], files=self._files)
             self._of_one_host[study] = alone
         return self._of_one_host[study]
 
     def compared(self, study: str) -> pd.DataFrame:
         """Return the rows of `comparisons` of a study, of the host that ran most of it."""
-        table = self.comparisons[self.comparisons["study"] == study]
-        return table[table["host"].isin(by_cells(self.means[self.means["study"] == study])[:1])]
+        table, alone = self.comparisons[self.comparisons["study"] == study], self.of_one_host(study)
+        return table if alone is self else table[table["host"] == alone.means["host"].iloc[0]]
 
     def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
         """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""

@@ -385,8 +385,10 @@ def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 def by_cells(means: pd.DataFrame) -> list[str]:
     """Return the hosts of some block means, the one that ran most cells first."""
+    if len(hosts := means["host"].fillna("").unique()) < 2:
+        return [str(host) for host in hosts]
     ran = means.drop_duplicates(["host", "cell_id", "block"])["host"].fillna("")
-    return [str(host) for host in sorted(ran.unique(), key=lambda host: (-(ran == host).sum(), host))]
+    return [str(host) for host in sorted(hosts, key=lambda host: (-(ran == host).sum(), host))]
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:

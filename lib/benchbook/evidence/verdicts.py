@@ -368,12 +368,10 @@ class Counts:
 
 
 def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
-    """Return one row a claim: of the first lane that could judge it, the paper's own before others.
+    """Return one row a claim: the verdict of the first lane and host that could judge it.
 
-    And of the first host: the one that ran most.
-
-    Lanes are never pooled; where enough hosts ran a lane, what holds on hosts like them counts. What each lane and host
-    found by itself stands beside it and counts nowhere.
+    The paper's own lane comes first, and the host that ran most. Lanes are never pooled; where enough hosts ran a lane,
+    what holds on hosts like them counts. What each lane and host found by itself stands beside it and counts nowhere.
 
     Parameters
     ----------

@@ -213,8 +213,8 @@ class Rounds:
         }
         settled = of_state["decided"] - of_state["open"]
         chosen = self._affordable(now, settled, block, left_s)
-        due = set[tuple[Kind, int]]().union(*(self._due(contrast, 1, block) for contrast in chosen))
-        cells = [self._blocks[block][kind] for kind, at in sorted(due) if at == block]
+        wanted = set[Kind]().union(*(self._runnable(contrast, block) for contrast in chosen))
+        cells = [self._blocks[block][kind] for kind in sorted(wanted)]
         return self._ordered(cells, chosen, block)
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
@@ -237,23 +237,25 @@ class Rounds:
 
     def _shares(self, cells: frozenset[Kind], block: int) -> bool:
         """Return whether the sides of a contrast share a block."""
-        return len({self._done.get((kind, block)) for kind in cells} - {None}) == 1 and not self._lacking(cells, block)
+        campaigns = {self._done.get((kind, block)) for kind in cells & self._blocks[block].keys()}
+        return len(campaigns) == 1 and None not in campaigns
 
     def _shared(self, cells: frozenset[Kind]) -> int:
         """Return how many blocks the sides of a contrast share."""
         return sum(self._shares(cells, block) for block in self._blocks)
 
-    def _lacking(self, cells: frozenset[Kind], block: int) -> set[tuple[Kind, int]]:
-        """Return the cells of a contrast that a block lacks."""
-        return {(kind, block) for kind in cells & self._blocks[block].keys() if (kind, block) not in self._done}
+    def _runnable(self, cells: frozenset[Kind], block: int) -> set[Kind]:
+        """Return the cells of a contrast that a block lacks; none of one that an earlier campaign left half done."""
+        if any(self._done.get((kind, block)) for kind in cells):
+            return set()
+        return {kind for kind in cells & self._blocks[block].keys() if (kind, block) not in self._done}
 
     def _due(self, cells: frozenset[Kind], blocks: int, first: int = 0) -> set[tuple[Kind, int]]:
         """Return the cells that bring a contrast to so many shared blocks more, from a block on."""
         due: set[tuple[Kind, int]] = set()
         for block in sorted(self._blocks):
-            of_earlier = any(self._done.get((kind, block)) for kind in cells)
-            if block >= first and blocks > 0 and not of_earlier and (lacking := self._lacking(cells, block)):
-                due |= lacking
+            if block >= first and blocks > 0 and (kinds := self._runnable(cells, block)):
+                due |= {(kind, block) for kind in kinds}
                 blocks -= 1
         return due
 
