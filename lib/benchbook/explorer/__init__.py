@@ -3,7 +3,8 @@
 In come block means with the repetitions behind them (`sources`), and what a reader chooses; out go widgets, files of a
 figure, and cells that are measured (`running`). Begin with `contrasts`: what can be asked, and the answer. `drawing`,
 `own_claims` and `documents` need no widget either; `markup` makes HTML of what they return, and `page` puts it on the
-widgets. `serving` is the page's server, which `benchbook explore` starts.
+widgets: its own, those that measure (`measuring`) and those for a file (`own_file`). `serving` is the page's server,
+which `benchbook explore` starts.
 """
 
 from typing import Final
