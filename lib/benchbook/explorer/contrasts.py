@@ -154,13 +154,11 @@ def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]
     }
     rows = [(common, sides) for common, sides in rows if sides.keys() >= {a, b}]
     factors: dict[str, Option] = {}
-    fields = studies.load(measured.study).Parameters.model_fields
     for name in _varying(comparison, rows):
         levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
         if len(levels) > 1:
             options[name] = levels
-            default = rows[0][0]["host"] if name == "host" else getattr(fields.get(name), "default", None)
-            factors[name] = _kept(wanted.get(name), levels, default)
+            factors[name] = _kept(wanted.get(name), levels, _default(measured, name, rows))
             rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
     common, sides = rows[0]
     return Asked(comparison, quantity, a, b, factors, options, _pair(comparison, quantity, common, sides, a, b))
@@ -178,13 +176,10 @@ def everything(measured: Measured, comparison: Comparison) -> Everything:
         "a": list(dict.fromkeys(a for a, _ in both_sides)),
         "b": list(dict.fromkeys(b for _, b in both_sides)),
     }
-    fields = studies.load(measured.study).Parameters.model_fields
     factors = _varying(comparison, settings)
     for name in factors:
         options[name] = _levels(common[name] for common, _ in settings if common.get(name) is not None)
-    defaults: dict[str, Option] = {name: fields[name].default for name in factors if name in fields}
-    if "host" in factors:
-        defaults["host"] = settings[0][0]["host"]
+    defaults = {name: _default(measured, name, settings) for name in factors}
     pairs: list[tuple[Mapping[str, Option], Pair]] = []
     for quantity in quantities:
         operation, *measure = quantity
@@ -326,6 +321,13 @@ def _varying(comparison: Comparison, rows: Sequence[tuple[CellSettings, object]]
     shown = [name for name in ("host", *comparison.shown) if name in present]
     ordered = dict.fromkeys([*shown, *sorted(present)])
     return [name for name in ordered if len({str(common.get(name)) for common, _ in rows}) > 1]
+
+
+def _default(measured: Measured, name: str, rows: Sequence[tuple[CellSettings, object]]) -> Option:
+    """Return the level at which a factor stands: of hosts the first, which ran most; None where it has no default."""
+    if name == "host":
+        return rows[0][0]["host"]
+    return getattr(studies.load(measured.study).Parameters.model_fields.get(name), "default", None)
 
 
 def _is_factor(name: str) -> bool:

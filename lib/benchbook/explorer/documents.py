@@ -186,13 +186,17 @@ def _answer(question: Question, request: Request) -> Reply:
     return Reply(question, tuple(sentences), pd.DataFrame(rows), untried, libraries, records, blocks)
 
 
+def without_folder(words: str, file: Path) -> str:
+    """Return words about a file without its folder: what was chosen in a browser lies elsewhere, and this is a copy."""
+    return words.replace(f"{file.parent}{os.sep}", "")
+
+
 def _tried(question: Question, request: Request) -> tuple[list[grid.Cell], dict[str, list[str]]]:
     """Return the cells that a question asks for, and by the reason the levels that could not be tried."""
     untried: dict[str, dict[str, None]] = {}
     file = Path(str(request.settings["dataset_file"]))
     for left_out in request.refused():
-        # What was chosen in a browser lies elsewhere: this is a copy of it.
-        why = left_out.why.replace(f"{file.parent}{os.sep}", "")
+        why = without_folder(left_out.why, file)
         for parameters in left_out.refused:
             untried.setdefault(why, {})[_asked(question, parameters)] = None
     try:

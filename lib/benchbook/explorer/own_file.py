@@ -99,8 +99,7 @@ class OwnFile:
         try:
             known = own_records.understood(Path(self._file()).expanduser())
         except InputError as error:
-            # What was chosen lies elsewhere: this is a copy of it.
-            self._understood.value = markup.refused(str(error).replace(str(file), file.name))
+            self._understood.value = markup.refused(documents.without_folder(str(error), file))
             self._reading.layout.display = None if file.suffix.lower() in record_files.TEXTS else "none"
             return
         self._understood.value = markup.understood(known)
