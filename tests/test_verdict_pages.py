@@ -68,7 +68,7 @@ def test_every_claim_that_could_be_judged_has_a_row_and_the_others_are_counted(j
 
 
 def test_the_sheets_of_a_study_have_each_claim_once():
-    made = [name for name in exhibits.FIGURES if show.VERDICTS.search(name)]
+    made = [name for name in exhibits.FIGURES if exhibits.VERDICTS.search(name)]
     for study in SLUGS:
         sheets = sum(name.startswith(f"{study}_") for name in made)
         assert -(-len(evidence.claims(study)) // sheets) <= 26, f"{study}: more than fit a page; give it another sheet"

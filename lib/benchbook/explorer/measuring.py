@@ -13,7 +13,7 @@ from benchbook.explorer.small_widgets import WIDE, button
 from benchbook.inputs import InputError
 
 
-class Parameters:
+class ParameterFields:
     """Fields to choose the parameters of a study's cells with."""
 
     def __init__(self) -> None:

@@ -15,7 +15,7 @@ from benchbook.evidence.measured import parameters
 from benchbook.evidence.published import CellSettings
 from benchbook.explorer import contrasts, drawing, markup, own_claims
 from benchbook.explorer.contrasts import Option, called_control, called_option
-from benchbook.explorer.measuring import Parameters, Runner
+from benchbook.explorer.measuring import ParameterFields, Runner
 from benchbook.explorer.own_file import OwnFile
 from benchbook.explorer.small_widgets import WIDE, button, offer, part
 from benchbook.explorer.sources import HERE, REFERENCE, Source
@@ -106,7 +106,7 @@ class Page:
     @property
     def measure(self) -> widgets.Widget:
         """The cells of a study with other parameters, measured from here."""
-        chosen, head, alone = Parameters(), widgets.HTML(), widgets.HTML()
+        chosen, head, alone = ParameterFields(), widgets.HTML(), widgets.HTML()
 
         def shown(*_: object) -> None:
             head.value = markup.terminal(runner.requests())

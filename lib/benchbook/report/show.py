@@ -32,9 +32,6 @@ from benchbook.report.merge import Merged
 
 Shown = HTML | Markdown
 
-VERDICTS: Final = re.compile("_verdicts(_[0-9]+)?$")
-"""Ends of the names of the sheets of verdicts."""
-
 WIDE: Final = 32
 """Characters from which a number's cell may break into lines."""
 
@@ -67,12 +64,13 @@ def study(
     checked, follow = recomputed.checks(slug), recomputed.findings(slug)
     output(reference_of(slug), f"### Claims of {slug}", words.study_verdicts(outcomes))
     of_study = [name for name in exhibits.FIGURES if name.startswith(slug)]
-    output(*(exhibit(merged.folder, name) for name in of_study if VERDICTS.search(name)))
+    output(*(exhibit(merged.folder, name) for name in of_study if exhibits.VERDICTS.search(name)))
     output(claims(outcomes, merged.evidence.contrasts, merged.waits, merged.reference))
     for head, registry in (("Figures", exhibits.FIGURES), ("Tables", exhibits.TABLES)):
         of_study = [name for name in registry if name.startswith(f"{slug}_")]
         output(
-            f"### {head} of {slug}", *(exhibit(merged.folder, name) for name in of_study if not VERDICTS.search(name))
+            f"### {head} of {slug}",
+            *(exhibit(merged.folder, name) for name in of_study if not exhibits.VERDICTS.search(name)),
         )
     output(f"### Tests of {slug}\n\n{tests}", words.found(tested))
     output(comparisons(tested, "Nothing to compare in this profile."), *also)
