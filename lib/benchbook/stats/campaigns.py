@@ -9,7 +9,7 @@ from benchbook.stats.inference import Interval, quantile
 from benchbook.stats.sequential import LOOKS
 
 FEWEST: Final = LOOKS[0]
-"""From so many campaigns on their means are the units: what is found then holds for days like these.
+"""From so many campaigns on their means are the units: what is found then holds for sittings like these.
 
 Blocks of one day are alike in what that day did, so that more of them say ever more of that day and no more of others.
 A mean a campaign is as independent as campaigns are, whatever the intraclass correlation. From fewer campaigns the
