@@ -115,8 +115,8 @@ def judged(
     """Return every contrast of every claim that observations can answer, a row for each host and lane.
 
     A ratio is that of geometric means over the blocks that all its sides share, its interval Student's on the
-    logarithms: of campaigns' means from five campaigns on, which holds for sittings like these; from fewer of the blocks,
-    which holds in these alone. Contrasts are looked at after as many of these units as
+    logarithms: of campaigns' means from five campaigns on, which holds for sittings like these; from fewer of the
+    blocks, which holds in these alone. Contrasts are looked at after as many of these units as
     `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
     stays so, and later ones only settle whether it is as large as published. Blocks that other processes disturbed
     count in no look; what has fewer blocks than the first look is not judged, and what a bias that identical arms could

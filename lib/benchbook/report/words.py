@@ -242,7 +242,8 @@ def verdicts(table: pd.DataFrame) -> str:
     decided = f"**{counts.decided} were decided** by what ran here"
     sentences += f"{', '.join(filter(None, (decided, counts.of_sittings)))}."
     if counts.sittings:
-        sentences += f" A sitting speaks of itself; from {FEWEST} campaigns on verdicts speak of sittings like these, or of days, if each was on its own."
+        sentences += f" A sitting speaks of itself; from {FEWEST} campaigns on verdicts speak of sittings like these,"
+        sentences += " or of days, if each had its own."
     if counts.testable:
         named = [(name, counts.by_verdict[name], meaning) for name, meaning in MEANINGS.items()]
         listed = ", ".join(f"**{count} {name}** ({meaning})" for name, count, meaning in named if count)
