@@ -24,11 +24,11 @@ REFERENCE = HERE.parent / "figures" / "reference"
 sys.path[:0] = [str(HERE.parent / "lib"), str(HERE.parent), str(LESSONS)]
 os.environ.setdefault("BENCHBOOK_HOME", str(HERE.parent))
 
-import benchbook  # noqa: E402
+from benchbook import suite  # noqa: E402
 from tools import pages  # noqa: E402
 
 project = "benchbook"
-version = release = benchbook.__version__
+version = release = suite.number()
 extensions = ["myst_parser", "sphinx.ext.githubpages"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = ["_build", "lessons/solutions"]

@@ -101,6 +101,28 @@ def test_a_container_is_a_way_to_start_a_server(engine: containers.Engine, produ
     assert not any(psutil.pid_exists(node.pid) for node in deployment.nodes if node.pid)
 
 
+LAST = Path("/proc/sys/kernel/ns_last_pid")
+"""After which number Linux looks for the next process's."""
+
+
+@pytest.mark.skipif(not os.access(LAST, os.W_OK), reason="the numbers of processes are root's to set, on Linux")
+def test_a_server_is_known_though_the_numbers_of_processes_begin_again_just_after_it() -> None:
+    # as in a container: a shell that has started its server, and then what waits for the end of its input
+    script = f"exec 3<&0; echo 20000 >{LAST}; sleep 60 & echo $!; echo 400 >{LAST}; {{ cat >/dev/null; }} <&3 & wait"
+    with subprocess.Popen(["sh", "-c", script], stdin=subprocess.PIPE, stdout=subprocess.PIPE) as shell:
+        assert shell.stdout is not None and shell.stdin is not None
+        server = int(shell.stdout.readline())
+        started = containers.Started("", shell.pid, "")
+        children = psutil.Process(shell.pid).children
+        try:
+            assert comes_true(lambda: len(children()) == 2)
+            assert min(child.pid for child in children()) < server == started.server()
+        finally:
+            for process in (*children(), psutil.Process(shell.pid)):
+                process.kill()
+    assert started.server() is None
+
+
 def test_a_cell_says_which_image_it_was_measured_in(
     engine: containers.Engine, home: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -3,5 +3,3 @@
 The packages are floors of one house; each imports only from the floors below it (``lint-imports`` holds this). Begin
 with `cli`, which leads to all of them, or with one of the walks of CONTRIBUTING.md.
 """
-
-__version__ = "0.1.0"

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import IO, Final
 
 _PR_SET_PDEATHSIG: Final = 1
+_SAME_START_S: Final = 2.0
 
 _KEEPER: Final = """
 import sys, psutil
@@ -185,6 +186,19 @@ def _force(process: subprocess.Popen[bytes], patience_s: float) -> int:
         with suppress(psutil.NoSuchProcess):
             each.kill()
     return process.wait()
+
+
+def runs(process: int, started: float) -> bool:
+    """Return whether a process of that number runs that started then, in seconds since 1970.
+
+    To `_SAME_START_S`: the kernel says in whole seconds when the machine began, which changes as its clock is set.
+    """
+    import psutil  # only then: a fork server has no use for it
+
+    try:
+        return psutil.pid_exists(process) and abs(psutil.Process(process).create_time() - started) < _SAME_START_S
+    except psutil.NoSuchProcess:
+        return False
 
 
 def die_with(parent: int) -> None:

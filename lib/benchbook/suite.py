@@ -2,9 +2,8 @@
 
 import subprocess
 from functools import cache
+from importlib import metadata
 from pathlib import Path
-
-import benchbook
 
 _HERE = Path(__file__).resolve().parents[2]
 _WAIT_S = 10
@@ -13,9 +12,15 @@ CHANGED = "+changes"
 """What stands behind a commit whose files were changed since."""
 
 
+@cache
+def number() -> str:
+    """Return the version alone, which stands in ``pyproject.toml``: of what is installed here."""
+    return metadata.version("benchbook")
+
+
 def version() -> str:
     """Return name and version."""
-    return f"benchbook {benchbook.__version__}"
+    return f"benchbook {number()}"
 
 
 @cache

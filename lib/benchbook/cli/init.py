@@ -6,8 +6,7 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
-import benchbook
-from benchbook import cli, paths
+from benchbook import cli, paths, suite
 
 _WHAT: Final = {
     "notebooks": "a notebook per paper, to run and to change: begin with 00_start_here.ipynb",
@@ -37,7 +36,7 @@ def main(asked: argparse.Namespace) -> int:
         whole = Path(scratch) / "folder"
         for name in _WHAT:
             shutil.copytree(paths.own() / name, whole / name, ignore=shutil.ignore_patterns(*_NOT_OURS))
-        (whole / paths.LAID_OUT).write_text(f"{benchbook.__version__}\n")
+        (whole / paths.LAID_OUT).write_text(f"{suite.number()}\n")
         whole.replace(folder)
     for name, what in _WHAT.items():
         print(f"{asked.folder / name}: {what}")

@@ -17,6 +17,7 @@ from typing import Any, Final, Generic, TypeAlias, TypeVar
 
 import psutil
 
+from benchbook import processes
 from benchbook.databases.engine import OccupiedError
 
 MARKER: Final = "benchbook_marker"
@@ -30,8 +31,6 @@ LEASE_S: Final = 2 * 3600.0
 left is free afterwards."""
 
 _SHOWN: Final = 5
-_SAME_START_S: Final = 2.0
-"""By how much the start of one process may seem to differ when it is looked at again, in seconds."""
 
 
 class MarkerError(ValueError):
@@ -56,7 +55,8 @@ class Lease:
     def is_ours(self) -> bool:
         """Return whether this process holds it, or one that started it."""
         here = psutil.Process()
-        return self.host == socket.gethostname() and any(map(self._is, (here, *here.parents())))
+        started_us = self.process in {process.pid for process in (here, *here.parents())}
+        return self.host == socket.gethostname() and started_us and self._runs()
 
     def of_another(self) -> bool:
         """Return whether another run holds it.
@@ -65,13 +65,10 @@ class Lease:
         """
         if self.host != socket.gethostname():
             return time.time() < self.until
-        return not self.is_ours() and psutil.pid_exists(self.process) and self._is(psutil.Process(self.process))
+        return not self.is_ours() and self._runs()
 
-    def _is(self, process: psutil.Process) -> bool:
-        try:
-            return process.pid == self.process and abs(process.create_time() - self.started) < _SAME_START_S
-        except psutil.NoSuchProcess:
-            return False
+    def _runs(self) -> bool:
+        return processes.runs(self.process, self.started)
 
 
 @dataclass(frozen=True)

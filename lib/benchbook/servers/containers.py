@@ -246,18 +246,20 @@ def pull(engine: Engine, reference: str) -> Iterator[tuple[int, int]]:
 
 def sweep(engine: Engine) -> None:
     """Remove containers and networks of ours whose owner is dead."""
-    from docker.errors import DockerException
+    from docker.errors import APIError
 
-    ours = {"label": LABEL}
     with answering(engine.socket, engine.name) as client:
-        remove_container = partial(client.remove_container, force=True, v=True)
-        made: list[tuple[Document, Callable[[str], None]]]
-        made = [(each, remove_container) for each in client.containers(all=True, filters=ours)]
-        made += [(each, client.remove_network) for each in client.networks(filters=ours)]
-        for each, remove in made:
-            if not _alive(each["Labels"][LABEL]):
-                with suppress(DockerException):
-                    remove(each["Id"])
+        kinds: tuple[tuple[Callable[..., list[Document]], Callable[[str], None]], ...] = (
+            (partial(client.containers, all=True), partial(client.remove_container, force=True, v=True)),
+            (client.networks, client.remove_network),
+        )
+        for made, remove in kinds:
+            # Podman fails to list networks while another run removes one: the next start sweeps again.
+            with suppress(APIError):
+                for each in made(filters={"label": LABEL}):
+                    if not runs(each["Labels"][LABEL]):
+                        with suppress(APIError):
+                            remove(each["Id"])
 
 
 def owner() -> str:
@@ -265,12 +267,10 @@ def owner() -> str:
     return f"{os.getpid()} {psutil.Process().create_time():.2f}"
 
 
-def _alive(label: str) -> bool:
-    pid, began = label.split()
-    try:
-        return abs(psutil.Process(int(pid)).create_time() - float(began)) < 1
-    except (psutil.NoSuchProcess, ValueError):
-        return False
+def runs(owner: str) -> bool:
+    """Return whether the process that a label names still runs."""
+    pid, started = owner.split()
+    return processes.runs(int(pid), float(started))
 
 
 def bridge(engine: Engine) -> str:
@@ -427,9 +427,10 @@ class Started:
 
     def server(self) -> int | None:
         """Return its server's process, on an engine that shares this machine's kernel; None when it has ended."""
-        with suppress(psutil.Error):
-            # The first that the shell has started.
-            return min((child.pid for child in psutil.Process(self.shell).children()), default=None)
+        with suppress(OSError):
+            # The oldest first, whatever its number: numbers begin again.
+            children = Path(f"/proc/{self.shell}/task/{self.shell}/children").read_text().split()
+            return int(children[0]) if children else None
         return None
 
 
