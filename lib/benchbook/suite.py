@@ -33,7 +33,7 @@ def commit() -> str:
 
 
 def suite() -> str:
-    """Return name, version and commit: ``benchbook 0.1.0 (1a2b3c4d5e)``."""
+    """Return name, version and commit: ``benchbook 0.2.0 (1a2b3c4d5e)``."""
     return version() + (f" ({commit()})" if commit() else "")
 
 
