@@ -73,6 +73,7 @@ def test_the_files_name_is_the_state_and_a_later_success_removes_the_failure(res
     [
         ("[Errno 2] No such file or directory: '/Users/Jane Doe/a b/own.csv'", "…/own.csv'"),
         ("/opt/suite/harness/couchbase-mock has no jar: get file:///srv/jars/mock.jar", "file://…/mock.jar"),
+        ("/dev/shm/mine/own.csv: has changed", "…/own.csv: has changed"),
         ("LD_LIBRARY_PATH=/opt/lib:/home/me/lib", "LD_LIBRARY_PATH=…/lib:…/lib"),
         (
             "from /proc/PID/stat of http://127.0.0.1:80/a/b, XML/JSON",

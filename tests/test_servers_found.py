@@ -231,7 +231,7 @@ def test_programs_under_a_closed_home_are_copied_once_for_the_other_user(tempora
     folder = found.programs["postgres"].parent
     site = folder.parents[2]
     for part in (folder.parent.relative_to(site), Path(f"{folder.parents[1].name}.libs")):
-        shutil.copytree(site / part, home / part, copy_function=os.link)
+        shutil.copytree(site / part, home / part)
     programs = {name: home / path.relative_to(site) for name, path in found.programs.items()}
     closed = servers.Found("postgresql", found.version, "wheel", programs)
     copies = reachable(closed, "nobody", temporary / "cache")
