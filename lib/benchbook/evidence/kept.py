@@ -90,7 +90,7 @@ class Kept:
         content = BytesIO()
         pq.write_table(_table(frame), content)
         written = content.getvalue()
-        atomic.write(self._path(name), hashlib.sha256(written).digest() + written, durable=True)
+        atomic.write(self._path(name), hashlib.sha256(written).digest() + written)
         others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
         for path in others[:-MOST]:
             path.unlink(missing_ok=True)
