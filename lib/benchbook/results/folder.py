@@ -51,7 +51,7 @@ _ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
 
 _PATH_PART: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
 _PATH: Final = re.compile(
-    r"(?:(?<=file://)|(?<![\w./~<)…]))(?!/(?:proc|sys|dev(?!/shm))/)"  # what the kernel tells is the same on every machine
+    r"(?:(?<=file://)|(?<![\w./~<)…]))(?!/(?:proc|sys|dev(?!/shm))/)"  # what the kernel tells is the same everywhere
     # As Python quotes them names may have spaces.
     rf"(?:(?<=')/[^':,;\n]*/(?=[^':,;/\n]+')|/(?:{_PATH_PART}/)+(?={_PATH_PART}))"
 )
