@@ -26,9 +26,7 @@ def means(folder: Path | None = None) -> pd.DataFrame:
     """
     nothing = block_means(results.OBSERVATIONS.empty_table().to_pandas())
     try:
-        # Judging takes rows in thousands of small steps, each of which is slow in Arrow's strings.
-        with pd.option_context("mode.string_storage", "python"):
-            committed = pd.read_parquet(intact(MEANS, folder))
+        committed = pd.read_parquet(intact(MEANS, folder))
     except FileNotFoundError:
         return nothing
     if lacking := [name for name in nothing if name not in committed]:
