@@ -28,11 +28,11 @@ run: setup
 # One worker more than there are processors, for tests wait for servers; four at most, for each holds servers of its own.
 WORKERS = $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 4 ? n + 1 : 4)))
 # What tests and their servers write lies in memory, where there is room for it and programs may run: it waits for no disk.
-MEMORY = $(shell [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 8000000 ] 2>/dev/null && \
-	! findmnt --output OPTIONS /dev/shm | grep --quiet noexec && echo --tmpdir=/dev/shm)
+MEMORY = $(shell { [ "$$(df --output=avail /dev/shm | tail -n 1)" -gt 8000000 ] && \
+	! findmnt --output OPTIONS /dev/shm | grep --quiet noexec && echo --tmpdir=/dev/shm; } 2>/dev/null)
 test check: export BENCHBOOK_TESTS = 1
 test: setup $(ENV)/grading/bin/nbgrader
-	@folder=$$(mktemp --directory $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT && chmod 1777 "$$folder" && \
+	@folder=$$(mktemp --directory $(MEMORY)) && trap 'rm -rf "$$folder"' EXIT HUP INT TERM && chmod 1777 "$$folder" && \
 	TMPDIR=$$folder $(BIN)/python -m pytest --numprocesses $(WORKERS) --dist loadfile --no-loadscope-reorder --durations 40
 
 check: setup

@@ -28,7 +28,7 @@ from benchbook import suite  # noqa: E402
 from tools import pages  # noqa: E402
 
 project = "benchbook"
-version = release = suite.number()
+version = release = suite.version()
 extensions = ["myst_parser", "sphinx.ext.githubpages"]
 source_suffix = {".md": "markdown", ".ipynb": "markdown"}
 exclude_patterns = ["_build", "lessons/solutions"]

@@ -237,7 +237,7 @@ def test_results_without_a_query_are_summed_up_with_what_can_be_asked(home: Path
 
 def test_the_command_says_its_version(capfd: pytest.CaptureFixture[str]):
     assert cli.main(["--version"]) == 0
-    assert re.fullmatch(rf"benchbook {suite.number()}( \([0-9a-f]{{10}}(\+changes)?\))?\n", capfd.readouterr().out)
+    assert re.fullmatch(rf"benchbook {suite.version()}( \([0-9a-f]{{10}}(\+changes)?\))?\n", capfd.readouterr().out)
 
 
 def test_results_come_as_text_csv_json_and_parquet(

@@ -96,4 +96,4 @@ def test_an_installed_wheel_lays_a_folder_out_and_runs_there(
     (folder / paths.LAID_OUT).write_text("0.0.9\n")
     of_another = installed("plan", folder=folder)
     assert of_another.returncode == 2
-    assert f"laid out by benchbook 0.0.9, and this is {suite.number()}" in of_another.stderr
+    assert f"laid out by benchbook 0.0.9, and this is {suite.version()}" in of_another.stderr

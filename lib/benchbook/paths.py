@@ -42,9 +42,9 @@ def _checkout(working: Path) -> Path:
     """Return the nearest working folder at or above the working directory, else above this package."""
     here, code = _above(working), _above(_HERE)
     if here and (here / LAID_OUT).is_file():
-        if (version := (here / LAID_OUT).read_text().strip()) != suite.number():
+        if (version := (here / LAID_OUT).read_text().strip()) != suite.version():
             raise FileNotFoundError(
-                f"{here} was laid out by benchbook {version}, and this is {suite.number()}: lay another out"
+                f"{here} was laid out by benchbook {version}, and this is {suite.version()}: lay another out"
                 " with benchbook init, and move data/results there"
             )
         return here

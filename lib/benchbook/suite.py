@@ -13,14 +13,9 @@ CHANGED = "+changes"
 
 
 @cache
-def number() -> str:
-    """Return the version alone, which stands in ``pyproject.toml``: of what is installed here."""
-    return metadata.version("benchbook")
-
-
 def version() -> str:
-    """Return name and version."""
-    return f"benchbook {number()}"
+    """Return the version, which stands in ``pyproject.toml``: of what is installed here."""
+    return metadata.version("benchbook")
 
 
 @cache
@@ -34,7 +29,7 @@ def commit() -> str:
 
 def suite() -> str:
     """Return name, version and commit: ``benchbook 0.2.0 (1a2b3c4d5e)``."""
-    return version() + (f" ({commit()})" if commit() else "")
+    return f"benchbook {version()}" + (f" ({commit()})" if commit() else "")
 
 
 def _git(*words: str) -> str:

@@ -36,7 +36,7 @@ def main(asked: argparse.Namespace) -> int:
         whole = Path(scratch) / "folder"
         for name in _WHAT:
             shutil.copytree(paths.own() / name, whole / name, ignore=shutil.ignore_patterns(*_NOT_OURS))
-        (whole / paths.LAID_OUT).write_text(f"{suite.number()}\n")
+        (whole / paths.LAID_OUT).write_text(f"{suite.version()}\n")
         whole.replace(folder)
     for name, what in _WHAT.items():
         print(f"{asked.folder / name}: {what}")

@@ -55,8 +55,8 @@ class Lease:
     def is_ours(self) -> bool:
         """Return whether this process holds it, or one that started it."""
         here = psutil.Process()
-        started_us = self.process in {process.pid for process in (here, *here.parents())}
-        return self.host == socket.gethostname() and started_us and self._runs()
+        ours = {process.pid for process in (here, *here.parents())}
+        return self.host == socket.gethostname() and self.process in ours and processes.runs(self.process, self.started)
 
     def of_another(self) -> bool:
         """Return whether another run holds it.
@@ -65,10 +65,7 @@ class Lease:
         """
         if self.host != socket.gethostname():
             return time.time() < self.until
-        return not self.is_ours() and self._runs()
-
-    def _runs(self) -> bool:
-        return processes.runs(self.process, self.started)
+        return not self.is_ours() and processes.runs(self.process, self.started)
 
 
 @dataclass(frozen=True)

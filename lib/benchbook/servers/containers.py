@@ -257,7 +257,7 @@ def sweep(engine: Engine) -> None:
             # Podman fails to list networks while another run removes one: the next start sweeps again.
             with suppress(APIError):
                 for each in made(filters={"label": LABEL}):
-                    if not runs(each["Labels"][LABEL]):
+                    if not owner_runs(each["Labels"][LABEL]):
                         with suppress(APIError):
                             remove(each["Id"])
 
@@ -267,10 +267,13 @@ def owner() -> str:
     return f"{os.getpid()} {psutil.Process().create_time():.2f}"
 
 
-def runs(owner: str) -> bool:
-    """Return whether the process that a label names still runs."""
-    pid, started = owner.split()
-    return processes.runs(int(pid), float(started))
+def owner_runs(label: str) -> bool:
+    """Return whether the process still runs that a label names, as `owner` makes it."""
+    pid, started = label.split()
+    try:
+        return processes.runs(int(pid), float(started))
+    except ValueError:
+        return False
 
 
 def bridge(engine: Engine) -> str:

@@ -22,7 +22,7 @@ from docker.utils.socket import frames_iter
 from requests.exceptions import RequestException
 
 from benchbook import atomic
-from benchbook.servers.containers import HOST, LABEL, Order, Started, connected, explanation, runs
+from benchbook.servers.containers import HOST, LABEL, Order, Started, connected, explanation, owner_runs
 
 _STOPS: Final = (signal.SIGTERM, signal.SIGINT, signal.SIGQUIT)
 _SIGNALLED: Final = 128
@@ -80,7 +80,7 @@ def sweep() -> None:
     for monitor in monitors:
         with suppress(psutil.Error):
             names = filter(None, map(_NAME.fullmatch, monitor.cmdline()))
-            if any(not runs(" ".join(name.groups())) for name in names):
+            if any(not owner_runs(" ".join(name.groups())) for name in names):
                 for process in (*monitor.children(recursive=True), monitor):
                     process.kill()
 
