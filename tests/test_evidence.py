@@ -16,7 +16,7 @@ from benchbook.results import OBSERVATIONS, UNITS, typed
 CELL = {"host": "h", "lane": "python", "arm": "a", "stand_in": False, "state": "done"}
 
 
-def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
+def rows(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> list[dict[str, Any]]:
     """Return one cell's observations: for (operation, role, metric) a list of blocks, each a list of repetitions.
 
     The columns are its parameters too, except the host's and the runner's.
@@ -25,15 +25,24 @@ def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **co
     fixed = {**CELL, **columns, "study": study, "parameters": json.dumps(parameters, sort_keys=True)}
     fixed["cell_id"] = str(hash(fixed["parameters"] + fixed["host"]))
     names = ("operation", "role", "metric")
-    rows = [
+    return [
         {**fixed, **dict(zip(names, quantity, strict=True)), "block": block, "repetition": repetition, "value": value}
         | {"unit": UNITS[quantity[2]], "source": "clock", "count": columns.get("n", 1), "censored": False}
         for quantity, blocks in values.items()
         for block, repetitions in enumerate(blocks)
         for repetition, value in enumerate(repetitions)
     ]
+
+
+def observations(rows: list[dict[str, Any]]) -> pd.DataFrame:
+    """Return the observations of some cells as they are read from results."""
     known = [name for name in rows[0] if name in OBSERVATIONS.names]
     return typed(pd.DataFrame(rows)[known], OBSERVATIONS).to_pandas()
+
+
+def cell(study: str, values: dict[tuple[str, str, str], list[list[float]]], **columns: Any) -> pd.DataFrame:
+    """Return one cell's observations."""
+    return observations(rows(study, values, **columns))
 
 
 INSERT = ("insert", "client", "wall_time")
@@ -361,16 +370,17 @@ def test_identical_arms_that_took_turns_are_compared_within_their_cell_and_are_n
 
 def test_identical_arms_under_drift_give_5_percent_false_alarms_and_none_when_corrected():
     generator = np.random.default_rng(20150501)
-    rows = []
+    of_cells = []
     for n in range(1, 401):
         drift = np.exp(np.cumsum(generator.normal(0, 0.2, 6)))
         for arm in ("a", "b"):
             values = drift * np.exp(generator.normal(0, 0.05, 6))
-            rows.append(measured("drivers", INSERT, list(values), driver="pymongo", n=n, arm=arm))
-    table = arms(pd.concat(rows)).query("metric == 'wall_time'")
+            of_cells += rows("drivers", {INSERT: [[value] for value in values]}, driver="pymongo", n=n, arm=arm)
+    means = measures(observations(of_cells))
+    table = arms(means).query("metric == 'wall_time'")
     assert len(table) == 400
     assert (table["p"] < 0.05).mean() == pytest.approx(0.05, abs=0.022)
-    assert not controls(pd.concat(rows))["untrusted"].any()
+    assert not controls(means)["untrusted"].any()
 
 
 def test_student_reproduces_table_8_and_explains_its_misprint():

@@ -4,7 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache, cached_property
-from itertools import product
+from itertools import pairwise, product
 from typing import Any, Final, TypeAlias, TypeVar, get_args
 
 import numpy as np
@@ -139,7 +139,7 @@ class Measured:
     @property
     def quantities(self) -> list[Triple]:
         """Every operation, role and metric that ran, in the order of their names."""
-        return sorted({(str(operation), str(role), str(metric)) for _, operation, role, metric in self._slices})
+        return sorted(self._having_quantity)
 
     def sides(
         self, place: Place, wanted: Mapping[str, Settings], statistic: Statistic = "mean", over: Factor | None = None
@@ -196,7 +196,17 @@ class Measured:
     def every(
         self, by: str, apart: Iterable[str], quantities: Iterable[Triple]
     ) -> Iterator[tuple[Triple, str, CellSettings, dict[str, Side]]]:
-        """Yield for each quantity every way to run that has it: host, common settings, and the sides by their level.
+        """Yield every quantity of all that was measured alike: host, common settings, and the sides by their level.
+
+        The parameters are those of `alike`.
+        """
+        for quantity, host, common, levels in self.alike(by, apart, quantities):
+            yield quantity, host, common, {level: self._side(ran, quantity) for level, ran in levels.items()}
+
+    def alike(
+        self, by: str, apart: Iterable[str], quantities: Iterable[Triple]
+    ) -> Iterator[tuple[Triple, str, CellSettings, dict[str, list[int]]]]:
+        """Yield the same as `every`, of each level the numbers of its configurations in place of a side made of them.
 
         Parameters
         ----------
@@ -214,13 +224,11 @@ class Measured:
             settings[key := json.dumps(common)] = common
             alike.setdefault((place, key), {}).setdefault(str(about.settings.get(by)), []).append(number)
         for quantity in quantities:
-            for (place, key), levels in alike.items():
-                sides = {}
-                for level, numbers in levels.items():
-                    if ran := [number for number in numbers if (number, *quantity) in self._slices]:
-                        sides[level] = self._side(ran, quantity)
-                if sides:
-                    yield quantity, place[0], settings[key], sides
+            having = self._having_quantity.get(quantity, set())
+            for (place, key), levels in alike.items() if having else ():
+                ran = {level: [number for number in numbers if number in having] for level, numbers in levels.items()}
+                if ran := {level: numbers for level, numbers in ran.items() if numbers}:
+                    yield quantity, place[0], settings[key], ran
 
     def each(self) -> Iterator[tuple[Configuration, Triple, Side]]:
         """Yield every quantity (operation, role and metric) of every way to run, as a side of its own."""
@@ -348,8 +356,9 @@ class Measured:
             disturbed=disturbed(rows),
             resolution=rows["resolution"].fillna(0.0),
         )
-        if len(hosts := by_cells(rows)) > 1:
-            rows = rows.sort_values("host", key=lambda host: host.map(hosts.index), kind="stable")
+        order = {host: place for place, host in enumerate(by_cells(rows))}
+        if len(order) > 1:
+            rows = rows.sort_values("host", key=lambda host: host.map(order), kind="stable")
         of = ["host", "lane", "parameters", *_OF_A_WAY]
         return rows.assign(configuration=rows.groupby(of, dropna=False, sort=False).ngroup())
 
@@ -369,9 +378,18 @@ class Measured:
     def _slices(self) -> dict[tuple[Any, ...], slice]:
         keys = ["configuration", *OF_QUANTITY]
         unit = self._rows.groupby(keys, sort=False, observed=True).ngroup().to_numpy()
-        starts = np.flatnonzero(np.r_[True, unit[1:] != unit[:-1]]) if len(unit) else np.array([], dtype=int)
+        starts = np.flatnonzero(np.diff(unit, prepend=-1))
         names = self._rows.iloc[starts][keys].itertuples(index=False, name=None)
-        return {name: slice(a, b) for name, a, b in zip(names, starts, [*starts[1:], len(unit)], strict=True)}
+        ends = pairwise([*starts, len(unit)])
+        return {name: slice(start, end) for name, (start, end) in zip(names, ends, strict=True)}
+
+    @cached_property
+    def _having_quantity(self) -> dict[Triple, set[int]]:
+        """The numbers of the configurations in which each quantity was measured."""
+        having: dict[Triple, set[int]] = {}
+        for number, operation, role, metric in self._slices:
+            having.setdefault((str(operation), str(role), str(metric)), set()).add(number)
+        return having
 
     @cached_property
     def _columns(self) -> dict[str, NDArray[Any]]:
@@ -385,10 +403,8 @@ def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
 
 def by_cells(means: pd.DataFrame) -> list[str]:
     """Return the hosts of some block means, the one that ran most cells first."""
-    if len(hosts := means["host"].fillna("").unique()) < 2:
-        return [str(host) for host in hosts]
-    ran = means.drop_duplicates(["host", "cell_id", "block"])["host"].fillna("")
-    return [str(host) for host in sorted(hosts, key=lambda host: (-(ran == host).sum(), host))]
+    cells = means.drop_duplicates(["host", "cell_id", "block"])["host"].fillna("").value_counts().to_dict()
+    return [str(host) for host in sorted(cells, key=lambda host: (-cells[host], host))]
 
 
 def by_study(means: pd.DataFrame) -> dict[str, Measured]:

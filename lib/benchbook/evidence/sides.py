@@ -100,5 +100,7 @@ def shared(sides: Iterable[Side]) -> NDArray[np.int64]:
 def undisturbed_blocks(sides: Sequence[Side]) -> NDArray[np.int64]:
     """Return the blocks that all sides have and nothing disturbed; where each was disturbed, all of them."""
     blocks = shared(sides)
+    if not any(side.disturbed.any() for side in sides):
+        return blocks
     quiet = shared([side.undisturbed for side in sides])
     return quiet if len(quiet) else blocks

@@ -277,8 +277,8 @@ def _quantities(measured: Measured, comparison: Comparison) -> list[Triple]:
     ran = dict.fromkeys(measured.quantities)
     papers = dict.fromkeys(comparison.every_quantity() if comparison.quantities else ())
     ordered = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
-    sides_of = measured.every(comparison.by, comparison.loose, ordered)
-    on_both = {quantity for quantity, _, _, sides in sides_of if _pairs(comparison, [({}, sides)])}
+    alike = measured.alike(comparison.by, comparison.loose, ordered)
+    on_both = {quantity for quantity, _, _, levels in alike if _pairs(comparison, [({}, levels)])}
     others = on_both.difference(papers)
     once = on_both - {quantity for quantity in others if _repeats(quantity, on_both, {*papers}, comparison)}
     shown = [quantity for quantity in ordered if quantity in once]
