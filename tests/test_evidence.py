@@ -167,7 +167,7 @@ def test_formats_of_one_cell_are_paired_by_block():
     assert (found["low"], found["high"]) == pytest.approx(
         tuple(np.exp(scipy_stats.ttest_1samp(logs, 0).confidence_interval()))
     )
-    assert (found["a"], found["b"], found["n_a"], found["n_b"]) == ("XML", "JSON", 3, 3)
+    assert (found["a"], found["b"], found["blocks"]) == ("XML", "JSON", 3)
     assert found["test"] == "paired by block, logarithms"
     assert found["factors"] == "case=1, process=together, n=1000, xml_codec=lxml, json_codec=orjson"
     assert found["published_ratio"] == pytest.approx(7850 / 2080)
@@ -201,6 +201,14 @@ def test_one_block_gives_a_ratio_but_no_test():
     assert "one block, so no test" in found["words"]
 
 
+def test_a_comparison_is_of_the_blocks_that_both_sides_have_and_speaks_of_no_others():
+    times = {"pymongo": [1.0, 2.0, 3.0, 99.0], "mongoengine": [99.0, 4.0, 6.3, 9.9]}
+    a, b = (measured("drivers", INSERT, values, driver=driver, n=10) for driver, values in times.items())
+    found = only(comparisons(pd.concat([a[a["block"] < 3], b[b["block"] > 0]])), metric="wall_time")
+    assert (found["blocks"], found["ratio"]) == (2, pytest.approx((2 * 2.1) ** 0.5))
+    assert "; two blocks could have shown" in found["words"]
+
+
 def test_memory_that_was_freed_is_compared_as_a_difference():
     memory = ("insert", "client", "memory_change")
     a = measured("drivers", memory, [-2000, 5000, 9000], driver="pymongo", n=10)
@@ -215,7 +223,7 @@ def test_memory_that_was_freed_is_compared_as_a_difference():
 def test_a_missing_side_is_told():
     found = comparisons(measured("drivers", INSERT, [1, 2], driver="pymongo", n=10)).iloc[0]
     assert found["words"] == "mongoengine against pymongo: mongoengine did not run here."
-    assert (found["n_a"], found["n_b"]) == (0, 2)
+    assert found["blocks"] == 0
 
 
 CRUD = {"n": 1000, "calls": "single", "comments_per_article": "all", "constraints": "on", "durability": "default"}

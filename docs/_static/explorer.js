@@ -323,8 +323,7 @@ const explorer = (() => {
   }
 
   const standIn = contrast => contrast.stand_in ? " (stand-in)" : "";
-  const link = (all, contrast, place) =>
-    element("a", { href: address(all, contrast) }, called(all, contrast, place) || "–");
+  const link = (all, contrast, words) => element("a", { href: address(all, contrast) }, words || "–");
 
   // All sides that were set against this one, at these settings, the smallest mean first.
   function ranking(all, contrast) {
@@ -336,7 +335,7 @@ const explorer = (() => {
     const rows = alike.map(other => ({
       mean: other.mean_a,
       current: other === contrast,
-      cells: [link(all, other, A), other.shown_a, other.estimate + standIn(other), bar(other, shared)],
+      cells: [link(all, other, called(all, other, A)), other.shown_a, other.estimate + standIn(other), bar(other, shared)],
     }));
     rows.push({ mean: contrast.mean_b, cells: [over, contrast.shown_b, "1", ""] });
     rows.sort((one, other) => (one.mean ?? Infinity) - (other.mean ?? Infinity));
@@ -359,19 +358,18 @@ const explorer = (() => {
     alike.sort((one, other) => factors.map(place => one.at[place] - other.at[place]).find(Boolean) ?? 0);
     const named = factors.map(place => all.controls[place].called);
     const heads = [...named, "ratio (95 % interval)", "the same, drawn", a, b, "blocks"];
-    const [first, ...others] = factors;
     const rows = alike.map(other => ({
       current: other === contrast,
       cells: [
-        link(all, other, first), ...others.map(place => called(all, other, place) || "–"),
-        other.estimate + standIn(other), bar(other, shared), other.shown_a, other.shown_b, String(other.blocks.length),
+        ...factors.map(place => called(all, other, place) || "–"), link(all, other, other.estimate + standIn(other)),
+        bar(other, shared), other.shown_a, other.shown_b, String(other.blocks.length),
       ],
       keys: [
         ...factors.map(place => other.at[place]),
         other.ratio, other.ratio, other.mean_a, other.mean_b, other.blocks.length,
       ],
     }));
-    const whole = table(`${a} over ${b}, at every setting that ran: choose one by its link`, heads, rows);
+    const whole = table(`${a} over ${b}, at every setting that ran: choose one by its ratio`, heads, rows);
     sortable(whole, rows.map(row => row.keys));
     parts.settings.replaceChildren(element("h2", {}, "At other settings"), filter(whole), whole);
   }

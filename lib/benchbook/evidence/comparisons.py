@@ -77,10 +77,9 @@ class Compared(Row):
     b: str
     side_a: str  # and the levels that tell them apart
     side_b: str
-    n_a: int  # blocks
-    n_b: int
-    campaigns: int = 0  # that the blocks of both are of
-    mean_a: float  # in `unit`
+    blocks: int  # that both sides have and nothing disturbed: ratio, difference and test are of these
+    campaigns: int = 0  # that they are of
+    mean_a: float  # in `unit`, over all blocks of the side
     mean_b: float
     ratio: float = NAN  # a over b, with its 95 % interval
     low: float = NAN
@@ -97,11 +96,6 @@ class Compared(Row):
     stand_in: bool  # whether a stand-in ran on either side
     published_ratio: float  # the paper's own
     published_source: str
-
-    @property
-    def blocks(self) -> int:
-        """Those of the side that has fewer."""
-        return min(self.n_a, self.n_b)
 
     @property
     def key(self) -> tuple[str, ...]:
@@ -167,16 +161,16 @@ def tested(pair: Pair) -> Compared:
     """Return what one comparison came to: on logarithms where all values are positive, else only as a difference."""
     a, b, paper = pair.sides["a"], pair.sides["b"], _published(pair)
     operation, role, metric = pair.quantity
+    both = paired(A_OVER_B, pair.sides)
     row = Compared(
         study=pair.comparison.study, comparison=pair.comparison.name, host=pair.host,
         operation=operation, role=role, metric=metric, unit=a.unit or b.unit,
         factors=pair.factors, settings=pair.common, n=pair.common.get("n"),
         a=pair.words("a"), b=pair.words("b"), side_a=pair.levels["a"], side_b=pair.levels["b"],
-        n_a=len(a.blocks), n_b=len(b.blocks), mean_a=_mean(a), mean_b=_mean(b),
+        blocks=both.blocks, mean_a=_mean(a), mean_b=_mean(b),
         censored=bool(a.censored.any() or b.censored.any()), stand_in=a.stand_in or b.stand_in,
         published_ratio=paper.ratio, published_source=paper.source,
     )  # fmt: skip
-    both = paired(A_OVER_B, pair.sides)
     if reason := _missing(pair) or ("" if both.blocks else APART):
         return replace(row, reason=reason)
     values = tuple(map(np.log, both.values)) if both.positive else both.values
@@ -307,6 +301,5 @@ def _power(row: Compared) -> str:
 
 
 def _blocks(row: Compared) -> str:
-    counts = sorted({row.n_a, row.n_b})
-    named = " and ".join(_NUMBERS[count] if count < len(_NUMBERS) else str(count) for count in counts)
-    return f"{named} block{'' if counts == [1] else 's'}"
+    named = _NUMBERS[row.blocks] if row.blocks < len(_NUMBERS) else row.blocks
+    return f"{named} block{'' if row.blocks == 1 else 's'}"

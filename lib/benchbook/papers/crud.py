@@ -185,7 +185,7 @@ def _old_and_rivals(evidence: Evidence) -> tuple[list[FrameRow], list[str]]:
     kept, notes = chosen(ratios.with_settings(pd.concat([old, compared.loc[rivals]])), PAPERS_WAY)
     rows, notes = ratios.of_one_n(list(each(kept)), notes)
     sentences = [
-        f"here: {counted(kept['n_a'], ' a side')}",
+        f"here: {counted(kept['blocks'], ' a side')}",
         "right of 1: the first named is slower",
         "the paper's ratio is of MySQL 5.5.31 over PostgreSQL 9.1",
     ]

@@ -189,7 +189,7 @@ def _compared(evidence: Evidence) -> tuple[Compared, list[str]]:
         of_heap = Evidence.of(heap).comparisons.assign(metric="heap_change_kb")
         table = pd.concat([table, of_heap], ignore_index=True)
     table = table.loc[[pair in PAIRS.values() for pair in zip(table["side_b"], table["side_a"], strict=True)]]
-    both = table[(table["n_a"] > 0) & (table["n_b"] > 0)]
+    both = table[table["blocks"] > 0]
     of_memory = both["metric"].isin(MEMORY)
     compared: Compared = {}
     notes: list[str] = []

@@ -195,7 +195,7 @@ def blocks_a_side(counts: Iterable[float]) -> str:
 
 def of_stacks(compared: Compared, stacks: Iterable[str]) -> list[str]:
     """Say of how many blocks ratios are, and which of the stacks did not run."""
-    blocks = [blocks_a_side([min(row.n_a, row.n_b) for row in compared.values()])] if compared else []
+    blocks = [blocks_a_side([row.blocks for row in compared.values()])] if compared else []
     ran = {stack for stack, *_ in compared}
     return [*blocks, *(note for stack in stacks if stack not in ran for note in not_run([stack]))]
 
@@ -214,8 +214,7 @@ def points_of(row: FrameRow, level: str, panel: str = "", series: str = "", cave
     """Return a comparison's points: the paper's ratio where it prints one, and this machine's."""
     about = {"panel": panel, "level": level, "series": series, "caveat": caveat}
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
-    blocks = min(int(row.n_a), int(row.n_b))
-    marks = beside(row.published_ratio, row.ratio, row.low, row.high, blocks)
+    marks = beside(row.published_ratio, row.ratio, row.low, row.high, row.blocks)
     return framed(marks, unit="ratio", **about, **flags)
 
 
@@ -229,7 +228,7 @@ def _over(row: FrameRow, side: str) -> FrameRow:
     """Return a comparison with that side below the line; as it stands when it has no such side above it."""
     if row.side_a != side:
         return row
-    swapped = {"a": row.b, "b": row.a, "side_a": row.side_b, "side_b": row.side_a, "n_a": row.n_b, "n_b": row.n_a}
+    swapped = {"a": row.b, "b": row.a, "side_a": row.side_b, "side_b": row.side_a}
     ratios = {"ratio": 1 / row.ratio, "low": 1 / row.high, "high": 1 / row.low}
     return row._replace(**swapped, **ratios, published_ratio=1 / row.published_ratio)
 

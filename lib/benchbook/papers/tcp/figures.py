@@ -375,7 +375,7 @@ def _over_json(evidence: Evidence, rows: pd.DataFrame, stack: str) -> list[dict[
     return [
         {
             **{"n": row.n, "format": kinds[row.side_a], "codec": row.side_a, "stack": stack, "base": base},
-            **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": min(row.n_a, row.n_b)},
+            **{"ratio": row.ratio, "low": row.low, "high": row.high, "blocks": row.blocks},
             "published": row.published_ratio if kinds[row.side_a] == "xml" else math.nan,
         }
         for row in each(compared_rows.drop_duplicates(["n", "side_a"]))

@@ -93,7 +93,7 @@ def here(observations: pd.DataFrame) -> pd.DataFrame:
     printed = as_published().drop_duplicates("measure").set_index("measure")["printed"]
     compared = comparisons(observations[observations["study"] == "tcp"]).sort_values("n", kind="stable")
     compared = compared[compared["n"].isin(list(TRIALS)) & (compared["operation"] == "receive")]
-    compared = compared[(compared["n_a"] > 0) & (compared["n_b"] > 0)]
+    compared = compared.dropna(subset=["mean_a", "mean_b"])
     samples = defaultdict(list)
     for row in compared.to_dict("records"):
         if measure := _NAMES.get((row["role"], row["metric"])):
