@@ -15,7 +15,7 @@ from benchbook.evidence.claims import Untestable
 from benchbook.evidence.comparisons import Compared, sentence
 from benchbook.evidence.controls import ALIKE, AMOUNTS, DIFFER, RATES, TOO_FEW, drift, drift_in_words
 from benchbook.papers import bookstore, crud, exhibits
-from benchbook.report import words
+from benchbook.report import show, words
 from benchbook.studies import SLUGS
 
 
@@ -219,3 +219,12 @@ def test_cold_starts_are_split_from_steady_states_cell_by_cell(rows: pd.DataFram
     assert set(found["start"]) == {1.0}
     assert found["cold_over_steady"].to_numpy() == pytest.approx(4.0, rel=0.1)
     assert bookstore.cold_starts(rows).empty  # two repetitions settle nowhere
+
+
+def test_identical_arms_of_several_hosts_are_told_apart_on_the_page(rows: pd.DataFrame) -> None:
+    one = with_second_arm(rows, "tcp", 1.0).query("study == 'tcp'")
+    several = pd.concat([one, one.assign(host="lab2", cell_id=one["cell_id"] + "lab2")], ignore_index=True)
+    for means, named in ((evidence.measures(one), False), (evidence.measures(several), True)):
+        tables = show.controls(evidence.controls(means)), show.comparisons(evidence.arms(means), "")
+        assert [("lab2" in table.data) for table in tables] == [named] * 2
+        assert ("Host</th>" in tables[0].data) == named

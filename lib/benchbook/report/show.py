@@ -160,7 +160,11 @@ def _measured(about: Mapping[str, Any]) -> str:
     days = list(dict.fromkeys(about["measured"]))
     measured = f"Measured {' to '.join(days)}" if days else ""
     blocks = plural(len(about["blocks"]), "block") if about["blocks"] else ""
-    parts = [measured, blocks, about["host_cpu"], about["measured_by"].replace(NOT_TOLD, "by a benchbook not recorded")]
+    suites = about["measured_by"].replace(NOT_TOLD, "by a benchbook not recorded")
+    if len(commits := suites.split(", ")) > 2:
+        releases = dict.fromkeys(suite.partition(" (")[0] for suite in commits)
+        suites = f"{' and '.join(releases)} ({len(commits)} commits)"
+    parts = [measured, blocks, about["host_cpu"], suites]
     return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
@@ -232,10 +236,10 @@ def comparisons(table: pd.DataFrame, otherwise: str) -> Shown:
     quantity = table.groupby(["comparison", "metric", "operation", "role"], sort=False).ngroup()
     natural = table["factors"].str.replace(r"\d+", lambda digits: digits[0].zfill(9), regex=True)
     ordered = table.assign(_quantity=quantity, _natural=natural).sort_values(["_quantity", "_natural"], kind="stable")
-    # without the factors that are the same in every row
-    factors = [text.split(", ") for text in ordered["factors"]]
-    same = set.intersection(*map(set, factors)) if len(factors) > 1 else set()
-    varying = [", ".join(part for part in parts if part not in same) for parts in factors]
+    # without the factors, and the host, that are the same in every row
+    factors = [[row.host, *row.factors.split(", ")] for row in each(ordered)]
+    same = set.intersection(*map(set, factors)) if len(factors) > 1 else {ordered["host"].iloc[0]}
+    varying = [", ".join(part for part in parts if part and part not in same) for parts in factors]
     return _html("comparisons", rows=list(zip(each(ordered), varying, strict=True)))
 
 
@@ -306,8 +310,10 @@ def _why(row: FrameRow, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list
 
 def controls(table: pd.DataFrame) -> Shown:
     """Show `benchbook.evidence.controls`: the test of each study's identical arms, and how much they could hide."""
+    hosts = {"Host": table["host"]} if table["host"].nunique() > 1 else {}
     shown = pd.DataFrame({
         "Study": table["study"],
+        **hosts,
         "Kind": table["kind"],
         "Quantities": table["quantities"],
         "Blocks": table["blocks"],
