@@ -20,6 +20,7 @@ from contextlib import AbstractContextManager, ExitStack, closing, contextmanage
 from dataclasses import dataclass
 from functools import cache, partial
 from math import nan
+from pathlib import Path
 from typing import Final
 
 from benchbook import processes, strict
@@ -137,26 +138,23 @@ def canonical(given: object) -> object:
     return given if given == NONE or not isinstance(given, str | Mapping) else str(Room.of(given))
 
 
+@dataclass(frozen=True)
 class Standing:
-    """A room that stands: a place and an address for each of its roles, the loopback for all where there is no room."""
+    """A room that stands: an address and a place for each role; where there is no room, the loopback and no place."""
 
-    def __init__(self, roles: Sequence[Role], places: Mapping[Role, Place]) -> None:
-        self.places = {**places}
-        numbers = enumerate(roles)
-        self.addresses: dict[Role, str] = {role: network.address(n) if places else LOOPBACK for n, role in numbers}
+    addresses: dict[Role, str]
+    places: dict[Role, Place]
 
-    @contextmanager
-    def entered(self, role: Role) -> Iterator[None]:
+    def entered(self, role: Role) -> AbstractContextManager[None]:
         """Have this thread, and what it starts meanwhile, at the role's place."""
-        with entered(self.places.get(role)):
-            yield
+        return entered(self.places.get(role))
 
 
 @contextmanager
 def standing(text: str, roles: Sequence[Role]) -> Iterator[Standing]:
     """Yield a room, as `Room.of` reads it, or none, for these roles; `RoomError` when it cannot be had here."""
     if text == NONE:
-        yield Standing(roles, {})
+        yield Standing(dict.fromkeys(roles, LOOPBACK), {})
         return
     room = Room.of(text)
     if not namespaces.entitled():
@@ -176,7 +174,7 @@ def standing(text: str, roles: Sequence[Role]) -> Iterator[Standing]:
             role: Place(files[n], processors[n], files[-1], network.port(n), size, members[n])
             for n, role in enumerate(roles)
         }
-        yield Standing(roles, places)
+        yield Standing({role: network.address(n) for n, role in enumerate(roles)}, places)
 
 
 @cache
@@ -258,7 +256,7 @@ def held(place: Place | None) -> AbstractContextManager[None]:
 @contextmanager
 def cable(place: Place) -> Iterator[network.Cable]:
     """Yield the cable that joins a place's card with the switch, which can be pulled; at the end it is plugged in."""
-    with _opened(place.switch) as switch, closing(network.Cable(switch, place.port)) as cable:
+    with Path(place.switch).open("rb", 0) as switch, closing(network.Cable(switch.fileno(), place.port)) as cable:
         try:
             yield cable
         finally:
@@ -289,17 +287,8 @@ def _counted(place: Place, column: int) -> float:
 
 @contextmanager
 def _on_its_network(place: Place) -> Iterator[None]:
-    with _opened(place.namespace) as descriptor, namespaces.entered(descriptor):
+    with Path(place.namespace).open("rb", 0) as namespace, namespaces.entered(namespace.fileno()):
         yield
-
-
-@contextmanager
-def _opened(namespace: str) -> Iterator[int]:
-    descriptor = os.open(namespace, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        yield descriptor
-    finally:
-        os.close(descriptor)
 
 
 def _dealt(roles: int, cores: int) -> list[tuple[int, ...]]:

@@ -4,18 +4,19 @@ A folder of the kernel's cannot be held by an open file alone: what a killed own
 is made.
 """
 
-import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Final, NamedTuple
 
+import psutil
+
+from benchbook import processes
+
 _MEMBERS: Final = "cgroup.procs"
 _PATIENCE_S: Final = 2.0
 _POLL_S: Final = 0.01
-_STARTED: Final = 19
-"""Which word of ``/proc/PID/stat``, after the name, is when the process began, in the system's ticks."""
 
 
 class _Hierarchy(NamedTuple):
@@ -34,9 +35,10 @@ def limited(open_: ExitStack, count: int, size: int) -> list[str]:
     """
     hierarchy = _hierarchy()
     _sweep(hierarchy.base)
+    owner = psutil.Process()
     members = []
     for number in range(count):
-        group = hierarchy.base / f"benchbook-{os.getpid()}-{_began(os.getpid())}-{number}"
+        group = hierarchy.base / f"benchbook-{owner.pid}-{owner.create_time():.0f}-{number}"
         try:
             group.mkdir()
         except OSError as error:
@@ -94,8 +96,8 @@ def _sweep(base: Path) -> None:
     """Remove what owners left that were killed."""
     for group in base.glob("benchbook-*-*-*"):
         pid, began = group.name.split("-")[1:3]
-        if _began(pid) != began:
-            with suppress(OSError):
+        with suppress(OSError, ValueError):  # it is in use, or its name is not of ours
+            if not processes.runs(int(pid), float(began)):
                 group.rmdir()
 
 
@@ -107,10 +109,3 @@ def _remove(group: Path) -> None:
             group.rmdir()
             return
         time.sleep(_POLL_S)
-
-
-def _began(pid: int | str) -> str:
-    """Return when a process began; nothing when there is none of that id."""
-    with suppress(OSError):
-        return Path(f"/proc/{pid}/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[_STARTED]
-    return ""

@@ -8,8 +8,8 @@ import ctypes
 import os
 import shutil
 import subprocess
-import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, TypeVar
@@ -104,21 +104,8 @@ def within(namespace: int, work: Callable[["IPRoute"], T]) -> T:
 
 def in_thread(work: Callable[[], T]) -> T:
     """Return what is done in a thread of its own: no event loop runs there, and what it enters ends with it."""
-    outcome: list[T] = []
-    failure: list[BaseException] = []
-
-    def run() -> None:
-        try:
-            outcome.append(work())
-        except BaseException as error:
-            failure.append(error)
-
-    thread = threading.Thread(target=run)
-    thread.start()
-    thread.join()
-    if failure:
-        raise failure[0]
-    return outcome[0]
+    with ThreadPoolExecutor(1) as thread:
+        return thread.submit(work).result()
 
 
 def _own() -> int:
