@@ -30,7 +30,7 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
     with databases.open("postgresql+jsonb", deployment) as engine:
         engine.create(data.schema)
         ours = own_ports()
-        read = ReceivedBytes(lambda ends: ends.peer_port == primary and ends.port not in ours, "replica's connection")
+        read = ReceivedBytes(lambda port, peer: peer == primary and port not in ours, "replica's connection")
         (counter,) = engine.counters("replica")
         # Around what is said, so that what arrives between the two readings is in what was received.
         received, said = read(), counter.read()
@@ -44,7 +44,7 @@ def test_a_replicas_socket_received_what_postgresql_says_that_it_sent(announce: 
 def test_a_connection_that_closed_took_its_count_with_it():
     with socket.create_server(("127.0.0.1", 0)) as server, socket.create_connection(server.getsockname()) as client:
         port = client.getsockname()[1]
-        read = ReceivedBytes(lambda ends: ends.port == port, "connection of this test")
+        read = ReceivedBytes(lambda own, peer: own == port, "connection of this test")
         accepted, _ = server.accept()
         before = read()
         accepted.sendall(bytes(100_000))

@@ -15,10 +15,11 @@ from typing import ClassVar, Generic, Protocol, TypeVar
 
 from typing_extensions import override
 
-from benchbook.databases.engine import CATCH_UP_S, Counter, Engine, EngineError, MissingRecordError, Options, Position
+from benchbook.databases.engine import CATCH_UP_S, Engine, EngineError, MissingRecordError, Options, Position
 from benchbook.databases.namespace import Marker, Namespace, S
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Node, Role
+from benchbook.measure import Meter
 from benchbook.schemas import Schema
 
 T = TypeVar("T")
@@ -73,7 +74,7 @@ class Connected(Engine, Generic[S]):
         self._checkpoint()
 
     @override
-    def counters(self, role: Role) -> list[Counter]:
+    def counters(self, role: Role) -> list[Meter]:
         return self._received() if self.replicated and role == "replica" else []
 
     @override
@@ -125,7 +126,7 @@ class Connected(Engine, Generic[S]):
     def _checkpoint(self) -> None:
         """Let the servers write to the disk what is still to be written, where they can be told to."""
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         """Return the counter of the bytes that the replica has received, if there is one."""
         return []
 

@@ -15,6 +15,7 @@ from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeAlias, Typ
 
 from benchbook.datasets import Dataset
 from benchbook.deployment import Deployment, Role, older
+from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
 
@@ -83,16 +84,6 @@ class Options:
     binary_log: bool = False  # also on a single node, where no replica reads it and the product can do without
     document_schema: DocumentSchema = "required"  # of an object mapper, where it has the choice
     client_of: "Engine | None" = None  # another engine of the product, whose clients it uses in place of its own
-
-
-@dataclass(frozen=True)
-class Counter:
-    """A quantity in bytes that only grows; its difference over a window is what counts."""
-
-    metric: str  # in the words of the results' schema
-    read: Callable[[], float]  # returns the present value
-    source: str  # where the number comes from
-    resolution: float  # its smallest step, in bytes
 
 
 _TRANSLATED: Final = frozenset(
@@ -280,8 +271,8 @@ class Engine(ABC):
         self._has("wait_for")
         return self._reached(position, deadline_s)
 
-    def counters(self, role: Role) -> list[Counter]:
-        """Return what replication alone can count of that node."""
+    def counters(self, role: Role) -> list[Meter]:
+        """Return what replication alone can count of that node, in bytes."""
         return []
 
     @abstractmethod

@@ -42,7 +42,7 @@ from benchbook import databases, formats, rooms, servers
 from benchbook.datasets import Dataset, phones
 from benchbook.deployment import Topology, roles
 from benchbook.formats.tree import fragment
-from benchbook.measure import Meter, timed
+from benchbook.measure import timed
 from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
@@ -290,10 +290,7 @@ def _repetition(parameters: Parameters, store: Store, data: Dataset, add: Callab
     # Of both nodes: their processes, where known, the bytes that the replica received, and in a room the cards'.
     apart = parameters.process == "apart"
     meters = [meter for meter in store.meters() if apart or not meter.metric.startswith("memory")]
-    meters += [
-        Meter(counter.metric, "replica", "B", counter.source, counter.resolution, counter.read)
-        for counter in store.engine.counters("replica")
-    ]
+    meters += store.engine.counters("replica")
     # Nearest to the window: the engine's own counters answer over the cards.
     meters += rooms.card_meters(store.deployment.places)
     faulty = faults.inserting(data.records, store.engine.insert, parameters.fault, store.deployment)

@@ -45,7 +45,6 @@ from benchbook.databases.couchdb.node import (
 from benchbook.databases.couchdb.proxy import CountingProxy, counting_proxy
 from benchbook.databases.engine import (
     EXACT,
-    Counter,
     DuplicateKeyError,
     EngineError,
     MissingRecordError,
@@ -57,6 +56,7 @@ from benchbook.databases.engine import (
 from benchbook.databases.namespace import Marker, Namespace
 from benchbook.datasets import Dataset
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Node, Role
+from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
 from benchbook.servers.address import others
 
@@ -299,12 +299,13 @@ class CouchDB(Connected[HTTPNode]):
         # Each database has a replication of its own.
         self._follow()
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         """Return what the replica's pulls received, where that was asked for and can be counted."""
         if self._proxy is None:
             return []
         count = self._proxy.received
-        return [Counter("bytes_received", lambda: float(count()), "a proxy of its pulls (HTTP, headers too)", 1.0)]
+        source = "a proxy of its pulls (HTTP, headers too)"
+        return [Meter("bytes_received", "replica", "B", source, 1.0, lambda: float(count()))]
 
     def _document(self, key: str) -> str:
         return f"{self._path}/{quote(key, safe='')}"

@@ -34,7 +34,6 @@ from typing_extensions import override
 
 from benchbook.databases.connected import Connected
 from benchbook.databases.engine import (
-    Counter,
     DuplicateKeyError,
     Durability,
     EngineError,
@@ -45,6 +44,7 @@ from benchbook.databases.engine import (
 from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.datasets import Dataset
 from benchbook.deployment import PATIENCE_S, Node, Role
+from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
 
 Client = pymongo.MongoClient[Document]
@@ -289,13 +289,13 @@ class MongoDB(Connected[Client]):
         for used in self._sessions.values():
             used.admin.command("fsync")
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         def read() -> float:
             status = self._sessions["replica"].admin.command("serverStatus")
             return float(status["metrics"]["repl"]["network"]["bytes"])
 
         source = "serverStatus metrics.repl.network.bytes (oplog entries, uncompressed)"
-        return [Counter("bytes_received", read, source, 1.0)]
+        return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     def _fresh(self, schema: Schema) -> Collection[Any]:
         database = self._sessions["primary"][DATABASE]

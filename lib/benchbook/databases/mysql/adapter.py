@@ -28,7 +28,6 @@ from typing_extensions import override
 
 from benchbook.databases.engine import (
     EXACT,
-    Counter,
     Decoders,
     DuplicateKeyError,
     EngineError,
@@ -56,6 +55,7 @@ from benchbook.databases.mysql.log import (
 from benchbook.databases.namespace import MARKER, Marker, Namespace, Settings
 from benchbook.databases.sql import SQL, DocumentTable, Relational, RowTable, SQLNamespace, json_text
 from benchbook.deployment import PATIENCE_S, Node, older
+from benchbook.measure import Meter
 from benchbook.schemas import Field, Record, Schema
 
 _STATEMENT_B: Final = 2**18
@@ -229,10 +229,11 @@ class MySQL(SQL):
             connection.select_db("benchbook")
             connection.query("FLUSH LOCAL ENGINE LOGS")
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         """Return the bytes of the binary log that the replica has received."""
         read = partial(received, self.log, self._sessions["primary"], self._sessions["replica"])
-        return [Counter("bytes_received", read, f"{self.log.status}: {self.log.offset} (binary log events)", 1.0)]
+        source = f"{self.log.status}: {self.log.offset} (binary log events)"
+        return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:

@@ -23,7 +23,6 @@ from psycopg.types.json import Jsonb, set_json_dumps, set_json_loads
 from typing_extensions import override
 
 from benchbook.databases.engine import (
-    Counter,
     Decoders,
     DuplicateKeyError,
     EngineError,
@@ -36,6 +35,7 @@ from benchbook.databases.namespace import MARKER, Marker
 from benchbook.databases.postgresql.server import Connection, connect
 from benchbook.databases.sql import SQL, DocumentTable, Relational, Row, RowTable, SQLNamespace
 from benchbook.deployment import Deployment, Node
+from benchbook.measure import Meter
 from benchbook.schemas import NESTED, Document, Record, Schema
 
 
@@ -222,10 +222,10 @@ class PostgreSQL(SQL):
         for cursor in self._cursors.values():
             cursor.execute("CHECKPOINT")
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         """Return the bytes of the log that the primary has sent to the replica."""
         source = "pg_stat_replication.sent_lsn of the primary"
-        return [Counter("bytes_received", lambda: float(self._number(self.log.sent)), source, 1.0)]
+        return [Meter("bytes_received", "replica", "B", source, 1.0, lambda: float(self._number(self.log.sent)))]
 
     def _transaction(self) -> AbstractContextManager[object]:
         transaction: AbstractContextManager[object] = self._sessions["primary"].transaction()

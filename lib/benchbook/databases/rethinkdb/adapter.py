@@ -18,7 +18,7 @@ import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, date, datetime, timedelta
-from typing import Any, ClassVar, Final, NamedTuple, TypeAlias
+from typing import Any, ClassVar, Final, TypeAlias
 from urllib.parse import parse_qs, urlsplit
 
 import orjson
@@ -32,7 +32,6 @@ from benchbook.databases.engine import (
     CATCH_UP_S,
     EXACT,
     JSON,
-    Counter,
     Decoders,
     DuplicateKeyError,
     Options,
@@ -47,6 +46,7 @@ from benchbook.databases.engine import (
 from benchbook.databases.namespace import MARKER, Marker, Namespace
 from benchbook.databases.rethinkdb.server import Connection, connected
 from benchbook.deployment import LOCAL_NAMES, PATIENCE_S, Deployment, Node, Role
+from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema
 
 Query: TypeAlias = Any
@@ -193,27 +193,18 @@ _RECEIVED: Final = re.compile(r"\bbytes_received:(\d+)")
 _SOCKETS_S: Final = 10.0
 
 
-class Ends(NamedTuple):
-    """A connection as one of its sockets sees it: its own address and port, and the other end's."""
-
-    address: str
-    port: int
-    peer_address: str
-    peer_port: int
-
-
 class ReceivedBytes:
     """The bytes that some connections of this machine have received; `what` names them in messages.
 
-    They are what the kernel counts for each socket (``TCP_INFO``), which ``ss`` (iproute2) shows to every user. A byte
-    of the stream counts once: what the product sends with its own framing, without TCP's headers and what was sent
-    again.
+    `wanted` tells which, by a socket's own port and that of its other end. The bytes are what the kernel counts for
+    each socket (``TCP_INFO``), which ``ss`` (iproute2) shows to every user. A byte of the stream counts once: what the
+    product sends with its own framing, without TCP's headers and what was sent again.
     """
 
-    def __init__(self, wanted: Callable[[Ends], bool], what: str) -> None:
+    def __init__(self, wanted: Callable[[int, int], bool], what: str) -> None:
         self._wanted = wanted
         self._what = what
-        self._counts: Mapping[Ends, int] = {}
+        self._counts: Mapping[tuple[str, ...], int] = {}  # by a socket's ends
 
     @staticmethod
     def missing() -> str | None:
@@ -233,12 +224,10 @@ class ReceivedBytes:
         answer = subprocess.run(_SOCKETS, capture_output=True, text=True, check=True, timeout=_SOCKETS_S)
         counts = {}
         for line in answer.stdout.splitlines():
-            if match := _ENDS.match(line):
-                ends = Ends(match[1], int(match[2]), match[3], int(match[4]))
-                # a socket that has received nothing says nothing
+            if (ends := _ENDS.match(line)) and self._wanted(int(ends[2]), int(ends[4])):
+                # A socket that has received nothing says nothing.
                 received = _RECEIVED.search(line)
-                if self._wanted(ends):
-                    counts[ends] = int(received[1]) if received else 0
+                counts[ends.groups()] = int(received[1]) if received else 0
         if not counts:
             raise ConnectionError(f"there is no {self._what} on this machine to read")
         if gone := self._counts.keys() - counts.keys():
@@ -364,14 +353,15 @@ class RethinkDB(Compared[Connection]):
         why = ReceivedBytes.missing() if all(map(_cluster_port, urls.values())) else _UNCOUNTED
         return {**super().lacks_on(urls, stand_in), **({"bytes_received": why} if why else {})}
 
-    def _received(self) -> list[Counter]:
+    def _received(self) -> list[Meter]:
         if "bytes_received" in self.gaps:
             return []
         primary, replica = (_cluster_port(self.deployment.node(role).url) for role in _TAGS)
         read = ReceivedBytes(
-            lambda ends: ends.peer_port == primary or ends.port == replica, "connection between RethinkDB's servers"
+            lambda port, peer: peer == primary or port == replica, "connection between RethinkDB's servers"
         )
-        return [Counter("bytes_received", read, "TCP_INFO of the replica's cluster connection (ss)", 1.0)]
+        source = "TCP_INFO of the replica's cluster connection (ss)"
+        return [Meter("bytes_received", "replica", "B", source, 1.0, read)]
 
     def _connect(self) -> None:
         super()._connect()

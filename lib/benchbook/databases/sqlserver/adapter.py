@@ -19,11 +19,12 @@ import pymssql
 from typing_extensions import override
 
 from benchbook.databases.connected import Polled
-from benchbook.databases.engine import Counter, Decoders, DuplicateKeyError, RefusedError, UnreachableError
+from benchbook.databases.engine import Decoders, DuplicateKeyError, RefusedError, UnreachableError
 from benchbook.databases.namespace import MARKER, Marker, Settings
 from benchbook.databases.sql import Cursor, Relational, RowTable, SQLNamespace
 from benchbook.databases.sqlserver.server import connect, numbered
 from benchbook.deployment import Node, Role
+from benchbook.measure import Meter
 from benchbook.schemas import Field, Record
 
 _BINARY: Final = "COLLATE Latin1_General_100_BIN2"
@@ -189,8 +190,11 @@ class SQLServer(Polled[pymssql.Connection], Relational):
         """Return the log sequence number of the node's last commit."""
         return _number(self._cursors[role], COMMITTED)
 
-    def _received(self) -> list[Counter]:
-        return [Counter("bytes_received", lambda: float(_number(self._cursors["replica"], RECEIVED)), _COUNTER, 1.0)]
+    def _received(self) -> list[Meter]:
+        def read() -> float:
+            return float(_number(self._cursors["replica"], RECEIVED))
+
+        return [Meter("bytes_received", "replica", "B", _COUNTER, 1.0, read)]
 
     @contextmanager
     def _transaction(self) -> Iterator[None]:
