@@ -63,28 +63,22 @@ def write(path: Path, rows: list[Passed]) -> None:
 
 def versions(engine: str, topology: Topology) -> list[str]:
     """Return the versions of its product on which an engine passed in that topology, the last recorded first."""
-    return _versions(engine, topology, record())
-
-
-def _versions(engine: str, topology: Topology, rows: tuple[Passed, ...]) -> list[str]:
-    return [row.version for row in reversed(rows) if engine in row.engines and row.topology == topology]
+    return [row.version for row in reversed(record()) if engine in row.engines and row.topology == topology]
 
 
 def untested(engine: str) -> str:
     """Return what of an engine never passed on a server of its product; empty when all did, or it has no product."""
-    return _untested(engine, record())
-
-
-@cache
-def _untested(engine: str, rows: tuple[Passed, ...]) -> str:  # each contrast asks for each of its sides
     name = registry.parsed(engine).product
     if name not in registry.PRODUCTS:
         return ""
-    known, ways = registry.product(name), servers.topologies(name)
-    if len(lacking := [topology for topology in ways if not _versions(engine, topology, rows)]) == len(ways):
-        alone = f"only on its stand-in, {stand_in(name)}" if known.stand_in else "on no server"
-        return f"the compliance tests of {known.title} passed {alone}"
-    return f"the compliance tests of {known.title} passed, but not {' or '.join(lacking)}" if lacking else ""
+    known, topologies = registry.product(name), servers.topologies(name)
+    lacking = [topology for topology in topologies if not versions(engine, topology)]
+    if not lacking:
+        return ""
+    if len(lacking) < len(topologies):
+        return f"the compliance tests of {known.title} passed, but not {' or '.join(lacking)}"
+    where = f"only on its stand-in, {stand_in(name)}" if known.stand_in else "on no server"
+    return f"the compliance tests of {known.title} passed {where}"
 
 
 def stand_in(product: str) -> str:
