@@ -38,7 +38,7 @@ from benchbook import registry, servers
 from benchbook.servers import containers
 containers.sweep(containers.engine())
 if sys.argv[1] == "bridge":
-    fleet = servers.servers_of("postgresql").fleet()
+    fleet = servers.fleet_of("postgresql")
     fleet.image = containers.find(replace(registry.images()["postgresql"], port=5432))
     fleet.serve("primary", lambda _: ["sh", "-c", "cat /dev/zero >/dev/null", fleet.folder.path])
 else:

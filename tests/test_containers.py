@@ -288,7 +288,7 @@ def test_an_interrupted_start_leaves_nothing_once_another_begins(engine: contain
 def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: containers.Engine) -> None:
     installed = servers.here("mongodb")
     assert isinstance(installed, servers.Found)
-    fleet = servers.servers_of("mongodb").fleet()
+    fleet = servers.fleet_of("mongodb")
     fleet.image = installed.image
     with ExitStack() as end:
         end.callback(fleet.stop)
@@ -302,16 +302,12 @@ def test_what_a_program_says_and_how_it_ends_is_told_as_of_any_other(engine: con
 
 def test_what_listens_where_it_will_is_on_a_bridge_of_its_own(engine: containers.Engine) -> None:
     known = replace(registry.images()["mongodb"], port=27017)
-    fleet = servers.servers_of("mongodb").fleet()
+    fleet = servers.fleet_of("mongodb")
     fleet.image = containers.find(known)
     with ExitStack() as end:
         end.callback(fleet.stop)
-        command = [
-            "sh",
-            "-c",
-            'mkdir /tmp/data && exec mongod --dbpath /tmp/data --bind_ip_all --nounixsocket "$@"',
-            "sh",
-        ]
+        script = 'mkdir /tmp/data && exec mongod --dbpath /tmp/data --bind_ip_all --nounixsocket "$@"'
+        command = ["sh", "-c", script, "sh"]
         for role in ("primary", "replica"):
             fleet.serve(role, lambda _: [*command, "--setParameter", "ttlMonitorEnabled=false"], {"SECRET": role})
         for server in fleet.servers:

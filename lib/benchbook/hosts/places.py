@@ -23,7 +23,7 @@ from benchbook.hosts.orders import differences, sameness
 from benchbook.hosts.worker import Job
 from benchbook.schemas import Document
 from benchbook.scrubbing import scrubbed
-from benchbook.servers import Found, Missing, Running, ServerError, here, servers_of
+from benchbook.servers import Found, Missing, Running, ServerError, fleet_of, here
 from benchbook.servers.address import placement
 from benchbook.servers.fleet import Fleet
 
@@ -228,7 +228,7 @@ def _begin(lease: str, product: str, topology: Topology, address: str) -> None:
     programs = here(product, topology)
     if isinstance(programs, Missing):
         raise ServerError(programs.why)
-    fleet = servers_of(product).fleet()
+    fleet = fleet_of(product)
     fleet.address = address
     _held[lease] = fleet, programs
 

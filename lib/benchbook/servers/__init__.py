@@ -36,15 +36,13 @@ T = TypeVar("T")
 class Servers(Protocol):
     """What a product's module ``server`` offers; by address alone, nothing but `ask`.
 
-    Where a server does not know who replicates from it, the module offers ``followers(url, others)`` too: it returns
-    who does, as ``Answer.followers``, by what the servers at the other given addresses say.
+    It may offer more: ``fleet()`` returns an empty fleet, where its servers run otherwise than `Fleet` has them by
+    itself; ``followers(url, others)``, where a server does not know who replicates from it, returns who does, as
+    ``Answer.followers``, by what the servers at the other given addresses say.
     """
 
     def ask(self, url: str) -> Answer:
         """Return what the server at `url` says of itself, its followers too; `ConnectionError` when it does not."""
-
-    def fleet(self) -> Fleet:
-        """Return an empty fleet for its servers."""
 
     def launch(self, at: At, topology: Topology) -> dict[Role, str]:
         """Start the servers of a topology, each ready and the replica following, and return their URLs."""
@@ -57,6 +55,12 @@ def servers_of(product: str) -> Servers:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
     module, name = importlib.import_module(registry.server_module(product)), registry.product(product).servers
     return cast(Servers, getattr(module, name)() if name else module)
+
+
+def fleet_of(product: str) -> Fleet:
+    """Return an empty fleet for a product's servers."""
+    make: Callable[[], Fleet] | None = getattr(servers_of(product), "fleet", None)
+    return make() if make else Fleet(product)
 
 
 def product_of(engine: str) -> str:
@@ -160,7 +164,7 @@ def _fleets(installed: Found, topology: Topology, standing: rooms.Standing, undo
     by_address: dict[str, Fleet] = {}
     for address, role in {standing.addresses[role]: role for role in roles(topology)}.items():
         try:
-            fleet = servers_of(installed.product).fleet()
+            fleet = fleet_of(installed.product)
         except OSError as error:
             raise ServerError(advised(str(error))) from error
         undo.callback(fleet.stop)

@@ -324,8 +324,8 @@ class Order:
 
     def write(self, path: Path) -> None:
         """Write it to a file, in the place of a former one."""
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600), "w") as file:
-            json.dump(asdict(self), file)
+        path.touch(mode=0o600)
+        path.write_text(json.dumps(asdict(self)))
 
 
 def keeper_command(

@@ -185,8 +185,8 @@ class Fleet:
     def secret(self, name: str, text: str) -> Path:
         """Return a new file that only the servers' user can read."""
         path = self.folder.path / name
-        with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
-            file.write(text)
+        path.touch(mode=0o600, exist_ok=False)
+        path.write_text(text)
         self._give(path)
         return path
 
@@ -312,12 +312,12 @@ def served(
     return {role: at(role, ready, role, password) for role in roles(topology)}
 
 
-def await_true(condition: Callable[[], bool], failure: Callable[[], str], patience_s: float = _PATIENCE_S) -> None:
+def await_true(condition: Callable[[], bool], failure: Callable[[], str]) -> None:
     """Wait until a condition holds; `ServerError`, with what `failure` says, when that takes too long."""
-    for _ in _attempts(patience_s):
+    for _ in _attempts(_PATIENCE_S):
         if condition():
             return
-    raise ServerError(f"{failure()} within {patience_s:.0f} s")
+    raise ServerError(f"{failure()} within {_PATIENCE_S:.0f} s")
 
 
 def _attempts(patience_s: float, pause_s: float = _POLL_S) -> Iterator[None]:
@@ -334,7 +334,7 @@ def new_password() -> str:
     return secrets.token_urlsafe(24)
 
 
-def free_port(address: str = LOOPBACK) -> int:
+def free_port(address: str) -> int:
     """Return a port that is free now (and may be taken before it is used)."""
     with socket.socket() as probe:
         probe.bind((address, 0))

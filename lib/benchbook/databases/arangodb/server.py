@@ -40,11 +40,6 @@ password = {password}
 """With it a server makes its database, whose root has that password, and ends."""
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for ArangoDB's servers."""
-    return Fleet("arangodb")
-
-
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     urls = served(at, topology, _serve, _ready, new_password())

@@ -41,11 +41,6 @@ _PATIENCE_S: Final = 180
 _STEP_S: Final = 60
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for its servers, or the stand-in."""
-    return Fleet("couchbase")
-
-
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology`, each a cluster with a bucket, or the stand-in; return their URLs."""
     urls = served(at, topology, _serve, _ready, new_password())

@@ -39,11 +39,6 @@ _READY = "Waiting for connections"
 _UNAUTHORIZED = 13
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for MongoDB's servers."""
-    return Fleet("mongodb")
-
-
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     password, key, member = new_password(), secrets.token_hex(96), topology != "single"

@@ -45,11 +45,6 @@ def connected(url: str) -> Iterator[Connection]:
         connection.close(noreply_wait=False)
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for RethinkDB's servers, or their stand-in."""
-    return Fleet("rethinkdb")
-
-
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology`, or the stand-in of a single one, and return their URLs."""
     password, key = new_password(), credentials.made("benchbook's cluster").decode()

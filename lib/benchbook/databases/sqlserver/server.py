@@ -52,11 +52,6 @@ WHERE is_local = 1 AND synchronization_state_desc = N'SYNCHRONIZING'
 """On the replica: whether it has the database, and what is committed there comes."""
 
 
-def fleet() -> Fleet:
-    """Return an empty fleet for SQL Server's servers."""
-    return Fleet("sqlserver")
-
-
 def launch(at: At, topology: Topology) -> dict[Role, str]:
     """Start the servers of `topology` and return their URLs."""
     # The password has three kinds of signs, as its policy asks.
