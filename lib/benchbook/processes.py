@@ -133,10 +133,10 @@ def answer(
         command, user=user, cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE
     )
     try:
-        said = [stream.decode(errors="replace") for stream in process.communicate(timeout=timeout_s)]
+        outputs = [stream.decode(errors="replace") for stream in process.communicate(timeout=timeout_s)]
     finally:
         status = stop(process, signal.SIGKILL)
-    return subprocess.CompletedProcess(list(command), status, *said)
+    return subprocess.CompletedProcess(list(command), status, *outputs)
 
 
 def stop(process: subprocess.Popen[bytes], signal_: signal.Signals = signal.SIGTERM, patience_s: float = 5.0) -> int:

@@ -335,8 +335,11 @@ def scalars(value: Any) -> Iterator[Any]:
 
 def depth(value: Any) -> int:
     """Return how many documents and arrays are one in another: 0 for a scalar."""
-    parts = value.values() if isinstance(value, dict) else value if isinstance(value, list) else None
-    return 0 if parts is None else 1 + max(map(depth, parts), default=0)
+    if isinstance(value, dict):
+        return 1 + max(map(depth, value.values()), default=0)
+    if isinstance(value, list):
+        return 1 + max(map(depth, value), default=0)
+    return 0
 
 
 def listed(names: Iterable[str], why: str) -> str:

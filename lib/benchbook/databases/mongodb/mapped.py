@@ -1,9 +1,10 @@
 """What mappers' objects have in common that may lack fields, or lie inside another document."""
 
 from abc import abstractmethod
-from collections.abc import ItemsView, KeysView
+from collections.abc import ItemsView, KeysView, Mapping
 
 
+@Mapping.register
 class Present:
     """Lets a mapped object be read as the document it holds, without what that lacks."""
 
@@ -25,3 +26,8 @@ class Present:
     def items(self) -> ItemsView[str, object]:
         """Return those fields with their values."""
         return self._present().items()
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Mapping) and self._present() == dict(other.items())
+
+    __hash__ = None  # type: ignore[assignment]

@@ -37,12 +37,7 @@ _aliases = count()
 
 
 class _Present(Present):
-    """The same of mongoengine's objects, which its base would compare by their keys."""
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Mapping) and self._present() == dict(other.items())
-
-    __hash__ = None  # type: ignore[assignment]
+    """The same of mongoengine's objects."""
 
     @override
     def _present(self) -> dict[str, object]:
@@ -55,9 +50,6 @@ class _Embedded(_Present, mongoengine.EmbeddedDocument):  # type: ignore[misc]
     """A document inside another one."""
 
     meta: ClassVar[dict[str, object]] = {"abstract": True}
-
-
-Mapping.register(_Embedded)
 
 
 def _declared(field: Field, declared: Mapping[str, object]) -> Any:
@@ -104,9 +96,6 @@ class _Partial(_Present, mongoengine.Document):  # type: ignore[misc]
     meta: ClassVar[dict[str, object]] = {"abstract": True}
 
     __hash__ = mongoengine.Document.__hash__
-
-
-Mapping.register(_Partial)
 
 
 class _Empty(_Mapped):
