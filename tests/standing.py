@@ -69,6 +69,20 @@ def found(product: str, topology: Topology) -> servers.Found | servers.Missing:
     return one
 
 
+def present(product: str, topology: Topology = "single") -> servers.Found:
+    """Return where a product's servers come from now."""
+    server = servers.find(product, topology)
+    assert isinstance(server, servers.Found), server
+    return server
+
+
+def why_missing(product: str, topology: Topology = "single") -> str:
+    """Return what is said now of a product's servers, which are missing."""
+    server = servers.find(product, topology)
+    assert isinstance(server, servers.Missing), server
+    return server.why
+
+
 def check() -> None:
     """Refuse addresses at which no test could run: a server that does not answer is not taken for one to skip."""
     for product in filter(is_given, registry.PRODUCTS):

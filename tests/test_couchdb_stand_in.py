@@ -11,7 +11,7 @@ import pytest
 from benchbook import registry, servers
 from benchbook.deployment import Deployment
 from benchbook.servers import address, programs
-from standing import needed, stood_in
+from standing import needed, present, stood_in, why_missing
 
 
 @pytest.fixture(scope="module")
@@ -36,8 +36,7 @@ def test_couchdb_itself_goes_before_and_its_version_is_read_beside_its_program_w
     (tmp_path / "links").mkdir()
     (tmp_path / "links" / "couchdb").symlink_to(program)
     monkeypatch.setenv("PATH", str(tmp_path / "links" if linked else program.parent), prepend=os.pathsep)
-    found = servers.find("couchdb", "bidirectional")
-    assert isinstance(found, servers.Found)
+    found = present("couchdb", "bidirectional")
     assert (found.version, found.source, found.stand_in) == ("3.9.1", "path", False)
     assert not (tmp_path / "started").exists()
 
@@ -47,15 +46,13 @@ def test_couchdb_itself_goes_before_and_its_version_is_read_beside_its_program_w
     assert known.package
     nowhere = replace(known, package=replace(known.package, places=()))
     monkeypatch.setattr(registry, "product", lambda _: nowhere)
-    missing = servers.find("couchdb")
-    assert isinstance(missing, servers.Missing)
-    assert f"{program} has no ../lib/couch-" in missing.why and "nor its stand-in" in missing.why
+    reason = why_missing("couchdb")
+    assert f"{program} has no ../lib/couch-" in reason and "nor its stand-in" in reason
 
 
 def test_a_stand_in_is_named_one(pair: Deployment) -> None:
     with stood_in():
-        found = servers.find("couchdb")
-    assert isinstance(found, servers.Found)
+        found = present("couchdb")
     assert found.stand_in and found.source == "stand-in"
     assert {(one.stand_in, one.version) for one in pair.nodes} == {(True, found.version)}
     assert found.version.startswith("PouchDB 9.") and found.version.endswith("(stand-in)")
@@ -70,14 +67,8 @@ def test_by_its_address_it_is_a_stand_in_too(pair: Deployment, monkeypatch: pyte
             ("primary", True, pair.nodes[0].pid),
             ("replica", True, pair.nodes[1].pid),
         ]
-    found = servers.find("couchdb", "replicated")
-    assert isinstance(found, servers.Found)
+    found = present("couchdb", "replicated")
     assert (found.source, found.stand_in) == ("address", True)
-
-
-def test_only_couchdb_goes_both_ways() -> None:
-    with pytest.raises(servers.ServerError, match="mongodb runs single or replicated here, not 'bidirectional'"):
-        servers.start("mongodb", "bidirectional")
 
 
 @pytest.mark.parametrize(
@@ -97,6 +88,5 @@ def test_a_stand_in_that_is_missing_says_why_in_a_line(
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / "harness")
     with stood_in():
-        missing = servers.find("couchdb")
-    assert isinstance(missing, servers.Missing)
-    assert why in missing.why and "BENCHBOOK_COUCHDB_URL" in missing.why and "\n" not in missing.why
+        reason = why_missing("couchdb")
+    assert why in reason and "BENCHBOOK_COUCHDB_URL" in reason and "\n" not in reason

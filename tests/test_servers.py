@@ -31,7 +31,7 @@ from benchbook.schemas import Field, Schema
 from benchbook.servers import fleet
 from benchbook.servers.address import login
 from knocks import entries, knocking
-from standing import LOCAL, here, needed
+from standing import LOCAL, here, needed, present
 from stopping import stopped
 from waiting import PATIENCE_S, comes_true, gone, of_each
 
@@ -193,22 +193,15 @@ def test_nobody_gets_in_without_the_password(pair: servers.Running) -> None:
 
 def test_no_server_joins_rethinkdbs_cluster_without_its_certificate(temporary: Path) -> None:
     needed("rethinkdb", "replicated")
-    found = servers.find("rethinkdb")
-    assert isinstance(found, servers.Found)
+    found = present("rethinkdb")
     with servers.start("rethinkdb", "single") as running, ExitStack() as standing:
         other = fleet.Fleet("rethinkdb")
         standing.callback(other.stop)
         url = running.deployment.node().url
+        (cluster,) = parse_qs(urlsplit(url).query)["cluster"]
         command = [found.programs["rethinkdb"], "--directory", other.subfolder("stranger"), "--no-http-admin"]
-        cluster = (
-            "--cluster-port",
-            "0",
-            "--join",
-            f"127.0.0.1:{parse_qs(urlsplit(url).query)['cluster'][0]}",
-            "--initial-password",
-            "auto",
-        )
-        stranger = other.serve("replica", lambda port: [*command, "--driver-port", str(port), *cluster])
+        command += ["--cluster-port", "0", "--join", f"127.0.0.1:{cluster}", "--initial-password", "auto"]
+        stranger = other.serve("replica", lambda port: [*command, "--driver-port", str(port)])
         stranger.await_line("invalid clustering header")
         assert not servers.servers_of("rethinkdb").ask(url).followers
 
@@ -267,8 +260,7 @@ def test_the_folder_is_closed_to_others(pair: servers.Running) -> None:
 
 def test_the_deployment_says_what_runs(pair: servers.Running) -> None:
     deployment = pair.deployment
-    found = servers.find(deployment.product)
-    assert isinstance(found, servers.Found)
+    found = present(deployment.product)
     assert {node.version for node in deployment.nodes} == {found.version}
     assert [node.role for node in deployment.nodes] == ["primary", "replica"]
     assert deployment.settings["source"] == found.source

@@ -16,7 +16,7 @@ from benchbook.compliance import untested
 from benchbook.databases.rethinkdb.server import connected
 from benchbook.servers import containers, programs
 from benchbook.servers.containers import LEFT_OUT, VARIABLE
-from standing import needed, stood_in
+from standing import needed, present, stood_in, why_missing
 
 STANDING_IN = [name for name in registry.PRODUCTS if registry.product(name).stand_in]
 HOW = {"couchdb": "setup.sh", "rethinkdb": "npm ci", "couchbase": "tools.artefacts"}
@@ -34,14 +34,12 @@ def absent(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @EACH
 def test_a_stand_in_is_named_one_wherever_it_comes_from(product: str, monkeypatch: pytest.MonkeyPatch) -> None:
     needed(product)
-    found = servers.find(product)
-    assert isinstance(found, servers.Found)
+    found = present(product)
     assert (found.source, found.stand_in) == ("stand-in", True)
     with servers.start(product, "single") as own:
         assert own.deployment.node().stand_in
         monkeypatch.setenv(f"BENCHBOOK_{product.upper()}_URL", own.deployment.node().url)
-        given = servers.find(product)
-        assert isinstance(given, servers.Found)
+        given = present(product)
         assert (given.source, given.stand_in) == ("address", True)
         assert servers.up(product, "single").deployment.node().stand_in
 
@@ -80,10 +78,9 @@ def test_rethinkdbs_stand_in_which_anyone_can_reach_runs_no_code_and_fetches_not
 
 @pytest.mark.parametrize("product", [name for name in STANDING_IN if name != "couchdb"])
 def test_a_stand_in_of_a_single_server_is_no_pair(product: str) -> None:
-    missing = servers.find(product, "replicated")
-    assert isinstance(missing, servers.Missing)
-    assert "single server only" in missing.why
-    assert f"BENCHBOOK_{product.upper()}_REPLICA_URL" in missing.why
+    reason = why_missing(product, "replicated")
+    assert "single server only" in reason
+    assert f"BENCHBOOK_{product.upper()}_REPLICA_URL" in reason
     with pytest.raises(servers.ServerError, match="single server only"):
         servers.start(product, "replicated")
 
@@ -93,11 +90,10 @@ def test_without_its_package_one_line_says_how_to_get_it(
     product: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(programs.paths, "harness", lambda lane: tmp_path / lane)
-    missing = servers.find(product)
-    assert isinstance(missing, servers.Missing)
-    assert "\n" not in missing.why
+    reason = why_missing(product)
+    assert "\n" not in reason
     for way in (f"BENCHBOOK_{product.upper()}_URL", HOW[product]):
-        assert way in missing.why
+        assert way in reason
 
 
 def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -106,9 +102,8 @@ def test_a_package_that_is_not_the_one_is_refused(tmp_path: Path, monkeypatch: p
     jar = tmp_path / "couchbase-mock" / "CouchbaseMock-1.5.27.jar"
     jar.parent.mkdir(parents=True)
     jar.write_bytes(b"something else")
-    missing = servers.find("couchbase")
-    assert isinstance(missing, servers.Missing)
-    assert "is not CouchbaseMock 1.5.27" in missing.why
+    reason = why_missing("couchbase")
+    assert "is not CouchbaseMock 1.5.27" in reason
 
 
 @pytest.mark.parametrize("product", ["couchbase", "sqlserver", "arangodb"])
@@ -118,11 +113,10 @@ def test_without_a_container_engine_one_line_says_how_to_get_the_server(
     monkeypatch.setenv("PATH", str(tmp_path))
     for said in (LEFT_OUT, f"unix://{tmp_path}/none.sock"):
         monkeypatch.setenv(VARIABLE, said)
-        missing = servers.find(product, "replicated")
-        assert isinstance(missing, servers.Missing)
-        assert "\n" not in missing.why
+        reason = why_missing(product, "replicated")
+        assert "\n" not in reason
         for way in (f"BENCHBOOK_{product.upper()}_URL", f"benchbook servers pull {product}"):
-            assert way in missing.why
+            assert way in reason
 
 
 @pytest.mark.parametrize("product", ["couchbase", "sqlserver"])
@@ -131,14 +125,12 @@ def test_whose_makers_terms_are_not_accepted_yet_says_so(product: str, monkeypat
     here = containers.Present(registry.images()[product], "sha256:0", "8.0", engine)
     monkeypatch.setattr(containers, "find", lambda _: here)
     monkeypatch.delenv(registry.ACCEPTED[0], raising=False)
-    missing = servers.find(product, "replicated")
-    assert isinstance(missing, servers.Missing)
-    assert f"runs on its maker's terms ({here.known.licence}): export ACCEPT_EULA=Y, if you accept" in missing.why
+    reason = why_missing(product, "replicated")
+    assert f"runs on its maker's terms ({here.known.licence}): export ACCEPT_EULA=Y, if you accept" in reason
     monkeypatch.setenv(*registry.ACCEPTED)
     monkeypatch.setattr(programs.psutil, "virtual_memory", lambda: SimpleNamespace(available=1.5e9))
-    missing = servers.find(product, "replicated")
-    assert isinstance(missing, servers.Missing)
-    assert f"{product} needs 2 GB of memory, of which 1.50 GB are free" in missing.why
+    reason = why_missing(product, "replicated")
+    assert f"{product} needs 2 GB of memory, of which 1.50 GB are free" in reason
 
 
 def test_doctor_says_what_never_met_a_server(capfd: pytest.CaptureFixture[str]) -> None:

@@ -19,7 +19,7 @@ from benchbook.databases.mysql.server import MariaDB, MySQL
 from benchbook.servers import errors, programs
 from benchbook.servers.address import variable
 from benchbook.servers.programs import reachable
-from standing import LOCAL, needed
+from standing import LOCAL, needed, present, why_missing
 from tools import artefacts, fetched_servers
 
 LINUX = pytest.mark.skipif(
@@ -46,22 +46,19 @@ def program(folder: Path, name: str, script: str) -> None:
 def test_the_wheels_are_preferred_to_whatever_is_on_path(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     program(tmp_path, "mongod", "#!/bin/sh\necho 9.9.9\n")
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
-    found = servers.find("mongodb")
-    assert isinstance(found, servers.Found)
+    found = present("mongodb")
     assert (found.source, found.version) == ("wheel", "6.0.5")
 
 
 def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    wheel = servers.find("mongodb")
-    assert isinstance(wheel, servers.Found)
+    wheel = present("mongodb")
     program(tmp_path / "broken", "mongod", "\x00\x01 no program")
     program(tmp_path / "failing", "mongod", "#!/bin/sh\nexit 3\n")
     (tmp_path / "good").mkdir()
     (tmp_path / "good" / "mongod").symlink_to(wheel.programs["mongod"])
     without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in ("broken", "failing", "good")))
-    found = servers.find("mongodb")
-    assert isinstance(found, servers.Found)
+    found = present("mongodb")
     assert (found.source, found.programs["mongod"]) == ("path", tmp_path / "good" / "mongod")
     with servers.start("mongodb", "single") as running:
         assert running.deployment.settings["source"] == "path"
@@ -69,8 +66,7 @@ def test_a_broken_program_on_path_is_passed_over(monkeypatch: pytest.MonkeyPatch
 
 def real_postgresql() -> Path:
     """Return the folder of the wheel's programs."""
-    found = servers.find("postgresql")
-    assert isinstance(found, servers.Found)
+    found = present("postgresql")
     return found.programs["postgres"].parent
 
 
@@ -81,8 +77,7 @@ def test_a_link_to_a_server_leads_to_the_programs_beside_it(monkeypatch: pytest.
         (tmp_path / name).symlink_to(real / name)
     without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", str(tmp_path))
-    found = servers.find("postgresql")
-    assert isinstance(found, servers.Found)
+    found = present("postgresql")
     assert found.programs == {name: real / name for name in ("postgres", "initdb", "pg_basebackup")}
 
 
@@ -96,14 +91,12 @@ def test_a_product_goes_before_its_stand_in_which_is_taken_where_it_does_not_run
     for folder, source, version in (("good", "path", "2.4.4"), ("broken", "stand-in", "reqlite 2.3.0")):
         (tmp_path / folder / "node").symlink_to(node)
         monkeypatch.setenv("PATH", str(tmp_path / folder))
-        found = servers.find("rethinkdb")
-        assert isinstance(found, servers.Found)
+        found = present("rethinkdb")
         assert (found.source, found.version) == (source, version)
-    missing = servers.find("rethinkdb", "replicated")
-    assert isinstance(missing, servers.Missing)
-    assert "\n" not in missing.why
+    reason = why_missing("rethinkdb", "replicated")
+    assert "\n" not in reason
     for said in (f"{tmp_path}/broken/rethinkdb does not run", "single server only", "servers pull rethinkdb"):
-        assert said in missing.why
+        assert said in reason
 
 
 def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
@@ -115,17 +108,15 @@ def test_a_server_that_is_too_old_is_passed_over_and_named_where_nothing_fits(
     known = registry.product("postgresql")
     without_wheels(monkeypatch)
     monkeypatch.setenv("PATH", os.pathsep.join([str(tmp_path), str(real)]))
-    found = servers.find("postgresql")
-    assert isinstance(found, servers.Found)
+    found = present("postgresql")
     assert (found.source, found.programs["postgres"]) == ("path", real / "postgres")
 
     assert known.package
     here = replace(known.package, places=())
     monkeypatch.setattr(registry, "product", lambda _: replace(known, package=here, oldest="99"))
-    missing = servers.find("postgresql")
-    assert isinstance(missing, servers.Missing)
-    assert f"{tmp_path}/postgres is 9.6.24: postgresql is 99 or newer (postgresql@9.6: " in missing.why
-    assert f"{real}/postgres is {found.version}: postgresql is 99 or newer" in missing.why
+    reason = why_missing("postgresql")
+    assert f"{tmp_path}/postgres is 9.6.24: postgresql is 99 or newer (postgresql@9.6: " in reason
+    assert f"{real}/postgres is {found.version}: postgresql is 99 or newer" in reason
     with pytest.raises(servers.ServerError, match="99 or newer"):
         servers.start("postgresql", "single")
 
@@ -145,12 +136,10 @@ def test_what_was_fetched_is_the_last_to_be_taken_and_must_be_what_it_is_called(
     program(tmp_path / "old", "mysqld", "#!/bin/sh\necho mysqld Ver 8.0.11\n")
     for folders, source, version in ((("old", "new"), "path", "9.7.4"), (("old",), "fetched", "8.0.15")):
         monkeypatch.setenv("PATH", os.pathsep.join(str(tmp_path / name) for name in folders))
-        found = servers.find("mysql")
-        assert isinstance(found, servers.Found)
+        found = present("mysql")
         assert (found.source, found.version) == (source, version)
-    missing = servers.find("mysql@5.5")
-    assert isinstance(missing, servers.Missing)
-    assert "is 8.0.15: mysql@5.5 is 5.5; " in missing.why
+    reason = why_missing("mysql@5.5")
+    assert "is 8.0.15: mysql@5.5 is 5.5; " in reason
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root runs servers as another user")
@@ -210,13 +199,12 @@ def test_what_is_missing_says_why_and_how_to_get_it(name: str, monkeypatch: pyte
     known = registry.product(name)
     nowhere = known.package and replace(known.package, places=())
     monkeypatch.setattr(registry, "product", lambda _: replace(known, package=nowhere))
-    missing = servers.find(name)
-    assert isinstance(missing, servers.Missing)
-    assert "\n" not in missing.why
+    reason = why_missing(name)
+    assert "\n" not in reason
     why, how = HOW[name]
-    assert why in missing.why
-    assert how in missing.why
-    assert variable(name) in missing.why
+    assert why in reason
+    assert how in reason
+    assert variable(name) in reason
     with pytest.raises(servers.ServerError, match=how):
         servers.start(name, "single")
 
@@ -245,8 +233,7 @@ def test_programs_under_a_closed_home_are_copied_once_for_the_other_user(tempora
 @pytest.mark.parametrize("product", ["mysql", "mysql@5.5"])
 def test_a_fetched_server_under_a_closed_home_is_copied_with_what_it_needs(product: str, temporary: Path) -> None:
     needed(product)
-    found = servers.find(product)
-    assert isinstance(found, servers.Found)
+    found = present(product)
     if found.source != "fetched":
         pytest.skip(f"{found.version} at {found.programs['mysqld']} is taken, which was not fetched")
     home = temporary / "home"
