@@ -16,6 +16,7 @@ from benchbook.servers.address import variable
 from benchbook.studies import cell_store
 from benchbook.studies.cell_store import until_replicated
 from cases import Deployed
+from standing import why_missing
 from waiting import PATIENCE_S, comes_true
 
 COMMENTS = blog.comments(60, 1, per_article=10)
@@ -172,10 +173,7 @@ def test_both_ways_a_conflict_ends_with_one_winner_on_both_nodes(
     opened: Callable[..., databases.Engine], pair: Deployment
 ) -> None:
     opened("bidirectional")
-    for role in (
-        "primary",
-        "replica",
-    ):  # both before either writes: a pull would bring the other's
+    for role in ("primary", "replica"):  # both before either writes: a pull would bring the other's
         cut_off(pair, role)
     for role in ("primary", "replica"):
         node(pair, role).ask("PUT", f"{database(pair)}/one", {"content": role})
@@ -341,9 +339,8 @@ def test_a_users_database_that_is_named_like_a_new_one_is_not_dropped(given: Dep
 
 def test_an_address_without_its_user_is_refused_at_once(given: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(variable("couchdb"), f"http://{node(given, 'primary').name}/")
-    missing = servers.find("couchdb")
-    assert isinstance(missing, servers.Missing)
-    assert "Authentication failed" in missing.why and variable("couchdb") in missing.why
+    reason = why_missing("couchdb")
+    assert "Authentication failed" in reason and variable("couchdb") in reason
     nameless = replace(given.node(), url=f"http://{node(given, 'primary').name}/")
     with pytest.raises(databases.UnreachableError, match="authentication failed"):
         databases.open("couchdb", replace(given, topology="single", nodes=(nameless,)))

@@ -133,12 +133,7 @@ def test_no_scheduler_is_said_at_once(capsys: pytest.CaptureFixture[str], monkey
 def test_what_differs_on_a_worker_is_named() -> None:
     mine = sameness()
     assert not differences(mine, dict(mine))
-    theirs = {
-        **mine,
-        "Python": "3.14.0 on Linux aarch64",
-        "package orjson": "1",
-        "file lib/benchbook/cli/run.py": "x",
-    }
+    theirs = {**mine, "Python": "3.14.0 on Linux aarch64", "package orjson": "1", "file lib/benchbook/cli/run.py": "x"}
     del theirs["package lxml"]
     said = differences(mine, theirs)
     assert "3.14.0 on Linux aarch64, here 3." in said
