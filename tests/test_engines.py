@@ -351,28 +351,6 @@ def test_only_a_replica_can_be_waited_for(engine: Engine) -> None:
 # how records are kept
 
 
-@EACH
-def test_a_comment_of_an_unknown_article_is_refused(engine: Engine) -> None:
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    with (
-        holds(engine, "constraints", pytest.fail.Exception),
-        pytest.raises(databases.RefusedError, match="foreign key"),
-    ):
-        engine.insert({**COMMENTS.records[0], "article_id": "unknown"})
-
-
-@EACH
-def test_without_constraints_anything_goes_but_a_second_key(opened: Opened, engine: Engine) -> None:
-    orphan = {**COMMENTS.records[0], "article_id": "unknown", "title": None}
-    with holds(engine, "constraints", databases.GapError):
-        loose = opened(constraints=False)
-        loose.create(COMMENTS.schema, parents=COMMENTS.parents)
-        loose.insert(orphan)
-        assert_contents(loose, [orphan])
-        with pytest.raises(databases.DuplicateKeyError):
-            loose.insert(orphan)
-
-
 @singles([*TABLES, "mongodb+mongoengine", "mongodb+beanie"])
 def test_a_schema_that_is_enforced_refuses_what_is_missing_or_of_another_type(engine: Engine) -> None:
     engine.create(TYPED)
@@ -619,31 +597,6 @@ def test_what_a_user_built_on_our_tables_is_not_dropped_with_them(engine: Engine
 # replication
 
 
-@EACH_PAIR
-def test_a_replica_refuses_writes(opened: Opened, deployed: Deployed, case: Case) -> None:
-    replica = replace(deployed(*case).node("replica"), role="primary")
-    with (
-        holds(opened(), "read_only_replica", pytest.fail.Exception),
-        pytest.raises(databases.EngineError, match=r"read-only|not primary"),
-        databases.open(case[0], replace(deployed(*case), topology="single", nodes=(replica,))) as engine,
-    ):
-        engine.create(COMMENTS.schema)
-
-
-@EACH_PAIR
-def test_the_replica_counts_the_bytes_that_it_receives(opened: Opened) -> None:
-    engine = opened(counted=True)
-    engine.create(COMMENTS.schema, parents=COMMENTS.parents)
-    (counter,) = engine.counters("replica")
-    assert counter.metric == "bytes_received"
-    before = counter.read()
-    engine.insert_many(COMMENTS.records)
-    assert engine.wait_for(engine.position(), PATIENCE_S)
-    content = sum(len(str(value)) for record in COMMENTS.records for value in record.values())
-    assert content < counter.read() - before < 10 * content
-    assert engine.counters("primary") == []
-
-
 DURABLE: list[tuple[Durability, str, Topology]] = [
     (durability, *case)
     for durability in ("default", "relaxed")
@@ -670,13 +623,6 @@ def test_a_wait_ends_when_the_replica_has_it_or_the_time_runs_out(
         assert engine.wait_for(position, PATIENCE_S)
         assert by_key(engine.read_all("replica")) == by_key([{**record, **changed(COMMENTS)} for record in records])
         assert engine.wait_resolution_ns > 0
-
-
-@EACH
-def test_a_durability_that_cannot_be_had_is_refused(opened: Opened, engine: Engine) -> None:
-    for durability in ("relaxed", "strict"):
-        with holds(engine, "durability", databases.GapError):
-            opened(durability=durability)
 
 
 @EACH_PAIR
@@ -707,21 +653,6 @@ def test_an_unknown_engine_is_named_with_the_nearest_right_one() -> None:
 def test_an_engine_refuses_another_products_servers(deployed: Deployed) -> None:
     with pytest.raises(databases.EngineError, match=r"postgresql.*mongodb"):
         databases.open("postgresql+jsonb", deployed("mongodb", "single"))
-
-
-@EACH_SINGLE
-def test_a_wrong_password_is_told_and_not_shown(deployed: Deployed, engine: Engine, case: Case) -> None:
-    deployment = deployed(*case)
-    parts = urlsplit(deployment.node().url)
-    host = parts.netloc.rpartition("@")[2]
-    node = replace(deployment.node(), url=parts._replace(netloc=f"{parts.username}:wrong-secret@{host}").geturl())
-    if "passwords" in engine.gaps:
-        databases.open(case[0], replace(deployment, nodes=(node,))).close()
-        return
-    with pytest.raises(databases.UnreachableError, match=r"(?i)authentication failed|access denied") as told:
-        databases.open(case[0], replace(deployment, nodes=(node,)))
-    assert f" at {host}: " in str(told.value)
-    assert "wrong-secret" not in str(told.value)
 
 
 def kill(pid: int | None) -> None:
