@@ -52,11 +52,11 @@ def read(path: Path) -> tuple[Passed, ...]:
 def write(path: Path, rows: list[Passed]) -> None:
     """Write a record with these rows beside those that are there; a row takes the place of one of the same servers."""
     read.cache_clear()
-    kept = {row[:3]: row for row in (*(read(path) if path.exists() else ()), *rows)}
+    by_servers = {row[:3]: row for row in (*(read(path) if path.exists() else ()), *rows)}
     with path.open("w", encoding="utf-8", newline="") as file:
         writer = csv.writer(file, lineterminator="\n")
         writer.writerow(COLUMNS)
-        order = sorted(kept.values(), key=lambda row: (registry.PRODUCTS.index(row.product), row))
+        order = sorted(by_servers.values(), key=lambda row: (registry.PRODUCTS.index(row.product), row))
         writer.writerows([" ".join(value) if isinstance(value, tuple) else value for value in row] for row in order)
     read.cache_clear()
 

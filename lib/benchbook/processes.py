@@ -176,15 +176,15 @@ def _force(process: subprocess.Popen[bytes], patience_s: float) -> int:
     import psutil  # only then: a fork server has no use for it
 
     family = psutil.Process(process.pid).children(recursive=True)
-    if stopped := [each for each in family if each.is_running() and each.status() == psutil.STATUS_STOPPED]:
-        for each in stopped:
-            each.resume()
+    if stopped := [child for child in family if child.is_running() and child.status() == psutil.STATUS_STOPPED]:
+        for child in stopped:
+            child.resume()
         with suppress(subprocess.TimeoutExpired):
             return process.wait(patience_s)
     process.kill()
-    for each in family:
+    for child in family:
         with suppress(psutil.NoSuchProcess):
-            each.kill()
+            child.kill()
     return process.wait()
 
 

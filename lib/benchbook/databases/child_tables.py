@@ -177,14 +177,14 @@ class ChildTables(Relational):
             if rows:
                 self._cursor.executemany(child.table.insert, [*map(child.table.values, rows)])
 
-    def _complete(self, records: Sequence[Record], found: Sequence[Sequence[Row]]) -> Sequence[Record]:
+    def _complete(self, records: Sequence[Record], children_rows: Sequence[Sequence[Row]]) -> Sequence[Record]:
         """Return records with the elements of their arrays, of which so far they have the numbers."""
         arrays = {child.elements.array for child in self._children}
         by_key = {
             record["_id"]: {name: [] if name in arrays else value for name, value in record.items()}
             for record in records
         }
-        for child, rows in zip(self._children, found, strict=True):
+        for child, rows in zip(self._children, children_rows, strict=True):
             elements = child.elements
             for row in child.table.records(rows):
                 array = by_key[row.pop(elements.schema.key)][elements.array]

@@ -204,14 +204,14 @@ class ReplicaPoll(Generic[T]):
         """Return the question with its answer or error; None when there was none by `deadline` (s, monotonic)."""
         if self._pending is None:
             self._begun_ns = time.perf_counter_ns()
-            self._pending = self._asked()
+            self._pending = self._ask_in_thread()
         pending = self._pending
         if not wait([pending], max(0.0, deadline - time.monotonic())).done:
             return None
         self._pending = None
         return pending
 
-    def _asked(self) -> Future[T]:
+    def _ask_in_thread(self) -> Future[T]:
         future: Future[T] = Future()
 
         def ask() -> None:
@@ -234,21 +234,23 @@ class Polled(Connected[S]):
     poll_s: ClassVar[float] = 0.001  # between an answer and the next question
 
     def __init__(self, deployment: Deployment, options: Options) -> None:
-        self._replica = ReplicaPoll(partial(self._stands, "replica"))
+        self._replica = ReplicaPoll(partial(self._position_of, "replica"))
         super().__init__(deployment, options)
 
     def position(self) -> Position:
         """Return how far the primary is; nothing where there is no replica to compare it with."""
-        return self._stands("primary") if self.replicated else None
+        return self._position_of("primary") if self.replicated else None
 
     @abstractmethod
-    def _stands(self, role: Role) -> Position:
+    def _position_of(self, role: Role) -> Position:
         """Ask a node how far it is."""
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        return self._asked(lambda stands: bool(stands >= position), deadline_s)
+        return self._wait_until(lambda reached: bool(reached >= position), deadline_s)
 
-    def _asked(self, satisfied: Callable[[Position], bool], deadline_s: float, since_ns: int | None = None) -> bool:
+    def _wait_until(
+        self, satisfied: Callable[[Position], bool], deadline_s: float, since_ns: int | None = None
+    ) -> bool:
         reached = self._replica.until(satisfied, deadline_s, self.poll_s, since_ns)
         self.wait_resolution_ns = self._replica.resolution_ns
         return reached
@@ -272,4 +274,4 @@ class Compared(Polled[S]):
         """Wait for nothing: there is no store left to compare."""
 
     def _reached(self, position: Position, deadline_s: float) -> bool:
-        return self._asked(lambda stands: bool(stands == position), deadline_s, self._since_ns)
+        return self._wait_until(lambda versions: bool(versions == position), deadline_s, self._since_ns)

@@ -159,7 +159,9 @@ class Engine(ABC):
     def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
         """Return the gaps that the oldest of some servers has for its age."""
         versions = [*versions]
-        return {gap: why for gap, (first, why) in cls.since.items() if any(older(each, first) for each in versions)}
+        return {
+            gap: why for gap, (first, why) in cls.since.items() if any(older(version, first) for version in versions)
+        }
 
     @classmethod
     def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str], *, stand_in: bool) -> None:

@@ -49,13 +49,13 @@ class Lease:
     @classmethod
     def of_this_process(cls) -> "Lease":
         """Return a new lease of this process."""
-        here = psutil.Process()
-        return cls(socket.gethostname(), here.pid, here.create_time(), time.time() + LEASE_S)
+        owner = psutil.Process()
+        return cls(socket.gethostname(), owner.pid, owner.create_time(), time.time() + LEASE_S)
 
     def is_ours(self) -> bool:
         """Return whether this process holds it, or one that started it."""
-        here = psutil.Process()
-        ours = {process.pid for process in (here, *here.parents())}
+        this_process = psutil.Process()
+        ours = {process.pid for process in (this_process, *this_process.parents())}
         return self.host == socket.gethostname() and self.process in ours and processes.runs(self.process, self.started)
 
     def of_another(self) -> bool:

@@ -7,7 +7,6 @@ import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, suppress
 from dataclasses import dataclass, field
-from math import inf
 from typing import Any, Final, Protocol, Self
 
 from distributed import CancelledError, Client, Future, KilledWorker, Security
@@ -117,7 +116,7 @@ class Lab(Connected):
         summary: Summary,
         timeout_s: float,
         patience_s: float | None,
-        left_s: Callable[[], float] = lambda: inf,
+        left_s: Callable[[], float],
     ) -> None:
         """Have all of the work measured; an interrupt ends it once the hosts have stopped and delivered.
 

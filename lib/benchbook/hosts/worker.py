@@ -175,17 +175,17 @@ def serve(scheduler: str, security: Security, listen: str | None = None) -> None
 
 async def measured(order: Order) -> Delivery:
     """Measure an order in the slot: a task that a run sends."""
-    dask_worker, here = get_worker(), this_slot()
+    dask_worker, own_slot = get_worker(), this_slot()
 
     def tell(news: News) -> None:
         job.call(dask_worker.log_event, NEWS, news)
 
-    job: Job[Delivery] = Job(lambda: here.measure(order, job, tell), order.name)
-    here.put(job)
+    job: Job[Delivery] = Job(lambda: own_slot.measure(order, job, tell), order.name)
+    own_slot.put(job)
     while not job.answer.done():
         await asyncio.wait([job.answer], timeout=_GLANCE_S)
         if not wanted(dask_worker, order.name):
-            here.stop({order.name})
+            own_slot.stop({order.name})
     return job.answer.result()
 
 

@@ -4,7 +4,7 @@ Every block of a study is measured on one host, so that no contrast crosses host
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from itertools import groupby
 from operator import attrgetter
 
@@ -180,13 +180,14 @@ class UntilDecided(Work):
         self._progress.expect(cells)
 
 
+@dataclass
 class _Machine:
     """One host's rounds, and what of the present one waits for its turn."""
 
-    def __init__(self, plan: Rounds, rounds: Generator[list[Cell], Iterable[Cell], Sequence[Standing]]) -> None:
-        self.plan, self.rounds = plan, rounds
-        self.begun = False
-        self.waiting: list[list[Cell]] = []
-        self.running = 0  # parts of the round that have not come back
-        self.failed: list[Cell] = []
-        self.standings: Sequence[Standing] | None = None
+    plan: Rounds
+    rounds: Generator[list[Cell], Iterable[Cell], Sequence[Standing]]
+    begun: bool = False
+    waiting: list[list[Cell]] = field(default_factory=list)
+    running: int = 0  # parts of the round that have not come back
+    failed: list[Cell] = field(default_factory=list)
+    standings: Sequence[Standing] | None = None

@@ -253,13 +253,13 @@ def sweep(engine: Engine) -> None:
             (partial(client.containers, all=True), partial(client.remove_container, force=True, v=True)),
             (client.networks, client.remove_network),
         )
-        for made, remove in kinds:
+        for list_ours, remove in kinds:
             # Podman fails to list networks while another run removes one: the next start sweeps again.
             with suppress(APIError):
-                for each in made(filters={"label": LABEL}):
-                    if not owner_runs(each["Labels"][LABEL]):
+                for item in list_ours(filters={"label": LABEL}):
+                    if not owner_runs(item["Labels"][LABEL]):
                         with suppress(APIError):
-                            remove(each["Id"])
+                            remove(item["Id"])
 
 
 def owner() -> str:

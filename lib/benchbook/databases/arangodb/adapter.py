@@ -48,8 +48,8 @@ class _Database(Namespace[Database]):
         self.title = f"the database {session.name}"
 
     def marker(self) -> Marker | None:
-        kept = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
-        return Marker.from_json(kept.get("marker")) if kept else None
+        stored = self._session.collection(MARKER).get("0") if self._session.has_collection(MARKER) else None
+        return Marker.from_json(stored.get("marker")) if stored else None
 
     def exists(self) -> bool:
         return True
@@ -209,7 +209,7 @@ class ArangoDB(Polled[Database]):
     def _checkpoint(self) -> None:
         self._database.wal.flush(sync=True, garbage_collect=True)
 
-    def _stands(self, role: Role) -> int:
+    def _position_of(self, role: Role) -> int:
         """Return the primary's last log tick, or that up to which the replica has processed it: 0 before the first."""
         if role == "primary":
             return int(_state(self._database, "/_api/replication/logger-state")["lastLogTick"])
@@ -218,7 +218,7 @@ class ArangoDB(Polled[Database]):
 
     def _records(self, role: Role, query: str, **values: object) -> list[Document]:
         """Return the records that a query finds among the documents ``d``."""
-        return self._restored([own_record(kept, self._key) for kept in self._run(role, query, **values)])
+        return self._restored([own_record(stored, self._key) for stored in self._run(role, query, **values)])
 
     def _changed(self, query: str, **values: object) -> int:
         wait = "true" if self._sync else "false"

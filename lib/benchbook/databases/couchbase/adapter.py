@@ -367,5 +367,5 @@ class Couchbase(Compared[Bucket]):
         for bucket in self._sessions.values():
             bucket.index(field)
 
-    def _stands(self, role: Role) -> Versions:
+    def _position_of(self, role: Role) -> Versions:
         return self._sessions[role].versions(self._prefix)

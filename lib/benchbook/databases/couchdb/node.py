@@ -205,8 +205,8 @@ class Databases(Namespace[HTTPNode]):
     @override
     def before(self) -> Settings:
         # the first replication makes the database of replications
-        there = self._ask("GET", f"/{_REPLICATOR}", none=(404,)) is not None
-        return {"replicator": there, "startup_jitter": self._session.setting(*_JITTER)}
+        has_replicator = self._ask("GET", f"/{_REPLICATOR}", none=(404,)) is not None
+        return {"replicator": has_replicator, "startup_jitter": self._session.setting(*_JITTER)}
 
     @override
     def restore(self, before: Settings) -> None:

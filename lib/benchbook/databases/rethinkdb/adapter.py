@@ -60,7 +60,7 @@ _KEPT: Final = ("__proto__", "constructor", "hasOwnProperty")
 """Names by which reqlite tells its own objects."""
 
 
-def _hold(name: str, value: object) -> None:
+def _expect_exact(name: str, value: object) -> None:
     if type(value) is int and not -EXACT <= value <= EXACT:
         raise OverflowError(f"{name}: {value} has more digits than a double holds")
 
@@ -75,10 +75,10 @@ def _encoded(record: Record) -> Record:
         if type(value) is date:
             dates[name] = value.isoformat()
         elif type(value) is int:
-            _hold(name, value)
+            _expect_exact(name, value)
         elif isinstance(value, dict | list):
             for part in scalars(value):
-                _hold(name, part)
+                _expect_exact(name, part)
     return {**record, **dates} if dates else record
 
 
@@ -405,28 +405,28 @@ class RethinkDB(Compared[Connection]):
     def _checkpoint(self) -> None:
         self._table.sync().run(self._link)
 
-    def _stands(self, role: Role) -> float:
+    def _position_of(self, role: Role) -> float:
         """Return how many records a server has written of the table, deletions too, since that was made."""
         row = r.db("rethinkdb").table("stats").get(["table_server", self._id, self._servers[role]])
         return float(row["query_engine"]["written_docs_total"].run(self._sessions[role]))
 
     def _reached(self, position: float, deadline_s: float) -> bool:
         deadline, self.wait_proof_ns = time.monotonic() + deadline_s, 0
-        if not self._asked(lambda written: bool(written >= position), deadline_s, self._since_ns):
+        if not self._wait_until(lambda written: bool(written >= position), deadline_s, self._since_ns):
             return False
         counted_ns = time.perf_counter_ns()
-        if self._proof.until(lambda found: found == (True, position), CATCH_UP_S, math.inf):
+        if self._proof.until(lambda answer: answer == (True, position), CATCH_UP_S, math.inf):
             self.wait_proof_ns = time.perf_counter_ns() - counted_ns
             return True
         # Counts that do not fit, as of a replica that had to be filled anew, leave the comparison itself.
         left_s = max(0.0, deadline - time.monotonic())
-        reached = self._proof.until(lambda found: found[0], left_s, self.poll_s, self._since_ns)
+        reached = self._proof.until(lambda answer: answer[0], left_s, self.poll_s, self._since_ns)
         self.wait_resolution_ns = self._proof.resolution_ns
         return reached
 
     def _compared(self) -> tuple[bool, float]:
         """Return whether both servers hold the same records, and how many the replica has written."""
-        return self._versions("primary") == self._versions("replica"), self._stands("replica")
+        return self._versions("primary") == self._versions("replica"), self._position_of("replica")
 
     def _versions(self, role: Role) -> Versions:
         """Return each document's SHA-1 (as a UUID), made by the server of its JSON."""

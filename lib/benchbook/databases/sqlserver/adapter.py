@@ -186,7 +186,7 @@ class SQLServer(Polled[pymssql.Connection], Relational):
     def _checkpoint(self) -> None:
         self._run("CHECKPOINT")
 
-    def _stands(self, role: Role) -> int:
+    def _position_of(self, role: Role) -> int:
         """Return the log sequence number of the node's last commit."""
         return _number(self._cursors[role], COMMITTED)
 
