@@ -10,11 +10,10 @@ from datetime import date, datetime
 from functools import wraps
 from inspect import Parameter, signature
 from traceback import format_exception
-from types import TracebackType
 from typing import Any, ClassVar, Final, Literal, NoReturn, Self, TypeAlias, TypeVar
 
 from benchbook.datasets import Dataset
-from benchbook.deployment import Deployment, Role, older
+from benchbook.deployment import Deployment, Role, numbers, older
 from benchbook.measure import Meter
 from benchbook.schemas import Document, Record, Schema, UnfitError
 from benchbook.scrubbing import scrubbed, shown
@@ -158,10 +157,10 @@ class Engine(ABC):
     @classmethod
     def lacks_in(cls, versions: Iterable[str]) -> Mapping[str, str]:
         """Return the gaps that the oldest of some servers has for its age."""
-        versions = [*versions]
-        return {
-            gap: why for gap, (first, why) in cls.since.items() if any(older(version, first) for version in versions)
-        }
+        oldest = min(versions, key=numbers, default=None)
+        if oldest is None:
+            return {}
+        return {gap: why for gap, (first, why) in cls.since.items() if older(oldest, first)}
 
     @classmethod
     def hold(cls, schema: Schema, records: Iterable[Record], gaps: Mapping[str, str], *, stand_in: bool) -> None:
@@ -319,7 +318,7 @@ class Engine(ABC):
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
 

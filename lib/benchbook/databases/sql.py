@@ -90,17 +90,11 @@ class RowTable(Table):
         self._fields = [field.name for field in schema.fields]
         self._optional = any(field.optional for field in schema.fields)
         ordered: Callable[[Record], Row] = itemgetter(*self._fields)
-        if self._optional:
-            # What is absent is NULL.
+        if self._optional or len(self._fields) == 1:
+            # What is absent is NULL; of one field itemgetter makes no row.
 
             def ordered(record: Record) -> Row:
                 return tuple(map(record.get, self._fields))
-
-        elif len(self._fields) == 1:
-            # Of one field itemgetter makes no row.
-
-            def ordered(record: Record) -> Row:
-                return (record[schema.key],)
 
         sent: Decoders = {**dict.fromkeys(NESTED, json_text), **self.sent}
         self._sent = {field.name: sent[field.type] for field in schema.fields if field.type in sent}
