@@ -69,7 +69,7 @@ class Work(Protocol):
         """Return whether nothing is left that these could measure."""
 
 
-class Connected(AbstractContextManager["Connected"]):
+class SchedulerConnection(AbstractContextManager["SchedulerConnection"]):
     """A connection to the scheduler at that address, which its end closes; raises `NoLabError` when none answers."""
 
     def __init__(self, scheduler: str, security: Security) -> None:
@@ -94,7 +94,7 @@ class Connected(AbstractContextManager["Connected"]):
             self._client.close(timeout=2)
 
 
-class Lab(Connected):
+class Lab(SchedulerConnection):
     """The hosts behind a Dask scheduler, each of which plans the cells that were asked for."""
 
     def __init__(self, scheduler: str, security: Security, asked: Asked) -> None:

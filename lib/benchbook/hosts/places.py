@@ -18,7 +18,7 @@ from distributed import Client, Future, Security, get_worker
 from benchbook import rooms, servers
 from benchbook.deployment import Role, Topology
 from benchbook.hosts import NoLabError, worker
-from benchbook.hosts.dispatch import Connected
+from benchbook.hosts.dispatch import SchedulerConnection
 from benchbook.hosts.orders import differences, sameness
 from benchbook.hosts.worker import Job
 from benchbook.schemas import Document
@@ -40,7 +40,7 @@ _held: Final[dict[str, tuple[Fleet, Found]]] = {}
 """On a worker, the fleet and the programs of each lease."""
 
 
-class Places(Connected):
+class Places(SchedulerConnection):
     """The workers behind a Dask scheduler on which servers are started, as ``BENCHBOOK_PLACE`` says.
 
     Raises `NoLabError` when no scheduler answers, there is no such host, or it runs other code.
