@@ -3,7 +3,7 @@
 from typing import Literal
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import ids, integers, moments, numbers, texts
+from benchbook.datasets.streams import Draws, moments
 from benchbook.schemas import Field, Parent, Schema
 
 
@@ -34,21 +34,23 @@ def comments(n: int, seed: int, per_article: int | Literal["all"] = 10) -> Datas
     if share < 1:
         raise ValueError(f'per_article is a number of comments >= 1 or "all", not {per_article}')
     count = -(-n // share)
+    draw = Draws(seed, "articles", count)
     of_article = (
-        ids(seed, "articles", count),
-        [f"utilizator{user}" for user in numbers(seed, "articles.author", count, 0, _USERS - 1)],
-        moments(integers(seed, "articles.created_at", count, _2013 - _YEAR, _2013 - 1)),
-        texts(seed, "articles.title", integers(seed, "articles.title.size", count, 24, 72)),
+        draw.ids(),
+        [f"utilizator{user}" for user in draw.numbers("author", 0, _USERS - 1)],
+        moments(draw.integers("created_at", _2013 - _YEAR, _2013 - 1)),
+        draw.texts("title", draw.integers("title.size", 24, 72)),
     )
     articles = assemble("articles", ARTICLES, of_article)
-    users = numbers(seed, "comments.author", n, 0, _USERS - 1)
+    draw = Draws(seed, "comments", n)
+    users = draw.numbers("author", 0, _USERS - 1)
     columns = (
-        ids(seed, "comments", n),
+        draw.ids(),
         [articles.records[i // share]["_id"] for i in range(n)],
         [f"utilizator{user}" for user in users],
         [f"utilizator{user}@email.com" for user in users],
-        moments(integers(seed, "comments.created_at", n, _2013, _2013 + _YEAR - 1)),
-        texts(seed, "comments.title", integers(seed, "comments.title.size", n, 8, 40)),
-        texts(seed, "comments.content", integers(seed, "comments.content.size", n, 594, 966)),
+        moments(draw.integers("created_at", _2013, _2013 + _YEAR - 1)),
+        draw.texts("title", draw.integers("title.size", 8, 40)),
+        draw.texts("content", draw.integers("content.size", 594, 966)),
     )
     return assemble(f"comments-{per_article}", COMMENTS, columns, (articles,))

@@ -17,7 +17,7 @@ from collections.abc import Callable
 import numpy as np
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import Integers, integers, moments, numbers, texts
+from benchbook.datasets.streams import Draws, Integers, moments
 from benchbook.schemas import AnyBookstore, Author, Book1, Book2, Book3, Bookstore, Field, Schema, Writer
 
 KEYS = {
@@ -32,30 +32,31 @@ _1940, _2002 = -10_957, 11_688
 """Days from 1970 to the first of January of these years."""
 
 
-def _texts(n: int, seed: int, label: str, length: int) -> list[str]:
-    return texts(seed, f"bookstore.{label}", np.full(n, length, dtype=np.int64))
+def _texts(draw: Draws, label: str, length: int) -> list[str]:
+    return draw.texts(label, np.full(draw.count, length, dtype=np.int64))
 
 
-def _milliseconds(n: int, seed: int, label: str, first: int, last: int, *, whole: bool) -> Integers:
+def _milliseconds(draw: Draws, label: str, first: int, last: int, *, whole: bool) -> Integers:
     """Return times between two days, in ms since 1970: midnights, or times of which none is a whole second."""
-    days = integers(seed, f"bookstore.{label}", n, first, last)
-    seconds = integers(seed, f"bookstore.{label}.time", n, 0, 86_399)
-    return days * _DAY + (0 if whole else seconds * 1000 + integers(seed, f"bookstore.{label}.ms", n, 1, 999))
+    days = draw.integers(label, first, last)
+    seconds = draw.integers(f"{label}.time", 0, 86_399)
+    return days * _DAY + (0 if whole else seconds * 1000 + draw.integers(f"{label}.ms", 1, 999))
 
 
 def _builder1(n: int, seed: int) -> Callable[[], Bookstore[Book1]]:
+    draw = Draws(seed, "bookstore", n)
     keys = [str(number) for number in range(1, n + 1)]
-    titles, authors = _texts(n, seed, "title", 45), _texts(n, seed, "author", 44)
+    titles, authors = _texts(draw, "title", 45), _texts(draw, "author", 44)
     return lambda: Bookstore(list(map(Book1, keys, titles, authors)))
 
 
 def _builder2(n: int, seed: int) -> Callable[[], Bookstore[Book2]]:
-    small = n <= _SMALL
+    draw, small = Draws(seed, "bookstore", n), n <= _SMALL
     keys = [str(number) for number in range(1, n + 1)]
-    pages = numbers(seed, "bookstore.pages", n, 100, 999)
-    published = moments(_milliseconds(n, seed, "published_on", _2002, _2002 + 22 * 365, whole=small))
-    titles, names = _texts(n, seed, "title", 20 if small else 45), _texts(n, seed, "name", 17 if small else 36)
-    born = moments(_milliseconds(n, seed, "born_on", _1940, _1940 + 26 * 365, whole=small))
+    pages = draw.numbers("pages", 100, 999)
+    published = moments(_milliseconds(draw, "published_on", _2002, _2002 + 22 * 365, whole=small))
+    titles, names = _texts(draw, "title", 20 if small else 45), _texts(draw, "name", 17 if small else 36)
+    born = moments(_milliseconds(draw, "born_on", _1940, _1940 + 26 * 365, whole=small))
     ages = [2024 - day.year for day in born]
 
     def build() -> Bookstore[Book2]:

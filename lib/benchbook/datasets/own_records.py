@@ -14,7 +14,7 @@ from typing import Final
 from benchbook.datasets import Dataset, fingerprint
 from benchbook.datasets.inference import Inference, KnownField
 from benchbook.datasets.record_files import DECIMALS, DELIMITERS, LIMIT, RecordFile, located, opened
-from benchbook.datasets.streams import ids
+from benchbook.datasets.streams import Draws
 from benchbook.digits import plural
 from benchbook.inputs import InputError, contents
 from benchbook.schemas import Document, Field, Record, Schema
@@ -159,7 +159,10 @@ def _rows(file: RecordFile) -> Iterator[tuple[int, Record]]:
 def _inferred(file: RecordFile) -> tuple[Schema, list[Document], Inference]:
     """Return the inferred schema and the records with typed values, ``_id`` first; and what is known of them."""
     records = [record for _, record in _rows(file)]
-    keys = [record["_id"] for record in records] if records[0].get("_id") else ids(0, file.path.stem, len(records))
+    if records[0].get("_id"):
+        keys = [record["_id"] for record in records]
+    else:
+        keys = Draws(0, file.path.stem, len(records)).ids()
     # Between commas a number with one would be quoted: then it separates thousands as often.
     decimal = file.decimal or ("." if file.delimiter == "," else "")
     inference = Inference(file.is_text, decimal, file.header)

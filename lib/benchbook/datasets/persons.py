@@ -6,7 +6,7 @@ from datetime import date
 import numpy as np
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, choices, ids, integers, numbers
+from benchbook.datasets.streams import CITIES, FAMILY, GIVEN, NATIONS, WORDS, Draws
 from benchbook.schemas import Field, Schema
 
 _FIELDS = (
@@ -28,34 +28,31 @@ def people(n: int, seed: int, fields: int = 12) -> Dataset:
     if fields not in (2, 12, 50):
         raise ValueError(f"people have 2, 12 or 50 fields, not {fields}")
     schema = Schema("people", (*_FIELDS, *_ANSWERS)[:fields])
-    given, family = choices(seed, "people.given", n, GIVEN), choices(seed, "people.family", n, FAMILY)
+    draw = Draws(seed, "people", n)
+    given, family = draw.choices("given", GIVEN), draw.choices("family", FAMILY)
     names = [f"{first} {last}" for first, last in zip(given, family, strict=True)]
-    columns: list[Sequence[object]] = [ids(seed, "people", n), names]
+    columns: list[Sequence[object]] = [draw.ids(), names]
     if fields > 2:
-        columns += _details(n, seed)
+        columns += _details(draw)
     if fields > 12:
-        columns += [choices(seed, f"people.{field.name}", n, WORDS) for field in _ANSWERS]
+        columns += [draw.choices(field.name, WORDS) for field in _ANSWERS]
     return assemble(f"people-{fields}", schema, columns)
 
 
-def _details(n: int, seed: int) -> list[Sequence[object]]:
+def _details(draw: Draws) -> list[Sequence[object]]:
     """Return the ten columns from email to active."""
-
-    def draw(label: str, low: int, high: int) -> list[int]:
-        return numbers(seed, f"people.{label}", n, low, high)
-
-    days = np.datetime64(_NEWEST, "D") - integers(seed, "people.born_on", n, 0, 60 * 365).astype("m8[D]")
+    days = np.datetime64(_NEWEST, "D") - draw.integers("born_on", 0, 60 * 365).astype("m8[D]")
     born: list[date] = days.tolist()
-    roads = zip(choices(seed, "people.road", n, WORDS), draw("house", 1, 250), strict=True)
+    roads = zip(draw.choices("road", WORDS), draw.numbers("house", 1, 250), strict=True)
     return [
-        [f"user{number}@example.org" for number in draw("email", 0, 99_999_999)],
-        [f"+351 9{number:08}" for number in draw("phone", 0, 99_999_999)],
+        [f"user{number}@example.org" for number in draw.numbers("email", 0, 99_999_999)],
+        [f"+351 9{number:08}" for number in draw.numbers("phone", 0, 99_999_999)],
         [f"{road.capitalize()} Street {house}" for road, house in roads],
-        choices(seed, "people.city", n, CITIES),
-        choices(seed, "people.country", n, NATIONS),
+        draw.choices("city", CITIES),
+        draw.choices("country", NATIONS),
         born,
         [_TODAY - day.year for day in born],
-        [centimetres / 100 for centimetres in draw("height", 145, 205)],
-        draw("children", 0, 5),
-        [bit == 1 for bit in draw("active", 0, 1)],
+        [centimetres / 100 for centimetres in draw.numbers("height", 145, 205)],
+        draw.numbers("children", 0, 5),
+        [bit == 1 for bit in draw.numbers("active", 0, 1)],
     ]

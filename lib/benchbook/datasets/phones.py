@@ -1,7 +1,7 @@
 """The replication study's records: smartphones, every attribute a string."""
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import choices, ids, names, numbers
+from benchbook.datasets.streams import Draws, names
 from benchbook.schemas import Field, Schema
 
 _NAMES = ("_id", "name", "network", "display", "cpu", "memory_card", "primary_camera", "battery", "price")
@@ -25,29 +25,24 @@ def smartphones(n: int, seed: int) -> Dataset:
     The attributes are those that the replication study names; it prints no value and no size. A record is about
     0.36 KB as JSON.
     """
-
-    def draw(label: str, low: int, high: int) -> list[int]:
-        return numbers(seed, f"smartphones.{label}", n, low, high)
-
-    def chosen(label: str, table: tuple[str, ...]) -> list[str]:
-        return choices(seed, f"smartphones.{label}", n, table)
-
-    name = zip(chosen("maker", _MAKERS), chosen("line", _LINES), draw("model", 1, 9999), strict=True)
-    display = zip(chosen("panel", _PANELS), draw("inches", 35, 72), draw("width", 48, 144), strict=True)
-    cpu = zip(chosen("cores", _CORES), draw("clock", 100, 299), chosen("design", _DESIGNS), strict=True)
-    camera = zip(draw("megapixels", 5, 108), draw("aperture", 15, 28), draw("focal", 22, 31), strict=True)
+    draw = Draws(seed, "smartphones", n)
+    choices, numbers = draw.choices, draw.numbers
+    name = zip(choices("maker", _MAKERS), choices("line", _LINES), numbers("model", 1, 9999), strict=True)
+    display = zip(choices("panel", _PANELS), numbers("inches", 35, 72), numbers("width", 48, 144), strict=True)
+    cpu = zip(choices("cores", _CORES), numbers("clock", 100, 299), choices("design", _DESIGNS), strict=True)
+    camera = zip(numbers("megapixels", 5, 108), numbers("aperture", 15, 28), numbers("focal", 22, 31), strict=True)
     columns = (
-        ids(seed, "smartphones", n),
+        draw.ids(),
         [f"{maker} {line} {model}" for maker, line, model in name],
-        chosen("network", _NETWORKS),
+        choices("network", _NETWORKS),
         [
             f"{panel}, 16M colors, {inch / 10} inches, {10 * width} x {20 * width} pixels"
             for panel, inch, width in display
         ],
         [f"{cores} {clock / 100} GHz {design}" for cores, clock, design in cpu],
-        chosen("memory_card", _CARDS),
+        choices("memory_card", _CARDS),
         [f"{pixels} MP, f/{stop / 10}, {focal}mm (wide), PDAF" for pixels, stop, focal in camera],
-        [f"Non-removable Li-Ion {10 * charge} mAh battery" for charge in draw("battery", 150, 600)],
-        [f"About {price} EUR" for price in draw("price", 60, 1400)],
+        [f"Non-removable Li-Ion {10 * charge} mAh battery" for charge in numbers("battery", 150, 600)],
+        [f"About {price} EUR" for price in numbers("price", 60, 1400)],
     )
     return assemble("smartphones", SCHEMA, columns)

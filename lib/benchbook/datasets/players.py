@@ -6,19 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from benchbook.datasets import Dataset, assemble
-from benchbook.datasets.streams import (
-    CITIES,
-    FAMILY,
-    NATIONS,
-    Integers,
-    bell,
-    choices,
-    ids,
-    integers,
-    names,
-    numbers,
-    pick,
-)
+from benchbook.datasets.streams import CITIES, FAMILY, NATIONS, Draws, Integers, names, pick
 from benchbook.schemas import Field, FieldType, Schema
 
 TABLE: Final = 18_000
@@ -66,39 +54,39 @@ def wide(n: int, seed: int, attributes: int = 89) -> Dataset:
     if attributes not in (89, 6):
         raise ValueError(f"players have 89 or 6 attributes, not {attributes}")
     chosen = _WIDE if attributes == 89 else _REDUCED
-    table = _columns(min(n, TABLE), seed, attributes == 89)
+    table = _columns(Draws(seed, "players", min(n, TABLE)), attributes == 89)
     rounds = -(-n // TABLE)
-    columns = [ids(seed, "players", n), *((table[name] * rounds)[:n] for name in chosen)]
+    columns = [Draws(seed, "players", n).ids(), *((table[name] * rounds)[:n] for name in chosen)]
     kinds: list[FieldType] = ["integer" if name in _INTEGERS else "string" for name in ("_id", *chosen)]
     schema = Schema("players", tuple(map(Field, ("_id", *chosen), kinds)))
     return assemble(f"wide-{attributes}", schema, columns)
 
 
-def _columns(n: int, seed: int, everything: bool) -> Columns:
+def _columns(draw: Draws, everything: bool) -> Columns:
     """Return the columns by name: the reduced set's, or all."""
-    overall = bell(seed, "players.Overall", n, 46, 94)
+    overall = draw.bell("Overall", 46, 94)
     thousands = np.maximum(overall - 45, 1) ** 3 // 2 * 5
-    initials = choices(seed, "players.initial", n, "ABCDEFGHIJKLMNOPRSTVWZ")
-    families = choices(seed, "players.family", n, FAMILY)
+    initials = draw.choices("initial", "ABCDEFGHIJKLMNOPRSTVWZ")
+    families = draw.choices("family", FAMILY)
     columns: Columns = {
         "Name": [f"{initial}. {family}" for initial, family in zip(initials, families, strict=True)],
-        "Age": bell(seed, "players.Age", n, 16, 40).tolist(),
-        "Nationality": choices(seed, "players.Nationality", n, NATIONS),
+        "Age": draw.bell("Age", 16, 40).tolist(),
+        "Nationality": draw.choices("Nationality", NATIONS),
         "Overall": overall.tolist(),
-        "Club": choices(seed, "players.Club", n, _CLUBS),
-        "ID": (150_000 + 5 * np.arange(n) + integers(seed, "players.ID", n, 0, 4)).tolist(),
+        "Club": draw.choices("Club", _CLUBS),
+        "ID": (150_000 + 5 * np.arange(draw.count) + draw.integers("ID", 0, 4)).tolist(),
     }
     if everything:
-        goalkeeper = integers(seed, "players.goalkeeper", n, 0, 9) == 0
+        goalkeeper = draw.integers("goalkeeper", 0, 9) == 0
         # The running number, and pictures' file names: of the player the number.
-        columns |= {"Index": list(range(n)), "Photo": [f"{number}.png" for number in columns["ID"]]}
+        columns |= {"Index": list(range(draw.count)), "Photo": [f"{number}.png" for number in columns["ID"]]}
         for name in ("Flag", "Club Logo"):
-            columns[name] = [f"{number}.png" for number in numbers(seed, f"players.{name}", n, 1, 999)]
-        columns |= _profile(n, seed, overall) | _contract(n, seed, thousands)
-        places = integers(seed, "players.Position", n, 1, len(_POSITIONS))
+            columns[name] = [f"{number}.png" for number in draw.numbers(name, 1, 999)]
+        columns |= _profile(draw, overall) | _contract(draw, thousands)
+        places = draw.integers("Position", 1, len(_POSITIONS))
         columns["Position"] = pick(("GK", *_POSITIONS), np.where(goalkeeper, 0, places))
-        columns |= {name: _rating(seed, name, overall, goalkeeper) for name in _POSITIONS}
-        columns |= {name: _skill(seed, name, overall, goalkeeper) for name in _SKILLS}
+        columns |= {name: _rating(draw, name, overall, goalkeeper) for name in _POSITIONS}
+        columns |= {name: _skill(draw, name, overall, goalkeeper) for name in _SKILLS}
     return columns
 
 
@@ -107,57 +95,51 @@ def _money(thousands: Integers) -> list[str]:
     return [f"€{k / 1000:.3g}M" if k >= 1000 else f"€{k}K" for k in thousands.tolist()]
 
 
-def _profile(n: int, seed: int, overall: Integers) -> Columns:
+def _profile(draw: Draws, overall: Integers) -> Columns:
     """Return what describes the player."""
-
-    def chosen(name: str, table: tuple[str, ...]) -> list[str]:
-        return choices(seed, f"players.{name}", n, table)
-
-    heights, weights = bell(seed, "players.Height", n, 62, 81), bell(seed, "players.Weight", n, 120, 220)
-    stars = {name: bell(seed, f"players.{name}", n, 1, 5).tolist() for name in ("Weak Foot", "Skill Moves")}
+    heights, weights = draw.bell("Height", 62, 81), draw.bell("Weight", 120, 220)
+    stars = {name: draw.bell(name, 1, 5).tolist() for name in ("Weak Foot", "Skill Moves")}
     return stars | {
-        "Potential": np.minimum(overall + integers(seed, "players.Potential", n, 0, 12), 95).tolist(),
-        "Special": (overall * 22 + integers(seed, "players.Special", n, 0, 300)).tolist(),
+        "Potential": np.minimum(overall + draw.integers("Potential", 0, 12), 95).tolist(),
+        "Special": (overall * 22 + draw.integers("Special", 0, 300)).tolist(),
         "International Reputation": np.maximum((overall - 60) // 7, 1).tolist(),
-        "Preferred Foot": chosen("Preferred Foot", ("Right", "Right", "Right", "Left")),
-        "Work Rate": chosen("Work Rate", _WORK),
-        "Body Type": chosen("Body Type", ("Lean", "Normal", "Normal", "Stocky")),
-        "Real Face": chosen("Real Face", ("No", "No", "No", "Yes")),
-        "Jersey Number": numbers(seed, "players.Jersey Number", n, 1, 99),
+        "Preferred Foot": draw.choices("Preferred Foot", ("Right", "Right", "Right", "Left")),
+        "Work Rate": draw.choices("Work Rate", _WORK),
+        "Body Type": draw.choices("Body Type", ("Lean", "Normal", "Normal", "Stocky")),
+        "Real Face": draw.choices("Real Face", ("No", "No", "No", "Yes")),
+        "Jersey Number": draw.numbers("Jersey Number", 1, 99),
         "Height": [f"{inches // 12}'{inches % 12}" for inches in heights.tolist()],
         "Weight": [f"{pounds}lbs" for pounds in weights.tolist()],
     }
 
 
-def _contract(n: int, seed: int, thousands: Integers) -> Columns:
+def _contract(draw: Draws, thousands: Integers) -> Columns:
     """Return what the club pays and until when; one player in ten is on loan."""
-    months = choices(seed, "players.month", n, _MONTHS)
-    days, years = integers(seed, "players.day", n, 1, 28), integers(seed, "players.year", n, 2008, 2018)
-    joined = zip(months, days.tolist(), years.tolist(), strict=True)
-    lenders = choices(seed, "players.Loaned From", n, _CLUBS)
-    loaned = (integers(seed, "players.loan", n, 0, 9) == 0).tolist()
-    until = integers(seed, "players.Contract Valid Until", n, 2019, 2024)
+    joined = zip(
+        draw.choices("month", _MONTHS), draw.numbers("day", 1, 28), draw.numbers("year", 2008, 2018), strict=True
+    )
+    lenders = draw.choices("Loaned From", _CLUBS)
+    loaned = (draw.integers("loan", 0, 9) == 0).tolist()
     return {
         "Value": _money(thousands),
         "Wage": [f"€{k}K" for k in np.maximum(thousands // 150, 1).tolist()],
         "Joined": [f"{month} {day}, {year}" for month, day, year in joined],
         "Loaned From": [lender if lent else "" for lender, lent in zip(lenders, loaned, strict=True)],
-        "Contract Valid Until": [str(year) for year in until.tolist()],
+        "Contract Valid Until": [str(year) for year in draw.numbers("Contract Valid Until", 2019, 2024)],
         "Release Clause": _money(thousands * 19 // 10),
     }
 
 
-def _rating(seed: int, name: str, overall: Integers, goalkeeper: Flags) -> list[str]:
+def _rating(draw: Draws, name: str, overall: Integers, goalkeeper: Flags) -> list[str]:
     """Return the ratings on one position, such as ``88`` or ``88+2``; a goalkeeper has none."""
-    n = len(overall)
-    rating = overall - bell(seed, f"players.{name}", n, 0, 24)
-    index = 2 * rating + integers(seed, f"players.{name}.bonus", n, 0, 1)
+    rating = overall - draw.bell(name, 0, 24)
+    index = 2 * rating + draw.integers(f"{name}.bonus", 0, 1)
     return pick(("", *_RATINGS), np.where(goalkeeper, 0, index + 1))
 
 
-def _skill(seed: int, name: str, overall: Integers, goalkeeper: Flags) -> list[int]:
+def _skill(draw: Draws, name: str, overall: Integers, goalkeeper: Flags) -> list[int]:
     """Return one skill: near the overall mark where it is the player's own, low where it is the other kind's."""
     own = goalkeeper == name.startswith("GK")
-    spread = bell(seed, f"players.{name}", len(overall), 0, 20)
+    spread = draw.bell(name, 0, 20)
     skills: list[int] = np.where(own, np.minimum(overall + 8 - spread, 96), 2 + spread // 2).tolist()
     return skills

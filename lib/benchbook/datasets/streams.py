@@ -9,6 +9,7 @@ every 16 random bits into eight characters in one numpy lookup.
 """
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from itertools import product
@@ -23,33 +24,56 @@ Words = npt.NDArray[np.uint64]
 Integers = npt.NDArray[np.int64]
 
 
-def raw(seed: int, label: str, count: int) -> Words:
-    """Return `count` uniform 64-bit words of the stream that seed and label name.
+@dataclass(frozen=True)
+class Draws:
+    """What a set's columns are drawn from: a stream each, named by the seed, the set and the column's label."""
 
-    Raises `ValueError` when `count` or `seed` is negative.
-    """
-    if count < 0 or seed < 0:
-        raise ValueError(f"a set needs n >= 0 and seed >= 0, not n={count} and seed={seed}")
-    words: Words = np.random.PCG64([seed, crc32(label.encode())]).random_raw(count)
-    return words
+    seed: int
+    set: str
+    count: int  # values of each column
 
+    def integers(self, label: str, low: int, high: int) -> Integers:
+        """Return integers, uniform from `low` to `high`, both included."""
+        return (self._words(label, self.count) % np.uint64(high - low + 1)).astype(np.int64) + low
 
-def integers(seed: int, label: str, count: int, low: int, high: int) -> Integers:
-    """Return `count` integers, uniform from `low` to `high`, both included."""
-    return (raw(seed, label, count) % np.uint64(high - low + 1)).astype(np.int64) + low
+    def numbers(self, label: str, low: int, high: int) -> list[int]:
+        """Return `integers` as Python's own."""
+        drawn: list[int] = self.integers(label, low, high).tolist()
+        return drawn
 
+    def bell(self, label: str, low: int, high: int) -> Integers:
+        """Return integers from `low` to `high`, both included, most in the middle: means of eight uniform bytes."""
+        eight = self._words(label, self.count).astype("<u8").view(np.uint8).reshape(self.count, 8)
+        scaled: Integers = low + eight.sum(axis=1, dtype=np.int64) * (high - low + 1) // (8 * 255 + 1)
+        return scaled
 
-def numbers(seed: int, label: str, count: int, low: int, high: int) -> list[int]:
-    """Return `integers` as Python's own."""
-    drawn: list[int] = integers(seed, label, count, low, high).tolist()
-    return drawn
+    def choices(self, label: str, table: Sequence[T]) -> list[T]:
+        """Return entries of the table, uniformly."""
+        return pick(table, self.integers(label, 0, len(table) - 1))
 
+    def ids(self) -> list[str]:
+        """Return distinct identifiers of 24 hexadecimal digits (96 random bits each)."""
+        digits = self._words("_id", (3 * self.count + 1) // 2).astype("<u8").tobytes().hex()
+        return [digits[start : start + 24] for start in range(0, 24 * self.count, 24)]
 
-def bell(seed: int, label: str, count: int, low: int, high: int) -> Integers:
-    """Return `count` integers from `low` to `high`, both included, most in the middle: means of eight uniform bytes."""
-    total = raw(seed, label, count).astype("<u8").view(np.uint8).reshape(count, 8).sum(axis=1, dtype=np.int64)
-    scaled: Integers = low + total * (high - low + 1) // (8 * 255 + 1)
-    return scaled
+    def texts(self, label: str, lengths: Integers) -> list[str]:
+        """Return a text of each length (in characters, each at least 1; shape (n,)), which begins with a word."""
+        cells = -(-lengths // _CELL)
+        ends = np.cumsum(cells)
+        starts = (ends - cells) * _CELL
+        count = int(ends[-1]) if len(ends) else 0
+        draws = self._words(label, -(-count // 4)).astype("<u8").view("<u2")[:count]
+        text = _cells()[draws].tobytes().decode("ascii")
+        pieces = (text[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
+        return [piece[:-1] + "." if piece.endswith(" ") else piece for piece in pieces]
+
+    def _words(self, label: str, count: int) -> Words:
+        """Return uniform 64-bit words of a stream; raises `ValueError` when the count or the seed is negative."""
+        if count < 0 or self.seed < 0:
+            raise ValueError(f"a set needs n >= 0 and seed >= 0, not n={count} and seed={self.seed}")
+        name = f"{self.set}.{label}"
+        words: Words = np.random.PCG64([self.seed, crc32(name.encode())]).random_raw(count)
+        return words
 
 
 def pick(table: Sequence[T], index: Integers) -> list[T]:
@@ -58,17 +82,6 @@ def pick(table: Sequence[T], index: Integers) -> list[T]:
     column[:] = list(table)
     picked: list[T] = column[index].tolist()
     return picked
-
-
-def choices(seed: int, label: str, count: int, table: Sequence[T]) -> list[T]:
-    """Return `count` entries of the table, uniformly."""
-    return pick(table, integers(seed, label, count, 0, len(table) - 1))
-
-
-def ids(seed: int, label: str, count: int) -> list[str]:
-    """Return `count` distinct identifiers of 24 hexadecimal digits (96 random bits each)."""
-    digits = raw(seed, f"{label}._id", (3 * count + 1) // 2).astype("<u8").tobytes().hex()
-    return [digits[start : start + 24] for start in range(0, 24 * count, 24)]
 
 
 def moments(milliseconds: Integers) -> list[datetime]:
@@ -209,18 +222,3 @@ def _cells() -> npt.NDArray[np.uint64]:
     )
     joined = "".join(cells[i * len(cells) // count] for cells, count in shares for i in range(count))
     return np.frombuffer(joined.encode("ascii"), dtype="<u8")
-
-
-def texts(seed: int, label: str, lengths: Integers) -> list[str]:
-    """Return a text of each length (in characters, each at least 1; shape (n,)) from the stream that the label names.
-
-    Each begins with a word.
-    """
-    cells = -(-lengths // _CELL)
-    ends = np.cumsum(cells)
-    starts = (ends - cells) * _CELL
-    count = int(ends[-1]) if len(ends) else 0
-    draws = raw(seed, label, -(-count // 4)).astype("<u8").view("<u2")[:count]
-    text = _cells()[draws].tobytes().decode("ascii")
-    pieces = (text[start:end] for start, end in zip(starts.tolist(), (starts + lengths).tolist(), strict=True))
-    return [piece[:-1] + "." if piece.endswith(" ") else piece for piece in pieces]
