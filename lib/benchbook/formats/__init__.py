@@ -160,7 +160,7 @@ def _boolean(text: str) -> bool:
     return text == "true"
 
 
-_READ: Final[dict[FieldType, Callable[[str], object]]] = {
+FROM_TEXT: Final[dict[FieldType, Callable[[str], Any]]] = {
     "string": str,
     "integer": int,
     "float": float,
@@ -168,14 +168,16 @@ _READ: Final[dict[FieldType, Callable[[str], object]]] = {
     "date": date.fromisoformat,
     "datetime": datetime.fromisoformat,
 }
-"""The inverse of `to_text`, by the field's type."""
+"""The inverse of `to_text`, by a scalar's type."""
 
 
 def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
     """Return a decoder that reads these fields' text by their types; `decode` itself when there are none."""
-    every = [*fields]
-    readers = [(field.name, _READ[field.type]) for field in every]
-    optional = {field.name for field in every if field.optional}
+    readers, optional = [], set()
+    for field in fields:
+        readers.append((field.name, FROM_TEXT[field.type]))
+        if field.optional:
+            optional.add(field.name)
 
     def decode_typed(data: bytes) -> Document:
         record = decode(data)
@@ -190,11 +192,6 @@ def typed(decode: Decoder, fields: Iterable[Field]) -> Decoder:
         return record
 
     return decode_typed if readers else decode
-
-
-def from_text(kind: FieldType) -> Callable[[str], Any]:
-    """Return the inverse of `to_text`, by a scalar's type."""
-    return _READ[kind]
 
 
 def milliseconds(moment: datetime) -> int:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final, Literal
 
-from benchbook.formats import Binding, Bound, Decoder, Encoder, FormatError, checked, from_text, refusal, to_text
+from benchbook.formats import FROM_TEXT, Binding, Bound, Decoder, Encoder, FormatError, checked, refusal, to_text
 from benchbook.formats.lxml_codec import parse
 from benchbook.formats.tree import DECLARATION, Element, as_field, field_name, json_text, root_of, tag, textual
 from benchbook.schemas import AnyBookstore, Document, Field, Record, Schema
@@ -118,19 +118,17 @@ class BoundXmlCodec(ABC):
             )
         if field.type == "json":
             return _Shape(str, json_text, json.loads)
-        return _Shape(str, to_text, from_text(field.type))
+        return _Shape(str, to_text, FROM_TEXT[field.type])
 
     def _document(self, field: Field) -> _Shape:
         bindable(tuple(part.name for part in field.fields))
-        shapes = [self._shape(part) for part in field.fields]
-        members = [
-            Member(f"field_{i}", tag(part.name), shape.type, part.optional)
-            for i, (part, shape) in enumerate(zip(field.fields, shapes, strict=True))
-        ]
+        members, parts = [], []
+        for i, part in enumerate(field.fields):
+            shape = self._shape(part)
+            member = Member(f"field_{i}", tag(part.name), shape.type, part.optional)
+            members.append(member)
+            parts.append((part.name, member.name, shape))
         made = self.nested(field.name, members)
-        parts = [
-            (part.name, member.name, shape) for part, member, shape in zip(field.fields, members, shapes, strict=True)
-        ]
 
         def bound(document: Record) -> Bound:
             return made(**{at: shape.bound(document[name]) for name, at, shape in parts if name in document})
@@ -148,12 +146,11 @@ class BoundXmlCodec(ABC):
 
     def decoder(self, schema: Schema) -> Decoder:
         """Return what binds a document to the schema's class and reads the texts by their types."""
-        if not schema.is_flat:
-            return self._nested_decoder(self._shape(as_field(schema)))
-        names = tuple(field.name for field in schema.fields)
-        return textual(lambda data: self._values(root_of(parse, data), names), schema)
+        if schema.is_flat:
+            names = tuple(field.name for field in schema.fields)
+            return textual(lambda data: self._values(root_of(parse, data), names), schema)
+        shape = self._shape(as_field(schema))
 
-    def _nested_decoder(self, shape: _Shape) -> Decoder:
         def decode(data: bytes) -> Document:
             root = root_of(parse, data)
             try:

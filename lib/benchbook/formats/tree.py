@@ -16,7 +16,7 @@ from typing import Any, Final, Literal, TypeAlias
 from xml.etree import ElementTree
 from xml.sax.saxutils import escape
 
-from benchbook.formats import Decoder, Encoder, FormatError, bounded, checked, from_text, refusal, to_text, typed
+from benchbook.formats import FROM_TEXT, Decoder, Encoder, FormatError, bounded, checked, refusal, to_text, typed
 from benchbook.schemas import (
     AnyBookstore,
     Author,
@@ -317,7 +317,7 @@ def _reader(field: Field) -> Callable[[Element], Any]:
         (item,) = field.fields
         read_item = _reader(item)
         return lambda element: [read_item(child) for child in element]
-    read_text: Callable[[str], Any] = json.loads if field.type == "json" else from_text(field.type)
+    read_text: Callable[[str], Any] = json.loads if field.type == "json" else FROM_TEXT[field.type]
 
     def read_scalar(element: Element) -> Any:
         if len(element):
