@@ -63,7 +63,7 @@ def synthesise(cell: grid.Cell, repetitions: int, host: str = "synthetic") -> in
     }
     for place, name in enumerate(("operation", "role", "metric", "format")):
         named[name] = [one[place] for one in owed] * repetitions
-    named["unit"] = [results.UNITS[metric] for _, _, metric, _ in owed] * repetitions  # type: ignore[index]
+    named["unit"] = [results.UNITS[metric] for _, _, metric, _ in owed] * repetitions
     named["source"] = ["perf_counter_ns"] * rows
     kept = [field for field in results.OBSERVATIONS if field.name in named]
     table = pa.table([pa.array(named[field.name], field.type) for field in kept], schema=pa.schema(kept))

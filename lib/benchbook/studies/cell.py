@@ -207,7 +207,7 @@ class Rows:
             raise ValueError(f"the results have no column {', '.join(unknown)}")
         section = {"repetition": repetition, "operation": operation, "count": count, "started_at": started_at}
         for reading in readings:
-            if UNITS.get(reading.metric) != reading.unit:  # type: ignore[call-overload]
+            if UNITS.get(reading.metric) != reading.unit:
                 raise ValueError(f"the results hold no metric {reading.metric!r} in {reading.unit}")
             measured = {**asdict(reading), "value": float(reading.value), "resolution": float(reading.resolution)}
             self._rows.append({**section, **measured, "censored": censored, **columns})
@@ -225,7 +225,7 @@ class Rows:
         **columns: Any,
     ) -> None:
         """Add one value that no meter read, such as a size; the unit is the metric's. Else as `add`."""
-        unit = UNITS.get(metric, "")  # type: ignore[call-overload]
+        unit = UNITS.get(metric, "")
         self.add(repetition, operation, [Reading(metric, role, value, unit, source, resolution)], count, **columns)
 
     def add_unmeasured(self, expected: set[Output], repetitions: Iterable[int], reason: str, columns: Columns) -> None:
