@@ -197,9 +197,8 @@ def run(
     harness = find(lane)
     if isinstance(harness, Missing):
         raise LaneError(harness.why)
-    given: Document = {"data": data, "url": url, "replica_url": replica_url, "pids": list(pids) or None}
-    given["server"] = server
-    given["processors"] = list(processors) if processors else None
+    given: Document = {"data": data, "url": url, "replica_url": replica_url, "server": server}
+    given |= {"pids": list(pids) or None, "processors": list(processors) if processors else None}
     request: Document = {"study": study, "parameters": parameters, "folder": folder}
     request |= {name: value for name, value in given.items() if value is not None}
     _check("request", request)
