@@ -11,11 +11,13 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchbook.digits import plural
 from benchbook.evidence import claim_files, judged, published
 from benchbook.evidence.claims import Claim, Ratio
 from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.inputs import InputError
 from benchbook.plots import style
+from benchbook.plots.points import where
 from benchbook.studies import SLUGS
 from benchbook_lessons.effects import draw
 from benchbook_lessons.feedback import Off, Open, Part, Predictions, check, chosen, close, part, sorted_into, unanswered
@@ -144,8 +146,8 @@ def judge_claim(text: Any) -> pd.DataFrame:
     kept = ["contrast", "implementation", "ratio", "low", "high", "blocks", "verdict"]
     if not isinstance(text, str):
         return pd.DataFrame(columns=kept)
-    claim, every = _claim(text), means()
-    found = judged(every[every["study"] == claim.study], [claim]).rename(columns=columns)
+    claim = _claim(text)
+    found = judged(where(means(), study=claim.study), [claim]).rename(columns=columns)
     return found[found["verdict"] != NOT_TESTABLE][kept].reset_index(drop=True)
 
 
@@ -220,15 +222,26 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
         yield unanswered("expected")
         return
     said = ", ".join(found["verdict"].unique())
-    yield Part(True, f"judged on {len(found)} contrast{'s' * (len(found) > 1)}: {said}. You expected {expected!r}.")
+    yield Part(True, f"judged on {plural(len(found), 'contrast')}: {said}. You expected {expected!r}.")
 
 
 def levels(study: str) -> pd.DataFrame:
     """Return what the reference run holds of a study: a row a column of its block means, with its levels."""
-    found = means()
-    found = found[found["study"] == study]
-    columns = ("lane", "engine", "topology", "model", "driver", "format", "codec", "n", "operation", "role", "metric")
-    rows = {
-        one: ", ".join(map(str, sorted(found[one].dropna().unique()))) for one in columns if found[one].notna().any()
-    }
-    return pd.DataFrame.from_dict(rows, orient="index", columns=["levels"])
+    rows = where(means(), study=study)
+    by_column = {}
+    for name in (
+        "lane",
+        "engine",
+        "topology",
+        "model",
+        "driver",
+        "format",
+        "codec",
+        "n",
+        "operation",
+        "role",
+        "metric",
+    ):
+        if levels := sorted(rows[name].dropna().unique()):
+            by_column[name] = ", ".join(map(str, levels))
+    return pd.DataFrame.from_dict(by_column, orient="index", columns=["levels"])

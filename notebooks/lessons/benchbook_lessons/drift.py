@@ -13,6 +13,7 @@ from benchbook import formats, stats
 from benchbook.datasets import books
 from benchbook.measure import clock
 from benchbook.plots import style
+from benchbook.plots.points import where
 from benchbook.stats.sequential import LOOKS, REACH
 from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, chosen, close, part, share
 from benchbook_lessons.reference import repetitions
@@ -77,10 +78,9 @@ def identical_arms() -> pd.DataFrame:
 
     Twenty fresh processes of ten repetitions each.
     """
-    found = repetitions("bookstore", "python")
-    found = found[(found["arm"] == "b") & (found["format"] == "json") & (found["n"] == 1000)]
-    found = found.assign(us=found["value"] / 1e3)[["block", "repetition", "us"]]
-    return found.sort_values(["block", "repetition"], ignore_index=True)
+    rows = where(repetitions("bookstore", "python"), arm="b", format="json", n=1000)
+    rows = rows.assign(us=rows["value"] / 1e3)[["block", "repetition", "us"]]
+    return rows.sort_values(["block", "repetition"], ignore_index=True)
 
 
 def draw_blocks() -> Figure:

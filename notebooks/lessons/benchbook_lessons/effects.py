@@ -14,7 +14,7 @@ from benchbook.evidence.effects import Effect
 from benchbook.evidence.judge import judge
 from benchbook.evidence.measured import having
 from benchbook.plots import style
-from benchbook.plots.points import each
+from benchbook.plots.points import each, where
 from benchbook.stats.inference import quantile
 from benchbook_lessons.feedback import Off, Part, Predictions, apart, called, check, close, number, part, sorted_into
 from benchbook_lessons.reference import means
@@ -38,12 +38,6 @@ _HINTS: Final = {
 }
 
 
-def _of(rows: pd.DataFrame, **levels: Any) -> pd.DataFrame:
-    for name, level in levels.items():
-        rows = rows[rows[name] == level]
-    return rows
-
-
 _USUAL: Final = {"process": "together", "attributes": 89, "calls": "bulk", "batch": "all", "durability": "default"}
 
 
@@ -57,20 +51,21 @@ def drivers(factor: str, levels: tuple[str, str], **at: Any) -> tuple[list[float
     at
         The levels that both sides have, of ``lane``, ``n``, ``operation``, ``driver``, ``arm``.
     """
-    found = having(_of(means(), study="drivers", metric="wall_time", role="client", **at), **_USUAL)
-    each = [_of(found, **{factor: level}).groupby("block")["value"].mean() for level in levels]
-    blocks = each[0].index.intersection(each[1].index)
-    first, second = (one.loc[blocks].tolist() for one in each)
-    return first, second
+    rows = where(means(), study="drivers", metric="wall_time", role="client", **at)
+    return _paired(having(rows, **_USUAL), factor, levels)
 
 
 def java_books() -> tuple[list[float], list[float]]:
     """Return XML's and JSON's block means, ns: 10,000 books of case 1 in the paper's Java."""
-    found = _of(means(), study="bookstore", lane="java", n=10_000, operation="round_trip", metric="wall_time", arm="a")
-    found = having(found[found["codec"].isin(["jaxb", "jackson"])], case=1)
-    each = [found[found["format"] == format].groupby("block")["value"].mean() for format in ("xml", "json")]
-    blocks = each[0].index.intersection(each[1].index)
-    return each[0].loc[blocks].tolist(), each[1].loc[blocks].tolist()
+    rows = where(means(), study="bookstore", lane="java", n=10_000, operation="round_trip", metric="wall_time", arm="a")
+    return _paired(having(where(rows, codec=["jaxb", "jackson"]), case=1), "format", ("xml", "json"))
+
+
+def _paired(rows: pd.DataFrame, factor: str, levels: tuple[str, str]) -> tuple[list[float], list[float]]:
+    """Return the means of two levels in the blocks that both ran in."""
+    first, second = (where(rows, **{factor: level}).groupby("block")["value"].mean() for level in levels)
+    blocks = first.index.intersection(second.index)
+    return first.loc[blocks].tolist(), second.loc[blocks].tolist()
 
 
 def cases() -> pd.DataFrame:
@@ -81,16 +76,12 @@ def cases() -> pd.DataFrame:
     pandas.DataFrame
         ``what, blocks, p, ratio, low, high`` by name; p is of the paired t-test of the logarithms.
     """
-    python: dict[str, Any] = {
-        "factor": "driver",
-        "levels": ("mongoengine", "pymongo"),
-        "lane": "python",
-        "n": 1_000,
-        "arm": "a",
-    }
     mongoose = drivers("driver", ("mongoose", "mongoclient"), n=10_000, operation="insert", arm="a", lane="node")
     identical = drivers("arm", ("b", "a"), n=1_000, operation="find", driver="mongoclient", lane="node")
-    delete, update = (drivers(operation=operation, **python) for operation in ("delete", "update"))
+    delete, update = (
+        drivers("driver", ("mongoengine", "pymongo"), n=1_000, operation=operation, arm="a", lane="python")
+        for operation in ("delete", "update")
+    )
     wanted = {
         "A": ("Mongoose / MongoClient, insert", mongoose),
         "B": ("MongoClient / itself (A/A), find", identical),
@@ -116,11 +107,11 @@ def draw(table: pd.DataFrame, margin: float = 1.1) -> Figure:
         for at, row in enumerate(each(table)):
             axes.plot([row.low, row.high], [at, at], color=style.BLUE, lw=2)
             axes.plot(row.ratio, at, "o", color=style.BLUE)
-            if not left < row.ratio < right:  # far away: said, so that what is near the margin can be told apart
-                arrow = (
-                    f"{row.ratio:.3g} (off the page) →" if row.ratio > right else f"← {row.ratio:.3g} (off the page)"
-                )
-                axes.text(right if row.ratio > right else left, at, arrow, ha="right" if row.ratio > right else "left")
+            # What is far away is only named, so that what is near the margin can be told apart.
+            if row.ratio > right:
+                axes.text(right, at, f"{row.ratio:.3g} (off the page) →", ha="right")
+            elif not left < row.ratio < right:
+                axes.text(left, at, f"← {row.ratio:.3g} (off the page)", ha="left")
         axes.set(yticks=range(len(table)), yticklabels=[f"{row.Index}  {row.what}" for row in each(table)])
         axes.set(xlabel="ratio with 95 % interval (log scale)", xscale="log", ylim=(len(table) - 0.5, -0.5))
         ticks = [tick for tick in (0.5, 0.6, 0.7, 0.8, 0.9, 1, 1.1, 1.25, 1.5, 1.75, 2) if left <= tick <= right]

@@ -1,7 +1,7 @@
 """Lesson 7, drivers, mappers, replication and durability: real servers, and what an acknowledged write means."""
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import matplotlib.pyplot as plt
@@ -11,6 +11,7 @@ from matplotlib.figure import Figure
 from benchbook import servers
 from benchbook.evidence.measured import having
 from benchbook.plots import style
+from benchbook.plots.points import where
 from benchbook.studies import crud, drivers
 from benchbook_lessons.feedback import (
     Off,
@@ -43,64 +44,56 @@ _WHERE: Final = (
 )
 
 
-def _or_reference(frame: pd.DataFrame | str, study: str, **at: Any) -> pd.DataFrame:
-    """Return what was measured here; where that could not be, why, and the reference run's first blocks instead."""
-    if isinstance(frame, pd.DataFrame):
-        return frame
-    print(f"Not measured here ({frame}). These are values of the committed reference run, blocks for repetitions.")
-    found = means()
-    found = having(found[(found["study"] == study) & (found["arm"] == "a")], lane="python")
-    for name, level in at.items():
-        found = found[found[name] == level]
-    return found.assign(repetition=found["block"])
+def _measured(live: bool, measure: Callable[[], pd.DataFrame], study: str, **levels: Any) -> pd.DataFrame:
+    """Return what is measured here; where that cannot be, why, and the reference run's first blocks instead."""
+    why = "as asked"
+    if live:
+        try:
+            return measure()
+        except servers.ServerError as error:
+            why = str(error)
+    print(f"Not measured here ({why}). These are values of the committed reference run, blocks for repetitions.")
+    rows = where(having(where(means(), study=study, arm="a"), lane="python"), lane="python", n=1_000, **levels)
+    return rows.assign(repetition=rows["block"])
 
 
 def mapper(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
     """Return study drivers' rows: pymongo and mongoengine by turns in one process, on a MongoDB of our own."""
-    frame: pd.DataFrame | str = "as asked"
-    if live:
-        try:
-            frame = drivers.run(drivers.Parameters(n=records, repetitions=repetitions))
-        except servers.ServerError as error:
-            frame = str(error)
-    found = _or_reference(frame, "drivers", n=1_000, lane="python")
-    if "parameters" in found:
-        found = having(found, attributes=89, process="together")
-    columns = ["driver", "operation", "metric", "repetition", "value"]
-    kept = found[found["metric"].isin(["wall_time", "cpu_user", "cpu_system"])][columns]
-    return kept.assign(ms=kept["value"] / 1e6).drop(columns="value").reset_index(drop=True)
+    rows = _measured(live, lambda: drivers.run(drivers.Parameters(n=records, repetitions=repetitions)), "drivers")
+    if "parameters" in rows:
+        rows = having(rows, attributes=89, process="together")
+    rows = where(rows, metric=["wall_time", "cpu_user", "cpu_system"])
+    return _in_ms(rows, "driver", "operation", "metric")
 
 
 def replicated(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
     """Return study crud's times of a MongoDB with a replica: client's, catching up, and both as one interval, in ms."""
-    frame: pd.DataFrame | str = "as asked"
-    if live:
-        try:
-            frame = crud.run(crud.Parameters(n=records, repetitions=repetitions, topology="replicated"))
-        except servers.ServerError as error:
-            frame = str(error)
-    found = _or_reference(frame, "crud", n=1_000, lane="python", engine="mongodb", topology="replicated")
-    times = found[found["metric"].isin(["wall_time", "catch_up_time", "elapsed_time"])]
-    return times.assign(ms=times["value"] / 1e6)[["operation", "metric", "repetition", "ms"]].reset_index(drop=True)
+
+    def measure() -> pd.DataFrame:
+        return crud.run(crud.Parameters(n=records, repetitions=repetitions, topology="replicated"))
+
+    rows = _measured(live, measure, "crud", engine="mongodb", topology="replicated")
+    return _in_ms(where(rows, metric=["wall_time", "catch_up_time", "elapsed_time"]), "operation", "metric")
 
 
 def durable(records: int, repetitions: int, *, live: bool = True) -> pd.DataFrame:
     """Return the time of inserting rows into PostgreSQL one by one: ``durability, repetition, ms``."""
-    frames: list[pd.DataFrame] = []
-    frame: pd.DataFrame | str = "as asked"
-    if live:
-        try:
-            for level in ("default", "relaxed"):
-                asked = crud.Parameters(
-                    n=records, repetitions=repetitions, engine="postgresql+relational", durability=level
-                )
-                frames.append(crud.run(asked).assign(durability=level))
-            frame = pd.concat(frames)
-        except servers.ServerError as error:
-            frame = str(error)
-    found = _or_reference(frame, "crud", n=1_000, lane="python", engine="postgresql+relational", topology="single")
-    times = found[(found["metric"] == "wall_time") & (found["operation"] == "insert")]
-    return times.assign(ms=times["value"] / 1e6)[["durability", "repetition", "ms"]].reset_index(drop=True)
+    engine = "postgresql+relational"
+
+    def measure() -> pd.DataFrame:
+        frames = []
+        for level in ("default", "relaxed"):
+            asked = crud.Parameters(n=records, repetitions=repetitions, engine=engine, durability=level)
+            frames.append(crud.run(asked).assign(durability=level))
+        return pd.concat(frames)
+
+    rows = _measured(live, measure, "crud", engine=engine, topology="single")
+    return _in_ms(where(rows, metric="wall_time", operation="insert"), "durability")
+
+
+def _in_ms(rows: pd.DataFrame, *columns: str) -> pd.DataFrame:
+    """Return these columns of some rows, and their repetition and their value in ms."""
+    return rows.assign(ms=rows["value"] / 1e6)[[*columns, "repetition", "ms"]].reset_index(drop=True)
 
 
 def draw_mapper(found: pd.DataFrame) -> Figure:
@@ -109,8 +102,8 @@ def draw_mapper(found: pd.DataFrame) -> Figure:
     with style.applied():
         figure, axes = plt.subplots(figsize=(6.8, 2.6), layout="constrained")
         for driver, colour, marker in (("pymongo", style.BLUE, "o"), ("mongoengine", style.VERMILION, "s")):
-            one = times[times["driver"] == driver]
-            axes.plot(one["ms"], one["operation"], marker, color=colour, alpha=0.6, ms=5, label=driver)
+            rows = where(times, driver=driver)
+            axes.plot(rows["ms"], rows["operation"], marker, color=colour, alpha=0.6, ms=5, label=driver)
         axes.set(xlabel="time of the whole operation, ms (log scale)", xscale="log")
         axes.invert_yaxis()
         figure.legend(loc="outside lower center", ncols=2)
@@ -118,19 +111,16 @@ def draw_mapper(found: pd.DataFrame) -> Figure:
     return figure
 
 
-def _mean(found: pd.DataFrame, **at: Any) -> float:
-    for name, level in at.items():
-        found = found[found[name] == level]
-    return float(found["ms"].mean())
+def _mean(rows: pd.DataFrame, **levels: Any) -> float:
+    return float(where(rows, **levels)["ms"].mean())
 
 
 @check(2)
 def check_1(insert: Any, find: Any, found: pd.DataFrame) -> Iterator[Part]:
     """Check the ratios of the mapper's time to the driver's, of the rows that were measured."""
     for name, given in (("insert", insert), ("find", find)):
-        slow, fast = (
-            _mean(found, driver=one, operation=name, metric="wall_time") for one in ("mongoengine", "pymongo")
-        )
+        slow = _mean(found, driver="mongoengine", operation=name, metric="wall_time")
+        fast = _mean(found, driver="pymongo", operation=name, metric="wall_time")
         hints = {(fast / slow) ** 2: "that is the driver over the mapper."}
         off = "the mean of wall_time over repetitions, mongoengine over pymongo."
         yield close(given, slow / fast, name, f"{name}: {slow / fast:.1f} times.", hints, off)

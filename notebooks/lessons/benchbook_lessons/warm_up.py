@@ -14,18 +14,8 @@ from matplotlib.figure import Figure
 from benchbook import stats
 from benchbook.evidence.measured import having
 from benchbook.plots import style
-from benchbook_lessons.feedback import (
-    Part,
-    Predictions,
-    apart,
-    called,
-    check,
-    close,
-    named,
-    number,
-    part,
-    sorted_into,
-)
+from benchbook.plots.points import where
+from benchbook_lessons.feedback import Part, Predictions, apart, called, check, close, named, number, part, sorted_into
 from benchbook_lessons.reference import repetitions
 
 predict = Predictions
@@ -53,13 +43,11 @@ USERS: Final = {
 
 def java(n: int) -> pd.DataFrame:
     """Return the reference run's round trips in the paper's Java, case 1: ``format, block, repetition, us``."""
-    found = repetitions("bookstore", "java")
-    found = found[(found["n"] == n) & (found["case"] == 1) & (found["arm"] == "a")]
-    papers = {"json_codec": "jackson", "process": "together", "keys": "paper", "binding": "once", "sink": "file"}
-    found = having(found, **papers)
-    found = found[found["parameters"].isin(found["parameters"].unique()[:1])]
-    found = found.assign(us=found["value"] / 1e3)[["format", "block", "repetition", "us"]]
-    return found.sort_values(["format", "block", "repetition"], ignore_index=True)
+    rows = where(repetitions("bookstore", "java"), n=n, case=1, arm="a")
+    rows = having(rows, json_codec="jackson", process="together", keys="paper", binding="once", sink="file")
+    rows = where(rows, parameters=list(rows["parameters"].unique()[:1]))
+    rows = rows.assign(us=rows["value"] / 1e3)[["format", "block", "repetition", "us"]]
+    return rows.sort_values(["format", "block", "repetition"], ignore_index=True)
 
 
 def rows(n: int, format: str) -> list[Any]:
