@@ -139,21 +139,23 @@ def resolved(repository: Path) -> dict[str, str]:
 
 def _without(repository: Path, lock: Mapping[str, str]) -> dict[str, str]:
     """Return what is locked and is not there, or not as it is locked."""
-    return {
-        coordinates: sha256
-        for coordinates, sha256 in lock.items()
-        if not (file := repository / path_of(coordinates)).is_file() or digest(file) != sha256
-    }
+    lacking = {}
+    for coordinates, sha256 in lock.items():
+        file = repository / path_of(coordinates)
+        if not file.is_file() or digest(file) != sha256:
+            lacking[coordinates] = sha256
+    return lacking
 
 
 def _take(source: Path, lock: Mapping[str, str], repository: Path) -> None:
     """Copy what is as it is locked; what is copied is what is checked, for the source may change meanwhile."""
     for coordinates, sha256 in lock.items():
-        if not (source / path_of(coordinates)).is_file():
+        path = path_of(coordinates)
+        if not (source / path).is_file():
             continue
-        content = (source / path_of(coordinates)).read_bytes()
+        content = (source / path).read_bytes()
         if hashlib.sha256(content).hexdigest() == sha256:
-            atomic.write(repository / path_of(coordinates), content)
+            atomic.write(repository / path, content)
 
 
 def _fetch(lock: Mapping[str, str], scratch: Path, into: Path) -> None:

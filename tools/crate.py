@@ -58,17 +58,14 @@ def described(folder: Path, campaigns: Sequence[str]) -> str:
     for number, author in enumerate(cited["authors"]):
         crate.root_dataset.append_to("author", crate.add(Person(crate, f"#author-{number}", {"name": author["name"]})))
     crate.root_dataset["temporalCoverage"] = f"{min(campaigns)}/{max(campaigns)}"
-    meanings = {
-        (one.kind == "metric", one.name): crate.add(
-            ContextEntity(
-                crate,
-                f"#{'metric' if one.kind == 'metric' else 'column'}-{one.name}",
-                {"@type": "PropertyValue", "name": one.name, "description": one.meaning}
-                | ({"unitText": one.unit} if one.unit else {}),
-            )
-        )
-        for one in dictionary()
-    }
+    meanings = {}
+    for line in dictionary():
+        is_metric = line.kind == "metric"
+        properties = {"@type": "PropertyValue", "name": line.name, "description": line.meaning}
+        if line.unit:
+            properties["unitText"] = line.unit
+        name = f"#{'metric' if is_metric else 'column'}-{line.name}"
+        meanings[is_metric, line.name] = crate.add(ContextEntity(crate, name, properties))
     crate.root_dataset["variableMeasured"] = [entity for (metric, _), entity in meanings.items() if metric]
     for path in sorted({*folder.iterdir()} - {folder / METADATA}):
         file = crate.add_file(

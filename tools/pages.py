@@ -104,7 +104,7 @@ def _levels(slug: str) -> dict[str, str]:
 
 def observations() -> str:
     """Return the columns of observations and the metrics with their units, as the results' schema has them."""
-    notes = {one.name: _sentence(one.meaning) for one in crate.dictionary()}
+    notes = {line.name: _sentence(line.meaning) for line in crate.dictionary()}
     values, cells = (
         [[f"`{column.name}`", f"{column.type}", notes.get(column.name, "")] for column in columns]
         for columns in (schema.VALUES, schema.CELLS)

@@ -98,20 +98,20 @@ class Answers:
 
 def answers(source: Source, study: str, comparison: Comparison) -> Answers:
     """Return all that can be asked of a comparison, with what the explorer answers."""
-    every = contrasts.everything(source.measured(study), comparison)
+    everything = contrasts.everything(source.measured(study), comparison)
     controls, places = [], {}
-    for name, options in every.options.items():
+    for name, options in everything.options.items():
         values = [as_value(option) for option in options]
         places[name] = {value: place for place, value in enumerate(values)}
         called = [contrasts.called_option(comparison, name, option) for option in options]
-        default = places[name].get(as_value(every.defaults.get(name)), -1)
+        default = places[name].get(as_value(everything.defaults.get(name)), -1)
         choices = [Choice(value, words) for value, words in zip(values, called, strict=True)]
         controls.append(Control(name, contrasts.called_control(name), choices, default))
-    found = []
-    for chosen, pair in every.pairs:
+    answered = []
+    for chosen, pair in everything.pairs:
         at = [places[name].get(as_value(chosen[name]), -1) for name in places]
-        found.append(_contrast(at, pair))
-    return Answers(MARGIN, controls, found)
+        answered.append(_contrast(at, pair))
+    return Answers(MARGIN, controls, answered)
 
 
 def as_value(option: Option) -> str:
