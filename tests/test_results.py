@@ -16,6 +16,7 @@ from benchbook.cli import results as results_command
 from benchbook.measure import timed
 from benchbook.results import files
 from benchbook.studies import cell
+from test_damage import flip
 
 NOW = datetime(2026, 11, 21, tzinfo=UTC)
 pytestmark = pytest.mark.usefixtures("results_folder")
@@ -174,9 +175,7 @@ def test_a_damaged_cell_of_another_folder_is_named_and_not_taken_in(
     results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ):
     file = results.write(columns(), values())
-    written = bytearray(file.read_bytes())
-    written[len(written) // 2] ^= 1
-    file.write_bytes(written)
+    flip(file, file.stat().st_size * 4)
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     assert cli.main(["results", "import", str(results_folder)]) == cli.USAGE
     assert f"{file}: no observations that can be read: its bytes are not those" in capsys.readouterr().err
@@ -220,9 +219,8 @@ def test_no_flipped_bit_of_an_export_is_taken_in(
     whole = kept.read_bytes()
     monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
     for bit in random.Random(5).sample(range(8 * len(whole)), 150):
-        flipped = bytearray(whole)
-        flipped[bit // 8] ^= 1 << bit % 8
-        kept.write_bytes(flipped)
+        kept.write_bytes(whole)
+        flip(kept, bit)
         assert cli.main(["results", "import", str(kept)]) == cli.USAGE, f"bit {bit}"
         assert "no observations that can be read" in capsys.readouterr().err
     assert results.states("crud") == {}

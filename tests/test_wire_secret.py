@@ -34,14 +34,13 @@ from benchbook.wire.protocol import (
     READY,
     REPORT,
     START,
-    Frame,
     fields,
     frame,
     greeting,
     message,
-    read,
 )
 from standing import lane_needed, outputs
+from test_wire import reply
 
 PEOPLE = persons.people(3, 7)
 OBJECTS = [formats.codec("orjson").encode_record(record) for record in PEOPLE.records]
@@ -117,13 +116,6 @@ def answer(connection: socket.socket) -> bytes:
     return got
 
 
-def next_frame(connection: socket.socket) -> Frame:
-    with connection.makefile("rb", 0) as stream:
-        got = read(stream)
-    assert got
-    return got
-
-
 def begun(server: Server, *, acknowledge: bool = False) -> bytes:
     """Return what starts a trial with a server, in the codec that it was given."""
     codec = CODECS[server.pid]
@@ -133,9 +125,9 @@ def begun(server: Server, *, acknowledge: bool = False) -> bytes:
 def serves(server: Server) -> None:
     """Hold that who knows the secret is served."""
     with connected(server, begun(server)) as connection:
-        assert next_frame(connection)[0] == READY
+        assert reply(connection)[0] == READY
         connection.sendall(b"".join(frame(OBJECT, data) for data in OBJECTS) + message(END, objects=len(OBJECTS)))
-        kind, payload = next_frame(connection)
+        kind, payload = reply(connection)
     assert (kind, fields(payload).get("objects")) == (REPORT, len(OBJECTS)), payload
 
 
@@ -213,7 +205,7 @@ def test_the_secret_stands_in_no_argument_and_no_environment(server: Server) -> 
 
 def test_the_start_command_names_no_codec_but_those_that_the_server_was_given(server: Server) -> None:
     with connected(server, server.greeting + old_start("xmldecoder")) as connection:
-        kind, said = next_frame(connection)
+        kind, said = reply(connection)
     assert kind == ERROR
     assert b"not a start command" in said
     serves(server)
@@ -340,9 +332,9 @@ def test_java_reads_no_doctype_that_asks_or_grows(codec: str) -> None:
 def decoded(server: Server, document: bytes) -> bool:
     """Return whether a server decodes a document; it says so, or that it does not."""
     with connected(server, begun(server, acknowledge=True)) as connection:
-        assert next_frame(connection)[0] == READY
+        assert reply(connection)[0] == READY
         connection.sendall(frame(OBJECT, document))
-        kind, _ = next_frame(connection)
+        kind, _ = reply(connection)
     assert kind in (ACK, ERROR)
     return kind == ACK
 
