@@ -46,6 +46,11 @@ class Product:
     if_available: bool = False  # where its server, its room and its lane are found
     without: str = ""  # where that lane or room is not found: it stands in for cells of it
 
+    @property
+    def may_lack(self) -> bool:
+        """Whether its points are cells on some machines alone."""
+        return self.if_available or bool(self.without)
+
     def put(self, parameter: str, value: Located) -> "Product":
         """Return it with other values of a parameter."""
         return replace(self, values={**self.values, parameter: value})
@@ -94,7 +99,7 @@ class Grid:
         for section in [name for name in _READERS if name in given]:
             sections[section] = _READERS[section](given.pop(section), self.model)
         products = [*sections.pop("grid", self.products)]
-        products += [replace(one, if_available=True) for one in sections.pop("if_available", ())]
+        products += [replace(product, if_available=True) for product in sections.pop("if_available", ())]
         grid = replace(self, products=(*products, *sections.pop("without", ())), **sections)
         for parameter, value in given.items():
             grid = grid.put(parameter, value)
@@ -111,12 +116,11 @@ class Grid:
             return self._in_lanes(value)
         if parameter == "blocks" or not any(parameter in product.values for product in self.products):
             return replace(self, fixed={**self.fixed, parameter: value})
-        varies = [parameter in product.values or parameter in self.model.anywhere for product in self.products]
-        put = (
-            product.put(parameter, value) if its else product
-            for product, its in zip(self.products, varies, strict=True)
-        )
-        return replace(self, products=tuple(put))
+        products = []
+        for product in self.products:
+            varies = parameter in product.values or parameter in self.model.anywhere
+            products.append(product.put(parameter, value) if varies else product)
+        return replace(self, products=tuple(products))
 
     def _in_lanes(self, lanes: Located) -> "Grid":
         """Return the products of these lanes; for a lane that has none all of them, with its own codecs or drivers."""
@@ -207,14 +211,14 @@ def choose(slugs: Iterable[str], profile: str, where: Sequence[str], changes: Se
                 # No override changes it back.
                 grid = grid.put(name, value).set_free(name)
         points += _points(grid, as_written=not changes)
-    every = points
+    unfiltered = points
     for name, value in conditions:
         matching = [given for given in points if _matches(given[1], {name: value})]
-        among = every if matching else points
-        for one in value.values():
-            if not any(_matches(point, {name: one}) for _, point, _ in among):
+        among = unfiltered if matching else points
+        for level in value.values():
+            if not any(_matches(point, {name: level}) for _, point, _ in among):
                 levels = {str(point[name].plain()) for _, point, _ in among if name in point}
-                advice = nearest(str(one.plain()), levels)
+                advice = nearest(str(level.plain()), levels)
                 raise InputError(value.where, f"no cell is like that: of {name}, {advice}; --set {name}=… adds others")
         points = matching
     names = {name for name, _ in settings}
@@ -275,7 +279,10 @@ def _without(section: Located, model: type[CellParameters]) -> tuple[Product, ..
     by_name = section.mapping("without")
     lanes = [lane for lane in LANES if lane != model.model_fields["lane"].default]
     _check(by_name, [*lanes, *(rooms.NAMED if "room" in model.model_fields else ())], "lane or room")
-    return tuple(replace(one, without=name) for name, given in by_name.items() for one in _products(given, model))
+    products: list[Product] = []
+    for name, given in by_name.items():
+        products += [replace(product, without=name) for product in _products(given, model)]
+    return tuple(products)
 
 
 def _overrides(section: Located, model: type[CellParameters]) -> tuple[Override, ...]:
@@ -339,7 +346,9 @@ def _option(text: str, option: str, grids: Sequence[Grid]) -> tuple[str, Located
     """Return the parameter and the values that an option names."""
     where = f"{option} {text}"
     name, equals, given = text.partition("=")
-    names = {name for grid in grids for name in grid.model.model_fields} | ({"blocks"} if option == "--set" else set())
+    names = {name for grid in grids for name in grid.model.model_fields}
+    if option == "--set":
+        names.add("blocks")
     if not equals or not given:
         raise InputError(where, f"write {option} NAME=VALUE or {option} NAME=VALUE,VALUE")
     if name not in names:
@@ -365,7 +374,7 @@ def _points(grid: Grid, *, as_written: bool) -> list[tuple[Grid, Point, Product]
             raise InputError(_where(condition), "no cell of this profile is like that: it cannot get a second arm")
     chosen = []
     for may_lack in (False, True):
-        first = [(grid, *one) for one in points if (one[1].if_available or bool(one[1].without)) == may_lack]
+        first = [(grid, point, product) for point, product in points if product.may_lack == may_lack]
         second: dict[int, tuple[Grid, Point, Product]] = {}
         for condition in grid.aa:
             arm = Located("b", _where(condition))

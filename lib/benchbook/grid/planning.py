@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Final, Literal, TypeAlias
 from benchbook import lanes, results, rooms, servers, studies
 from benchbook.datasets import Dataset, own_records
 from benchbook.deployment import Topology
+from benchbook.digits import plural
 from benchbook.grid.expansion import Choice, choose, load
 from benchbook.grid.identities import code_hash, identity, records, server_version
 from benchbook.inputs import InputError
@@ -136,7 +137,7 @@ def plan(
         raise InputError(asked[0].point["dataset_file"].where, "; ".join(reasons))
     choices = [choice for choice in asked if not _left_out(choice)]
     if (count := sum(choice.blocks for choice in choices)) > CELLS:
-        studied = f"the grid of {', '.join(dict.fromkeys(choice.grid.study for choice in choices))}"
+        studied = f"the grid of {', '.join(_studies(choices))}"
         raise InputError(studied, f"{count:,} cells in all blocks: at most {CELLS:,} are planned, so take fewer blocks")
     return _ordered(choices)
 
@@ -193,22 +194,17 @@ def left_out(
             refused.setdefault(choice.refused, []).append(choice)
         elif _left_out(choice) and not _not_needed(choice):
             absent.setdefault(_lacking(choice), []).append(choice)
-
-    def left(what: str, choices: Sequence[Choice], why: str, refused: tuple[CellParameters, ...] = ()) -> LeftOut:
-        return LeftOut(what, tuple(dict.fromkeys(choice.grid.study for choice in choices)), why, refused)
-
-    not_found = []
+    left = []
     for lacking, choices in absent.items():
-        not_found.append(left(lacking, choices, _why_not(choices[0]).partition("\n")[0]))
-    return not_found + [
-        left(
-            f"{len(choices)} cell{'' if len(choices) == 1 else 's'} a block",
-            choices,
-            why,
-            tuple(choice.parameters for choice in choices),
-        )
-        for why, choices in refused.items()
-    ]
+        left.append(LeftOut(lacking, _studies(choices), _why_not(choices[0]).partition("\n")[0]))
+    for why, choices in refused.items():
+        what = f"{plural(len(choices), 'cell')} a block"
+        left.append(LeftOut(what, _studies(choices), why, tuple(choice.parameters for choice in choices)))
+    return left
+
+
+def _studies(choices: Iterable[Choice]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(choice.grid.study for choice in choices))
 
 
 def current(rows: Iterable[tuple[str, str, str]]) -> set[str]:
