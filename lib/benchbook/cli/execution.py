@@ -1,8 +1,10 @@
 """How a run is carried out, whatever it runs: its results' folder to itself, until it ends or is stopped; then told."""
 
 import argparse
+import math
 import signal
 import sys
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
@@ -88,6 +90,12 @@ def execute(
     if summary.failed or gone:
         return cli.FAILED
     return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
+
+
+def time_left(budget_s: float | None) -> Callable[[], float]:
+    """Return what says how many seconds are left of a budget that begins now; without one there is no end."""
+    end = time.monotonic() + (budget_s or math.inf)
+    return lambda: end - time.monotonic()
 
 
 def patience_s(asked: argparse.Namespace) -> float | None:

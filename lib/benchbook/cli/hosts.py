@@ -5,7 +5,6 @@ What connects them is an extra that need not be installed: it is imported only w
 
 import argparse
 import os
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from operator import attrgetter
@@ -69,7 +68,7 @@ def run(asked: argparse.Namespace) -> int:
     """Run on the hosts what is not done."""
     from benchbook import results  # here, for only this needs them, and they are slow to import
     from benchbook.cli import selection, until
-    from benchbook.cli.execution import execute, patience_s
+    from benchbook.cli.execution import execute, patience_s, time_left
     from benchbook.hosts.orders import Asked
     from benchbook.runner.batch import TIMEOUT_S
     from benchbook.runner.progress import Progress
@@ -78,13 +77,10 @@ def run(asked: argparse.Namespace) -> int:
     with _extra():
         from benchbook.hosts.dispatch import Lab
         from benchbook.hosts.works import Shared, UntilDecided, as_anywhere
-    start = time.monotonic()
+    left_s = time_left(asked.budget)
     selection.planned(asked)  # what was asked wrongly is said here
     known = results.seconds()
     planned: list[Cell] = []
-
-    def left_s() -> float:
-        return asked.budget - (time.monotonic() - start) if asked.budget else float("inf")
 
     def judge(plan: "Sequence[Cell]") -> "Look":
         return until.judging(plan, readings(plan))

@@ -61,10 +61,11 @@ _TAKEN: Final = "import takes Parquet files, as benchbook results export FILE.pa
 _PIECE: Final = 10_000
 _WIDEST: Final = 40
 
-_SIGNED: Final = frozenset({"tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"})
-_UNSIGNED: Final = frozenset({"utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"})
-_NUMBERS: Final = frozenset({"boolean", "decimal", *_SIGNED, *_UNSIGNED})
 _FLOATS: Final = frozenset({"float", "double"})
+_NUMBERS: Final = _FLOATS | {
+    *("boolean", "decimal", "tinyint", "smallint", "integer", "bigint", "hugeint", "bignum"),
+    *("utinyint", "usmallint", "uinteger", "ubigint", "uhugeint"),
+}
 _NESTED: Final = frozenset({"list", "array", "struct", "map", "union", "json"})
 _NOT_IN_PARQUET: Final = frozenset({"interval", "union", "bit", "bignum", "time with time zone"})
 _MOMENT: Final = re.compile(r"^(\d{4}-\d\d-\d\d) (\d\d:\d\d:\d\d(?:\.\d+)?)(\+00)?$")
@@ -294,7 +295,7 @@ def _json(connection: DuckDBPyConnection, file: BinaryIO) -> None:
 
 def _as_json(kind: str) -> Callable[[str], str]:
     """Return what makes JSON of the words for a value of that type."""
-    if kind in _NUMBERS | _FLOATS:
+    if kind in _NUMBERS:
         return str
     if kind in _NESTED:
         return _nested

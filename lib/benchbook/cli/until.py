@@ -1,7 +1,6 @@
 """`benchbook run --until-decided` and its plan: what is open, what a round costs, and when it is expected to end."""
 
 import argparse
-import time
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, get_args
@@ -10,7 +9,8 @@ import pandas as pd
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output, selection
-from benchbook.cli.execution import execute, patience_s
+from benchbook.cli.execution import execute, patience_s, time_left
+from benchbook.digits import plural
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.progress import Progress
 from benchbook.runner.rounds import Costs, Look, Rounds, sitting
@@ -21,8 +21,6 @@ from benchbook.stats.sequential import LOOKS
 if TYPE_CHECKING:
     from benchbook.runner.progress import Summary
     from benchbook.runner.visit import Up
-
-UNHURRIED = float("inf")
 
 
 def plan(asked: argparse.Namespace) -> int:
@@ -40,7 +38,7 @@ def plan(asked: argparse.Namespace) -> int:
 
 def run(asked: argparse.Namespace, up: "Up") -> int:
     """Run until all is decided or parked, or time is up."""
-    start = time.monotonic()
+    left_s = time_left(asked.budget)
     folders.temporary()
     cells, read = asked_for(asked)
     selection.at_rooms(asked, cells)
@@ -51,9 +49,6 @@ def run(asked: argparse.Namespace, up: "Up") -> int:
     print(text(current, rounds), flush=True)
     if not any(standing.cells for standing in current):
         return cli.DONE if any(standing.state != "not here" for standing in current) else cli.NOTHING_RUNS
-
-    def left_s() -> float:
-        return asked.budget - (time.monotonic() - start) if asked.budget else UNHURRIED
 
     def work(summary: "Summary") -> None:
         def measure(chosen: Sequence[grid.Cell]) -> list[grid.Cell]:
@@ -142,7 +137,7 @@ def _days(current: Sequence[Standing], rounds: Rounds) -> list[str]:
     lines = []
     if few:
         days = FEWEST - min(standing.campaigns for standing in few)
-        more = f"{days} more day{'' if days == 1 else 's'}"
+        more = plural(days, "more day")
         lines = [f"decided in these sittings alone: {len(few)} claims; the same command on {more} judges them for days"]
     if waiting:
         lines += [f"open until another day: {waiting} claims, of which campaigns are the units"]

@@ -25,7 +25,7 @@ from benchbook.grid import Cell, Kind, Place
 from benchbook.results import TIMES
 from benchbook.runner.progress import Durations
 from benchbook.runner.run_folder import PAUSE_S
-from benchbook.runner.standing import Reading, Standing
+from benchbook.runner.standing import Standing
 from benchbook.schemas import Document
 from benchbook.stats.sequential import LOOKS
 
@@ -207,10 +207,10 @@ class Rounds:
         Contrasts that would not reach their next look in the time left are put off, those of claims that are decided
         without them and the dearest first; if none would, the cheapest goes on alone.
         """
-        of_state = {
-            state: {reading.cells for standing in now if standing.state == state for reading in _going_on(standing)}
-            for state in ("decided", "open")
-        }
+        of_state: dict[str, set[frozenset[Kind]]] = {"decided": set(), "open": set()}
+        for standing in now:
+            if standing.state in of_state:
+                of_state[standing.state].update(reading.cells for reading in standing.going_on)
         settled = of_state["decided"] - of_state["open"]
         chosen = self._affordable(now, settled, block, left_s)
         wanted = set[Kind]().union(*(self._runnable(contrast, block) for contrast in chosen))
@@ -219,7 +219,7 @@ class Rounds:
 
     def contrasts(self, now: Sequence[Standing]) -> list[frozenset[Kind]]:
         """Return the cells of each contrast that is to go on: those of open claims, and their studies' controls."""
-        contrasts = {reading.cells for standing in now for reading in _going_on(standing)}
+        contrasts = {reading.cells for standing in now for reading in standing.going_on}
         kept = {cells for cells in contrasts if all(self._failures[kind] < GIVEN_UP for kind in cells)}
         asked = {study for cells in kept for study, _ in cells}
         return [*kept, *(pair for study, pair in self._controls() if study in asked)]
@@ -283,7 +283,7 @@ class Rounds:
             together |= due[cells]
         return chosen
 
-    def _ordered(self, cells: Sequence[Cell], contrasts: Iterable[frozenset[Kind]], block: int) -> list[Cell]:
+    def _ordered(self, cells: Sequence[Cell], contrasts: Sequence[frozenset[Kind]], block: int) -> list[Cell]:
         """Return the cells deployment after deployment, these in random order; in each a contrast's cells together.
 
         Cheap contrasts come first, and the cells of one in random order.
@@ -292,19 +292,13 @@ class Rounds:
         visits: dict[Place, dict[Kind, Cell]] = {}
         for cell in cells:
             visits.setdefault(cell.place, {})[cell.kind] = cell
-        ranked = list(contrasts)
         ordered: list[Cell] = []
         for deployment in order.sample(sorted(visits), len(visits)):
             left = visits[deployment]
-            for contrast in ranked:
-                here = sorted(contrast & left.keys())
-                ordered += [left.pop(kind) for kind in order.sample(here, len(here))]
+            for contrast in contrasts:
+                kinds = sorted(contrast & left.keys())
+                ordered += [left.pop(kind) for kind in order.sample(kinds, len(kinds))]
         return [replace(cell, position=position) for position, cell in enumerate(ordered)]
-
-
-def _going_on(standing: Standing) -> tuple[Reading, ...]:
-    """Return the contrasts of a claim of which blocks are wanted."""
-    return (*standing.open, *standing.day)
 
 
 def spans(means: pd.DataFrame) -> dict[Kind, float]:

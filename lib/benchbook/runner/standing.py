@@ -114,21 +114,12 @@ def _reason(name: str, side: Side | None, cells: Sequence[Cell]) -> str:
 def _rows(number: int, cell: Cell) -> Iterable[dict[str, object]]:
     parameters = cell.parameters
     given = parameters.model_dump(mode="json")
-    about = {
-        **{name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)},
-        **{"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in},
-        **{"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1, "disturbed": False},
-        **{
-            "value": 1.0,
-            "at_least": 1.0,
-            "value_without": 1.0,
-            "median": 1.0,
-            "count": 1.0,
-            "censored": False,
-            "unit": "",
-        },
-    }
-    about |= {"measured": parameters.repetitions, "deviation": 1.0 if parameters.repetitions > 1 else np.nan}
+    about = {name: given[name] for name in (*OF_ROWS, "arm", "lane") if isinstance(given.get(name), str)}
+    about |= {"study": cell.study, "host": "", "topology": cell.topology, "stand_in": cell.stand_in, "unit": ""}
+    about |= {"parameters": cell.kind[1], "cell_id": str(number), "block": number, "rows": 1}
+    about |= {"disturbed": False, "censored": False, "measured": parameters.repetitions}
+    about |= dict.fromkeys(("value", "at_least", "value_without", "median", "count"), 1.0)
+    about["deviation"] = 1.0 if parameters.repetitions > 1 else np.nan
     study = studies.load(cell.study)
     owed = set(study.expected(parameters))
     if cell.missing:
@@ -165,9 +156,14 @@ class Standing:
     why: str = ""  # it is parked or not here
 
     @property
+    def going_on(self) -> tuple[Reading, ...]:
+        """Its contrasts of which blocks are wanted."""
+        return (*self.open, *self.day)
+
+    @property
     def cells(self) -> frozenset[Kind]:
         """The cells that its contrasts read which are to go on."""
-        return frozenset[Kind]().union(*(reading.cells for reading in (*self.open, *self.day)))
+        return frozenset[Kind]().union(*(reading.cells for reading in self.going_on))
 
 
 def standings(
@@ -240,8 +236,10 @@ def _standing(
     expected = None if None in looks else max((look for look in looks if look), default=None)
     campaigns = min((row.overall_campaigns for _, row in (*undecided, *of_sittings) if row), default=0)
     state: State = "decided"
-    if not decided:
-        state = "open" if by_block or day else "another day" if hopeful else "parked"
+    if not decided and (by_block or day):
+        state = "open"
+    elif not decided:
+        state = "another day" if hopeful else "parked"
     open_ = tuple(reading for reading, _ in by_block)
     why = PARKED if state == "parked" else ""
     return Standing(claim, lane, state, verdict, blocks, campaigns, open_, day, expected, why)
