@@ -23,7 +23,11 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 
 def main(asked: argparse.Namespace) -> int:
     """Do what the verb says."""
-    return _pull(asked) if asked.verb == "pull" else _up(asked)
+    try:
+        return _pull(asked) if asked.verb == "pull" else _up(asked)
+    except servers.ServerError as error:
+        print(f"benchbook: {error}", file=sys.stderr)
+        return cli.FAILED
 
 
 def _pull(asked: argparse.Namespace) -> int:
@@ -35,16 +39,12 @@ def _pull(asked: argparse.Namespace) -> int:
         raise cli.UsageError(f"say which product ({', '.join(images)}), or --all")
     if unknown := [product for product in products if product not in images]:
         raise cli.UsageError(f"{', '.join(unknown)} has no image: there are {', '.join(images)}")
-    try:
-        engine = containers.engine()
-        print(f"{engine.name} fetches from their registries, on their makers' terms:")
-        for product in products:
-            print(f"  {product}: {images[product].reference} ({images[product].licence})", flush=True)
-        for product in products:
-            _fetch(engine, product, images[product])
-    except servers.ServerError as error:
-        print(f"benchbook: {error}", file=sys.stderr)
-        return cli.FAILED
+    engine = containers.engine()
+    print(f"{engine.name} fetches from their registries, on their makers' terms:")
+    for product in products:
+        print(f"  {product}: {images[product].reference} ({images[product].licence})", flush=True)
+    for product in products:
+        _fetch(engine, product, images[product])
     return cli.DONE
 
 
@@ -79,15 +79,11 @@ def _up(asked: argparse.Namespace) -> int:
     ended = threading.Event()
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, lambda *_: ended.set())
-    try:
-        with servers.up(product, asked.topology) as running:
-            print("\n".join(servers.describe(running.deployment)), flush=True)
-            print("# Ctrl-C stops them", flush=True)
-            while not ended.wait(1.0):
-                if why := running.alive():
-                    print(f"benchbook: {why}", file=sys.stderr)
-                    return cli.FAILED
-    except servers.ServerError as error:
-        print(f"benchbook: {error}", file=sys.stderr)
-        return cli.FAILED
+    with servers.up(product, asked.topology) as running:
+        print("\n".join(servers.describe(running.deployment)), flush=True)
+        print("# Ctrl-C stops them", flush=True)
+        while not ended.wait(1.0):
+            if why := running.alive():
+                print(f"benchbook: {why}", file=sys.stderr)
+                return cli.FAILED
     return cli.DONE
