@@ -159,14 +159,17 @@ def checks(parameters: Parameters) -> list[formats.RoundTrip]:
 
 def expected(parameters: Parameters) -> set[Output]:
     """Return the operation, role and metric of every value that each repetition must deliver, for each format."""
-    memory = MEMORY if parameters.process == "apart" else ()
-    alone = parameters.connections == 1 and parameters.transport != "connection"
-    more = [_IDLE] * alone + [_CPU] * (parameters.lane == "java")
+    owed = {*_TIMES}
+    if parameters.process == "apart":
+        owed.update(MEMORY)
+    if parameters.connections == 1 and parameters.transport != "connection":
+        owed.add(_IDLE)
+    if parameters.lane == "java":
+        owed.add(_CPU)
     if parameters.room != rooms.NONE:
-        more += _CARD
-    return {("receive", role, metric) for role, metric in (*_TIMES, *memory, *more)} | {
-        _WARM_UP for _ in parameters.earlier()
-    }
+        owed.update(_CARD)
+    outputs = {("receive", role, metric) for role, metric in owed}
+    return outputs | {_WARM_UP} if parameters.earlier() else outputs
 
 
 def run(parameters: Parameters) -> "pd.DataFrame":
