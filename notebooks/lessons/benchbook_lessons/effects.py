@@ -1,6 +1,7 @@
 """Lesson 5, effect size, margins and equivalence: from an interval and a margin to what may be said."""
 
 from collections.abc import Iterator, Sequence
+from itertools import count
 from math import log, sqrt
 from typing import Any, Final
 
@@ -170,12 +171,9 @@ def check_3(said: Any) -> Iterator[Part]:
     yield from sorted_into(said, {row.Index: _verdict(row) for row in each(table)}, KINDS, where)
 
 
-def needed(sd: float, margin: float, most: int = 10_000) -> int:
+def needed(sd: float, margin: float) -> int:
     """Return from how many blocks on an interval around a ratio of 1 lies within the margin."""
-    for blocks in range(2, most):
-        if quantile(blocks - 1, 0.975) * sd / sqrt(blocks) <= log(margin):
-            return blocks
-    raise ValueError("more blocks than that")
+    return next(n for n in count(2) if quantile(n - 1, 0.975) * sd / sqrt(n) <= log(margin))
 
 
 @check(3)

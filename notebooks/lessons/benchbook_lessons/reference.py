@@ -9,12 +9,12 @@ from benchbook.evidence.measured import parameters
 
 
 @cache
-def repetitions(study: str, lane: str, operation: str = "round_trip", metric: str = "wall_time") -> pd.DataFrame:
-    """Return the repetitions of one quantity, ns or bytes, as in `benchbook.results.schema.OBSERVATIONS`."""
-    wanted = {"study": study, "lane": lane, "operation": operation, "metric": metric}
+def repetitions(study: str, lane: str) -> pd.DataFrame:
+    """Return the round trips' times, ns, as in `benchbook.results.schema.OBSERVATIONS`, each with its ``case``."""
+    wanted = {"study": study, "lane": lane, "operation": "round_trip", "metric": "wall_time"}
     filters = [(name, "==", level) for name, level in wanted.items()]
-    found = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
-    return found.assign(case=pd.Series([parameters(text).get("case") for text in found["parameters"]], found.index))
+    rows = pd.read_parquet(reference.intact(reference.REPETITIONS), filters=filters)
+    return rows.assign(case=pd.Series([parameters(text).get("case") for text in rows["parameters"]], rows.index))
 
 
 @cache
