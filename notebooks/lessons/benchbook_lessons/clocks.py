@@ -210,4 +210,4 @@ def check_4(needed: Any) -> Iterator[Part]:
             says = "write down: one step is at most so large a share of (count times the action's time)."
         yield part(found == truth, f"{about}: {truth:,}.", f"{about}: {found:,.6g} is not it. {says}")
 
-    yield from apart(looked(*one, about) for one, about in wanted.items())
+    yield from apart(looked(*given, about) for given, about in wanted.items())

@@ -40,8 +40,8 @@ _WHERE: Final = {
 
 def book(n: int = 1) -> dict[str, str]:
     """Return the n-th book of study bookstore's case 1 as a flat record of texts."""
-    one: Any = books.bookstore(n, 20150501, 1).books[-1]
-    return {"id": one.id, "title": one.title, "author": one.author}
+    last: Any = books.bookstore(n, 20150501, 1).books[-1]
+    return {"id": last.id, "title": last.title, "author": last.author}
 
 
 def document(n: int, format: str) -> bytes:
@@ -52,7 +52,7 @@ def document(n: int, format: str) -> bytes:
 def parts(n: int = 1) -> pd.DataFrame:
     """Return of what a bookstore's bytes are, for both formats: contents (texts and ids), indentation, the rest."""
     stock: list[Any] = list(books.bookstore(n, 1, 1).books)
-    contents = sum(len(text) for one in stock for text in (one.id, one.title, one.author))
+    contents = sum(len(book.id) + len(book.title) + len(book.author) for book in stock)
     rows = {}
     for format in ("json", "xml"):
         data = document(n, format)
@@ -63,13 +63,13 @@ def parts(n: int = 1) -> pd.DataFrame:
 
 def draw_parts(n: int = 10) -> Figure:
     """Draw `parts` as bars."""
-    found = parts(n) / n
+    shares = parts(n) / n
     with style.applied():
         figure, axes = plt.subplots(figsize=(6.8, 1.9), layout="constrained")
         left = np.zeros(2)
-        for name, colour in zip(found, (style.BLUE, "#d0d0d0", style.VERMILION), strict=True):
-            axes.barh(found.index, found[name], left=left, color=colour, label=name)
-            left += found[name].to_numpy()
+        for name, colour in zip(shares, (style.BLUE, "#d0d0d0", style.VERMILION), strict=True):
+            axes.barh(shares.index, shares[name], left=left, color=colour, label=name)
+            left += shares[name].to_numpy()
         axes.set(xlabel="bytes a book", ylim=(1.5, -0.5))
         figure.legend(loc="outside lower center", ncols=3)
     plt.close(figure)
@@ -104,9 +104,9 @@ def draw_race(found: pd.DataFrame) -> Figure:
 
 def fate(codec: str, value: Any) -> str:
     """Return what becomes of a value on its way through a codec and back: one of `FATES`."""
-    one = formats.codec(codec)
+    library = formats.codec(codec)
     try:
-        back = one.decode_record(one.encode_record({"value": value}))["value"]
+        back = library.decode_record(library.encode_record({"value": value}))["value"]
     except formats.FormatError:
         return "refused"
     return "the same" if type(back) is type(value) and back == value else "something else"
@@ -143,14 +143,14 @@ def _looked(write: Any, read: Callable[[str], dict[str, str]], about: str, recor
 
 
 def _from_xml(text: str) -> dict[str, str]:
-    return {str(one.tag): one.text or "" for one in etree.fromstring(text.encode())}
+    return {str(element.tag): element.text or "" for element in etree.fromstring(text.encode())}
 
 
 @check(4)
 def check_1(to_json: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to JSON."""
     abouts = ("a plain book", "a quotation mark and a backslash", "a line end, a tab, a bell", "letters beyond ASCII")
-    yield from apart(_looked(to_json, json.loads, *one) for one in zip(abouts, _NASTY, strict=True))
+    yield from apart(_looked(to_json, json.loads, *case) for case in zip(abouts, _NASTY, strict=True))
 
 
 @check(4)
@@ -158,7 +158,7 @@ def check_2(to_xml: Any) -> Iterator[Part]:
     """Check an encoder of flat records of texts to XML, which refuses what XML cannot hold."""
     records = [_NASTY[0], {"id": "7", "title": "a < b && b > c", "author": "]]>"}, _NASTY[3]]
     abouts = ("a plain book", "signs of markup in a text", "letters beyond ASCII")
-    looks = [_looked(to_xml, _from_xml, *one) for one in zip(abouts, records, strict=True)]
+    looks = [_looked(to_xml, _from_xml, *case) for case in zip(abouts, records, strict=True)]
 
     def bell() -> Iterator[Part]:
         _text(to_xml, _NASTY[0])  # what writes no text at all lets no bell through either
@@ -198,8 +198,8 @@ def check_4(json_fate: Any, xml_fate: Any) -> Iterator[Part]:
 
     def looked(format: str, codec: str, answer: Any) -> Iterator[Part]:
         truth = {name: fate(codec, value) for name, value in VALUES.items()}
-        for one in sorted_into(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
-            yield Part(one.right, f"{format.upper()}, {one.says}")
+        for fates in sorted_into(answer, truth, FATES, dict.fromkeys(truth, _WHERE[format])):
+            yield Part(fates.right, f"{format.upper()}, {fates.says}")
 
     yield from apart((looked("json", "orjson", json_fate), looked("xml", "lxml", xml_fate)))
 

@@ -145,15 +145,18 @@ def check_2(verdict: Any) -> Iterator[Part]:
     """Check a function that gives a verdict on a claim of more, from an interval and a margin."""
 
     def looked(kind: str, examples: list[tuple[float, float, float]]) -> Iterator[Part]:
-        given = [called(verdict, *one) for one in examples]
-        if strange := [one for one in given if one not in KINDS]:
-            raise Off(f"{strange[0]!r} is none of {', '.join(KINDS)}.")
-        wrong = [(one, said) for one, said in zip(examples, given, strict=True) if said != kind]
-        well = f"{kind}: all {len(examples)} intervals."
-        off = "".join(f"{low:g} to {high:g}, margin {margin:g}: {said}? " for (low, high, margin), said in wrong[:1])
-        yield part(not wrong, well, f"{off}{_HINTS[kind]}")
+        verdicts = [called(verdict, *example) for example in examples]
+        for given in verdicts:
+            if given not in KINDS:
+                raise Off(f"{given!r} is none of {', '.join(KINDS)}.")
+        off = _HINTS[kind]
+        for (low, high, margin), given in zip(examples, verdicts, strict=True):
+            if given != kind:
+                off = f"{low:g} to {high:g}, margin {margin:g}: {given}? {off}"
+                break
+        yield part(set(verdicts) == {kind}, f"{kind}: all {len(examples)} intervals.", off)
 
-    yield from apart(looked(*one) for one in _EXAMPLES.items())
+    yield from apart(looked(kind, examples) for kind, examples in _EXAMPLES.items())
 
 
 def _verdict(row: Any) -> str:
@@ -196,4 +199,4 @@ def check_4(blocks_needed: Any) -> Iterator[Part]:
         says = f"{about} (SD {sd}, margin {margin}): {found:,.0f} is not it; {hint}"
         yield part(found == truth, f"{about}: {truth:,} blocks.", says)
 
-    yield from apart(looked(*one) for one in cases)
+    yield from apart(looked(*case) for case in cases)

@@ -113,8 +113,8 @@ def check(points: int) -> Callable[[Callable[..., Iterator[Part]]], Check]:
 def _values(answer: Any) -> Iterator[Any]:
     """Yield the single values of an answer; a table of what was measured, which checks get beside it, is none."""
     if isinstance(answer, Mapping | list | tuple):
-        for one in answer.values() if isinstance(answer, Mapping) else answer:
-            yield from _values(one)
+        for value in answer.values() if isinstance(answer, Mapping) else answer:
+            yield from _values(value)
     elif not isinstance(answer, pd.DataFrame):
         yield answer
 
@@ -133,15 +133,15 @@ def _refused(reason: Exception) -> Part:
 
 def apart(looks: Iterable[Iterator[Part]]) -> Iterator[Part]:
     """Yield the parts of several looks at an answer: where one is refused it is said why, and the next is taken."""
-    said: set[Part] = set()
+    already: set[Part] = set()
     for look in looks:
         try:
             yield from look
         except Exception as reason:
             refused = _refused(reason)
-            if refused not in said:  # of a function without a body each look says the same
+            if refused not in already:  # of a function without a body each look says the same
                 yield refused
-            said.add(refused)
+            already.add(refused)
 
 
 def unanswered(name: str) -> Part:
@@ -166,8 +166,8 @@ def called(function: Any, *arguments: Any) -> Any:
     try:
         found = function(*arguments)
     except Exception as error:
-        said = ", ".join(_short(one) for one in arguments)
-        raise Off(f"{function.__name__}({said}) stopped with {type(error).__name__}: {error}") from error
+        given = ", ".join(map(_short, arguments))
+        raise Off(f"{function.__name__}({given}) stopped with {type(error).__name__}: {error}") from error
     if found is None or found is ...:
         raise Open(f"{function.__name__} returns nothing yet: write its body, and return the result.")
     return found

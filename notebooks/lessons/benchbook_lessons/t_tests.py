@@ -110,7 +110,7 @@ def check_1(t: Any) -> Iterator[Part]:
         ("samples of unequal size", [10.0, 12, 11], [9.0, 14, 10, 13, 12, 11]),
         ("System CPU as it is meant", *samples("System CPU")),
     )
-    yield from apart(looked(*one) for one in pairs)
+    yield from apart(looked(*pair) for pair in pairs)
 
 
 @check(6)

@@ -86,8 +86,8 @@ def draw_fresh(found: pd.DataFrame) -> Figure:
     """Draw what `fresh` returned."""
     with style.applied():
         figure, axes = plt.subplots(figsize=(6.4, 2.6), layout="constrained")
-        for _, one in found.groupby("process"):
-            axes.plot(one["repetition"] + 1, one["us"], "o-", color=style.BLUE, ms=3, lw=0.7, alpha=0.6)
+        for _, rows in found.groupby("process"):
+            axes.plot(rows["repetition"] + 1, rows["us"], "o-", color=style.BLUE, ms=3, lw=0.7, alpha=0.6)
         axes.set(xlabel="repetition in its process", ylabel="marshalling, µs", yscale="log")
     plt.close(figure)
     return figure
@@ -136,10 +136,12 @@ def check_2(ratio: Any) -> Iterator[Part]:
     """Check the ratios of XML to JSON at one book, by which repetitions are taken."""
     wanted = {"all": slice(None), "first": slice(0, 1), "last 50": slice(50, None)}
     given = named(ratio, wanted, "XML's ratio to JSON")
-    truths = {name: _ratio(1, one) for name, one in wanted.items()}
+    truths = {name: _ratio(1, which) for name, which in wanted.items()}
     for name, truth in truths.items():
         hints = {1 / truth**2: "that is JSON over XML: the other way round."}
-        hints |= {other / truth: f"that is the ratio of {one!r}." for one, other in truths.items() if one != name}
+        for other, ratio_of_other in truths.items():
+            if other != name:
+                hints[ratio_of_other / truth] = f"that is the ratio of {other!r}."
         off = "take each block's mean of these repetitions, then stats.ratio_interval(xml, json, pairs=True).estimate."
         yield close(given[name], truth, name, f"{name}: {truth:.2f}.", hints, f"for {name!r} {off}", within=0.005)
 
