@@ -72,13 +72,13 @@ def _containers() -> str:
     try:
         engine = containers.engine()
         images = registry.images()
-        here = [product for product, image in images.items() if containers.find(image)]
+        present = [product for product, image in images.items() if containers.find(image)]
     except servers.ServerError as error:
         return f"containers: {error}"
     where = "" if engine.shares_kernel else ", in a virtual machine: servers' processes are not this machine's"
-    lacking = [product for product in images if product not in here]
+    lacking = [product for product in images if product not in present]
     more = f"; benchbook servers pull {' '.join(lacking)}" if lacking else ""
-    return f"containers: {engine.name}{where}; images of {', '.join(here) or 'no product'}{more}"
+    return f"containers: {engine.name}{where}; images of {', '.join(present) or 'no product'}{more}"
 
 
 def _rooms() -> str:

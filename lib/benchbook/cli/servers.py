@@ -56,8 +56,8 @@ def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> No
     with Progress(*columns, disable=not sys.stdout.isatty()) as progress:
         bar = progress.add_task(product, total=None)
         whole = 0
-        for here, whole in containers.pull(engine, image.reference):
-            progress.update(bar, completed=here, total=whole or None)
+        for fetched, whole in containers.pull(engine, image.reference):
+            progress.update(bar, completed=fetched, total=whole or None)
     present = containers.find(image)
     print(f"  {product} is here: {size(whole)} fetched, {present.digest if present else ''}", flush=True)
 

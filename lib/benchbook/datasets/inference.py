@@ -86,7 +86,7 @@ class Inference:
             kind, scalars = self._scalars(path, values, top=top)
             return Field("", kind), scalars
         if kinds != {"document"}:
-            self.notes[f"{path} differs in kind from place to place: it is kept as JSON has it."] = None
+            self.notes[f"{path} {_MIXED}"] = None
         return Field("", "json"), [self._as_it_is(path, value) for value in values]
 
     def _arrays(self, path: str, values: Sequence[Sequence[Any]]) -> tuple[Field, list[Any]]:
@@ -120,7 +120,7 @@ class Inference:
             if all(map(_WRITTEN_DAY.fullmatch, values)):
                 self.notes[f"{path} looks like days, and is kept as text: a day is written as 2024-03-18."] = None
             return "string", [*values]
-        self.notes[f"{path} differs in kind from place to place: it is kept as JSON has it."] = None
+        self.notes[f"{path} {_MIXED}"] = None
         return "json", [self._as_it_is(path, value) for value in values]
 
     def _are_large(self, values: Sequence[Any]) -> bool:
@@ -154,12 +154,15 @@ class Inference:
 
 
 _TOO_LARGE: Final = "integers beyond 2^63, which few stores hold: they are kept as text."
+_MIXED: Final = "differs in kind from place to place: it is kept as JSON has it."
 
 Kind = Literal["document", "array", "scalar"]
 
 
 def _kind(value: object) -> Kind:
-    return "document" if isinstance(value, dict) else "array" if isinstance(value, list) else "scalar"
+    if isinstance(value, dict):
+        return "document"
+    return "array" if isinstance(value, list) else "scalar"
 
 
 _NUMBER: Final = re.compile(r"-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?")  # 007 and 1_000 are text

@@ -286,8 +286,8 @@ _BLANK: Final = re.compile(r"[ \t\r\n]*")
 
 
 def _after_blanks(decoded: str, position: int) -> int:
-    found = _BLANK.match(decoded, position)
-    return found.end() if found else position
+    blanks = _BLANK.match(decoded, position)
+    return blanks.end() if blanks else position
 
 
 def _finite(number: str) -> float:

@@ -131,7 +131,7 @@ class Grid:
 
         def moved(product: Product, lane: Located) -> Product:
             kept = {name: value for name, value in product.values.items() if name not in self.of_a_lane}
-            values = self.of_lane.get(str(lane.value), {})
+            values = self.model.of_lane.get(str(lane.value), {})
             own = {name: replace(lane, value=value) for name, value in values.items()}
             return replace(product, values={**kept, **own, "lane": lane})
 
@@ -146,15 +146,9 @@ class Grid:
         return replace(self, products=tuple(chosen))
 
     @property
-    def of_lane(self) -> Mapping[str, Mapping[str, str]]:
-        """The parameters of which a lane has values of its own, as codecs, by lane."""
-        values: Mapping[str, Mapping[str, str]] = getattr(self.model, "of_lane", {})
-        return values
-
-    @property
     def of_a_lane(self) -> set[str]:
-        """The parameters of which some lane has values of its own."""
-        return set().union(*self.of_lane.values())
+        """The parameters of which some lane has values of its own, as codecs."""
+        return set().union(*self.model.of_lane.values())
 
     def set_free(self, parameter: str) -> "Grid":
         """Return the grid without what its overrides say of a parameter."""

@@ -229,11 +229,11 @@ def load(before: Snapshot, after: Snapshot, own: Collection[int]) -> Load:
     used -= sum(process.used for pid, process in before.processes.items() if pid in run)
     steal = max(0.0, after.steal - before.steal)
     foreign = max(0.0, after.busy - before.busy - max(0.0, used)) + steal
-    others = {
-        pid: (process.alone - (before.processes[pid].alone if pid in before.processes else 0.0)) / window
-        for pid, process in after.processes.items()
-        if pid not in run
-    }
+    others = {}
+    for pid, process in after.processes.items():
+        if pid not in run:
+            known = before.processes.get(pid)
+            others[pid] = (process.alone - (known.alone if known else 0.0)) / window
     return Load(window / 1e9, foreign / window, steal / window, after.slowed - before.slowed, others)
 
 

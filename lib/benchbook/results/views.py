@@ -52,8 +52,8 @@ def origins(keys: Iterable[str]) -> list[tuple[str, str, str]]:
     files = [str(file.path) for file in finished(chosen)]
     columns = ["cell_id", "block", "host", "code_hash"]
     described = ds.field("environment")
-    here = described.is_null() | ~pc.match_substring(described, '"source": "placed"')
-    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns, filter=here).group_by(columns).aggregate([])
+    not_placed = described.is_null() | ~pc.match_substring(described, '"source": "placed"')
+    rows = ds.dataset(files, schema=OBSERVATIONS).to_table(columns, filter=not_placed).group_by(columns).aggregate([])
     return [(f"{row['cell_id']}.{row['block']}", row["host"], row["code_hash"]) for row in rows.to_pylist()]
 
 

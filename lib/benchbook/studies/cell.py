@@ -16,6 +16,7 @@ from typing_extensions import override
 
 from benchbook import lanes, rooms, strict
 from benchbook.datasets import Dataset, own_records
+from benchbook.digits import plural
 from benchbook.folders import Folder
 from benchbook.measure import Reading
 from benchbook.results.files import typed, write_table
@@ -178,7 +179,7 @@ def passes(count: int) -> Iterator[int]:
                 shown.update(line, raw=True)
         yield repetition
     if shown is not None:
-        shown.update({"text/plain": f"{count} repetition{'' if count == 1 else 's'} measured"}, raw=True)
+        shown.update({"text/plain": f"{plural(count, 'repetition')} measured"}, raw=True)
 
 
 class Rows:
