@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Any, Final, Literal, Protocol, TypeAlias, get_args
 
 from benchbook import plugins
 from benchbook.schemas import (
@@ -27,8 +27,9 @@ from benchbook.schemas import (
     UnfitError,
 )
 
-_JSON: Final = ("orjson", "json", "msgspec", "pydantic")
-_XML: Final = ("lxml", "etree", "xsdata", "pydantic_xml")
+JsonName = Literal["orjson", "json", "msgspec", "pydantic"]
+XmlName = Literal["lxml", "etree", "xsdata", "pydantic_xml"]
+_JSON, _XML = get_args(JsonName), get_args(XmlName)
 _ADDED: Final = plugins.added("codecs.json", (*_JSON, *_XML)) | plugins.added("codecs.xml", (*_JSON, *_XML))
 
 NAMES: Final[dict[str, Literal["json", "xml"]]] = {
@@ -37,10 +38,7 @@ NAMES: Final[dict[str, Literal["json", "xml"]]] = {
 }
 """Every codec's format; each format's first is its main one, those of other packages are its last."""
 
-if TYPE_CHECKING:
-    JsonName = Literal["orjson", "json", "msgspec", "pydantic"]
-    XmlName = Literal["lxml", "etree", "xsdata", "pydantic_xml"]
-else:  # what pydantic checks, and names in its errors
+if not TYPE_CHECKING:  # what pydantic checks, and names in its errors: those of other packages, too
     JsonName = Literal[tuple(name for name, kind in NAMES.items() if kind == "json")]
     XmlName = Literal[tuple(name for name, kind in NAMES.items() if kind == "xml")]
 
