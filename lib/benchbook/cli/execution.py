@@ -92,8 +92,8 @@ def execute(
     return cli.NOTHING_RUNS if all(cell.missing for cell in cells) else cli.DONE
 
 
-def time_left(budget_s: float | None) -> Callable[[], float]:
-    """Return what says how many seconds are left of a budget that begins now; without one there is no end."""
+def countdown(budget_s: float | None) -> Callable[[], float]:
+    """Return a function that returns the seconds left of a budget that begins now: infinity where there is none."""
     end = time.monotonic() + (budget_s or math.inf)
     return lambda: end - time.monotonic()
 

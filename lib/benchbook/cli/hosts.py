@@ -68,7 +68,7 @@ def run(asked: argparse.Namespace) -> int:
     """Run on the hosts what is not done."""
     from benchbook import results  # here, for only this needs them, and they are slow to import
     from benchbook.cli import selection, until
-    from benchbook.cli.execution import execute, patience_s, time_left
+    from benchbook.cli.execution import countdown, execute, patience_s
     from benchbook.hosts.orders import Asked
     from benchbook.runner.batch import TIMEOUT_S
     from benchbook.runner.progress import Progress
@@ -77,7 +77,7 @@ def run(asked: argparse.Namespace) -> int:
     with _extra():
         from benchbook.hosts.dispatch import Lab
         from benchbook.hosts.works import Shared, UntilDecided, as_anywhere
-    left_s = time_left(asked.budget)
+    left_s = countdown(asked.budget)
     selection.planned(asked)  # what was asked wrongly is said here
     known = results.seconds()
     planned: list[Cell] = []

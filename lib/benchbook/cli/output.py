@@ -30,7 +30,7 @@ def add_json(parser: argparse.ArgumentParser) -> None:
 
 
 def several(kind: str, known: Collection[str]) -> Callable[[str], list[str]]:
-    """Return what reads an option's value that names one or several of the known, separated by commas."""
+    """Return a parser of an option's value: one or several of the known names, separated by commas."""
 
     def read(text: str) -> list[str]:
         names = [name.strip() for name in text.split(",")]

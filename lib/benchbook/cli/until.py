@@ -9,7 +9,7 @@ import pandas as pd
 
 from benchbook import cli, evidence, folders, grid, results
 from benchbook.cli import output, selection
-from benchbook.cli.execution import execute, patience_s, time_left
+from benchbook.cli.execution import countdown, execute, patience_s
 from benchbook.digits import plural
 from benchbook.runner.batch import TIMEOUT_S, Batch
 from benchbook.runner.progress import Progress
@@ -38,7 +38,7 @@ def plan(asked: argparse.Namespace) -> int:
 
 def run(asked: argparse.Namespace, up: "Up") -> int:
     """Run until all is decided or parked, or time is up."""
-    left_s = time_left(asked.budget)
+    left_s = countdown(asked.budget)
     folders.temporary()
     cells, read = asked_for(asked)
     selection.at_rooms(asked, cells)
@@ -83,7 +83,7 @@ def standing_by(read: Sequence[Reading], means: pd.DataFrame) -> list[Standing]:
 
 
 def judging(cells: Sequence[grid.Cell], read: Sequence[Reading]) -> Look:
-    """Return what says where the claims stand by what is finished of the cells by then."""
+    """Return a function that judges the claims by the cells that are finished when it is called."""
     return lambda: standing_by(read, finished(cells))
 
 

@@ -24,9 +24,7 @@ class Probe:
     def readings(self) -> list[Reading]:
         """Return the lag: from the acknowledged write until the replica holds it, had it been sent when it was due."""
         source = f"{CLOCK_SOURCE}, until the replica is at the primary's position, of a probe sent when it was due"
-        return [
-            Reading("lag_time", "replica", self.write.catch_up + self.late, "ns", source, self.write.resolution),
-        ]
+        return [Reading("lag_time", "replica", self.write.catch_up + self.late, "ns", source, self.write.resolution)]
 
 
 def probes(engine: Engine, records: Sequence[Record], rate: float, timeout_s: float) -> Iterator[Probe]:
