@@ -17,7 +17,7 @@ from benchbook.evidence.measured import Configuration, Measured
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
-from benchbook.stats.inference import quantile
+from benchbook.stats.inference import around, quantile, t_test
 
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
@@ -136,11 +136,8 @@ def _factor(first: Estimate, second: Estimate) -> tuple[float, float, float, flo
         return exp(difference), nan, nan, nan
     df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
     error = sum(squares) ** 0.5
-    from scipy.special import stdtr
-
-    reach = quantile(df, 0.975) * error
-    p = 2 * float(stdtr(df, -abs(difference / error)))
-    return exp(difference), exp(difference - reach), exp(difference + reach), p
+    logs = around(difference, error, df)
+    return exp(difference), exp(logs.low), exp(logs.high), t_test(difference, error, df).p
 
 
 def _of_interval(row: Compared) -> Estimate:

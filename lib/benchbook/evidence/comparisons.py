@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import ABSENT, Side
 from benchbook.studies import SLUGS
 
-NAN: Final = float("nan")
 MARGIN: Final = 1.1
 """The ratio up to which two sides are called equivalent, where no claim fixes another."""
 
@@ -82,16 +81,16 @@ class Compared(Row):
     campaigns: int = 0  # that the blocks of both are of
     mean_a: float  # in `unit`
     mean_b: float
-    ratio: float = NAN  # a over b, with its 95 % interval
-    low: float = NAN
-    high: float = NAN
-    difference: float = NAN  # a minus b in `unit`, where there is no ratio
-    difference_low: float = NAN
-    difference_high: float = NAN
+    ratio: float = nan  # a over b, with its 95 % interval
+    low: float = nan
+    high: float = nan
+    difference: float = nan  # a minus b in `unit`, where there is no ratio
+    difference_low: float = nan
+    difference_high: float = nan
     test: str = "none"
-    p: float = NAN  # uncorrected
-    hedges_g: float = NAN  # of the values tested (logarithms or differences), of unpaired samples
-    detectable_ratio: float = NAN  # what these blocks would have shown with 80 % power, uncorrected
+    p: float = nan  # uncorrected
+    hedges_g: float = nan  # of the values tested (logarithms or differences), of unpaired samples
+    detectable_ratio: float = nan  # what these blocks would have shown with 80 % power, uncorrected
     reason: str = ""
     censored: bool  # whether a wait ran out on either side
     stand_in: bool  # whether a stand-in ran on either side
@@ -192,11 +191,11 @@ def tested(pair: Pair) -> Compared:
     )
     # values that do not vary have no interval
     if both.positive:
-        low, high = (NAN, NAN) if test.reason else (ratio.low, ratio.high)
+        low, high = (nan, nan) if test.reason else (ratio.low, ratio.high)
         seen = stats.detectable_ratio(*both.values, pairs=True)
         return replace(row, ratio=ratio.ratio, low=low, high=high, detectable_ratio=seen)
     difference, *ends = ratio.difference
-    low, high = (NAN, NAN) if test.reason else ends
+    low, high = (nan, nan) if test.reason else ends
     return replace(row, difference=difference, difference_low=low, difference_high=high)
 
 
@@ -228,7 +227,7 @@ def _missing(pair: Pair) -> str:
 
 
 def _mean(side: Side) -> float:
-    return float(side.values.mean()) if len(side.blocks) and not side.censored.any() else NAN
+    return float(side.values.mean()) if len(side.blocks) and not side.censored.any() else nan
 
 
 _TIME: Final = "took {} times as long as"

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -29,8 +29,6 @@ from benchbook.evidence.sides import Side, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
-
-NAN: Final = float("nan")
 
 AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": TIMES,
@@ -71,11 +69,11 @@ class Control(Row):
     quantities: int  # how many are put together
     left_out: int  # for how many more there is no ratio
     blocks: int  # those that are judged, of the last look; before the first those that both arms have
-    ratio: float = NAN  # b over a, with its repeated 95 % interval; NaN before the first look
-    low: float = NAN
-    high: float = NAN
+    ratio: float = nan  # b over a, with its repeated 95 % interval; NaN before the first look
+    low: float = nan
+    high: float = nan
     margin: float = MARGIN  # the smallest of the study's claims on that kind
-    detectable: float = NAN  # the ratio that these blocks find in 80 % of cases, corrected as the test is
+    detectable: float = nan  # the ratio that these blocks find in 80 % of cases, corrected as the test is
     state: str = TOO_FEW
 
     @property

@@ -55,7 +55,7 @@ def published(study: str | None = None) -> pd.DataFrame:
 def number(study: str, source: str, row: str, column: str) -> float:
     """Return one published number's value; NaN when the papers do not print it."""
     printed = found(study, source, row, column)
-    return printed.value if printed else float("nan")
+    return printed.value if printed else nan
 
 
 def found(study: str, source: str, row: str, column: str) -> "Number | None":
