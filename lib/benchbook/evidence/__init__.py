@@ -97,11 +97,11 @@ class Evidence:
 
     def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
         """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""
-        return make() if self._kept is None else self._kept.beside(more).table(name, make)
+        return make() if self._kept is None else self._kept.table(name, make, more)
 
     def known(self, name: str) -> pd.DataFrame | None:
         """Return a part that is kept, without making it."""
-        return None if self._kept is None else self._kept.beside("").read(name)
+        return None if self._kept is None else self._kept.read(name)
 
     @cached_property
     def means(self) -> pd.DataFrame:
