@@ -313,7 +313,7 @@ FIGURES: Final[dict[str, Maker]] = {
         "XML against JSON",
         "XML over JSON, on the loopback and in a room",
         lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
-        {name: level for name, level in PAPERS_WAY.items() if name != "room"},
+        PAPERS_WAY,
         panel=lambda row: f"case {row.settings['case']}, {names.room(row.settings['room'])}",
         across="room",
         one_n=True,

@@ -80,7 +80,7 @@ class Ratios:
     over: str = ""  # the one side that all others are drawn over; every pair as it stands when empty
     panels: tuple[str, ...] = ()  # their order; as they come when empty
     abreast: int = 4  # how many panels stand side by side
-    across: str = ""  # a factor: only what ran at several of its levels is drawn; all when empty
+    across: str = ""  # a factor of `way` that is shown: only what ran at several of its levels; all when empty
     one_n: bool = False  # whether only the largest n is drawn that most rows have
 
     def __call__(self, evidence: Evidence) -> Exhibit:
@@ -101,7 +101,8 @@ class Ratios:
         table = where(evidence.comparisons, study=self.study, comparison=self.comparison, metric=list(METRICS))
         table = where(table, operation=self.keep) if self.keep else table
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
-        by_stack, notes = settled(with_settings(table), self.way, self.own)
+        way = {factor: level for factor, level in self.way.items() if factor != self.across}
+        by_stack, notes = settled(with_settings(table), way, self.own)
         kept = pd.concat(by_stack.values())
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
