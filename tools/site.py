@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +20,9 @@ import numpy as np
 import orjson
 
 from benchbook import papers, paths
-from benchbook.digits import estimate, quantity
+from benchbook.digits import quantity
 from benchbook.evidence.compared import Comparison
-from benchbook.evidence.comparisons import MARGIN, Pair
+from benchbook.evidence.comparisons import MARGIN, Pair, estimated
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import shared
 from benchbook.explorer import contrasts, drawing, markup
@@ -127,13 +126,10 @@ def _contrast(at: list[int], pair: Pair) -> Contrast:
     divisor, unit = drawing.scale(float(np.abs([a, b]).max()) if len(blocks) else 0.0, row.unit)
     campaigns = pair.sides["a"].campaigns_of(blocks)
     order = list(dict.fromkeys(campaigns))
-    estimated = estimate(row.ratio, row.low, row.high)
-    if not isfinite(row.ratio) and isfinite(row.difference):
-        estimated = estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
     ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
     values = zip(blocks, campaigns, a / divisor, b / divisor, ratios, strict=True)
     return Contrast(
-        at=at, headline=markup.headline(answer), estimate=estimated, unit=unit, stand_in=row.stand_in,
+        at=at, headline=markup.headline(answer), estimate=estimated(row), unit=unit, stand_in=row.stand_in,
         ratio=_rounded(row.ratio), low=_rounded(row.low), high=_rounded(row.high),
         published=_rounded(row.published_ratio), mean_a=_rounded(row.mean_a), mean_b=_rounded(row.mean_b),
         shown_a=quantity(row.mean_a, row.unit), shown_b=quantity(row.mean_b, row.unit),

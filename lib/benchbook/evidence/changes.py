@@ -13,7 +13,7 @@ from benchbook import stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
-from benchbook.evidence.measured import Configuration, Measured
+from benchbook.evidence.measured import Configuration, Measured, stood_in
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
@@ -178,8 +178,7 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     """
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
     values: dict[tuple[str, str, str, str, str], Side] = {}
-    stood_in = means["stand_in"].fillna(False).astype(bool).rename("stood_in")
-    for (study, stand_in), rows in means.groupby(["study", stood_in], sort=False):
+    for (study, stand_in), rows in means.groupby(["study", stood_in(means)], sort=False):
         measured = Measured(str(study), rows)
         named = {number: _cell(about, bool(stand_in)) for number, about in measured.configurations.items()}
         cells = measured.configured.map(named)

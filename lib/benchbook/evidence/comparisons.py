@@ -292,11 +292,16 @@ def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
 def _times(row: Compared) -> str:
     """Return how many times the one side the other is, or by how much they differ, in words."""
     if isnan(row.ratio):
-        difference = estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
-        return f"{row.a} differed from {row.b} by {difference}"
-    times = estimate(row.ratio, row.low, row.high)
+        return f"{row.a} differed from {row.b} by {estimated(row)}"
     phrase = _PHRASES.get(row.metric, f"had {{}} times the {row.metric.replace('_', ' ')} of")
-    return f"{row.a} {phrase.format(times)} {row.b}"
+    return f"{row.a} {phrase.format(estimated(row))} {row.b}"
+
+
+def estimated(row: Compared) -> str:
+    """Return a comparison's ratio with its interval; where it has a difference instead, that with its unit."""
+    if isnan(row.ratio) and not isnan(row.difference):
+        return estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
+    return estimate(row.ratio, row.low, row.high)
 
 
 def _power(row: Compared) -> str:

@@ -343,7 +343,7 @@ class Measured:
             parameters=rows["parameters"].fillna("{}"),
             campaign=rows["campaign"].astype(object),
             cell_id=rows["cell_id"].astype(object),
-            stand_in=rows["stand_in"].fillna(False).astype(bool),
+            stand_in=stood_in(rows),
             censored=rows["censored"].fillna(False).astype(bool),
             disturbed=disturbed(rows),
             resolution=rows["resolution"].fillna(0.0),
@@ -381,6 +381,11 @@ class Measured:
 def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return of block means which others disturbed: of what is counted none."""
     return ~rows["metric"].isin(COUNTED) & rows["disturbed"].fillna(False).astype(bool)
+
+
+def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are a stand-in's."""
+    return rows["stand_in"].fillna(False).astype(bool)
 
 
 def by_cells(means: pd.DataFrame) -> list[str]:

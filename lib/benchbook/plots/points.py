@@ -16,8 +16,8 @@ from benchbook import stats, studies
 from benchbook.digits import NOT_PRINTED, interval, rounded
 from benchbook.evidence import Evidence
 from benchbook.evidence.means import CHANGES
-from benchbook.evidence.measured import Measured, first_arms
-from benchbook.plots.names import STACKS, caveats, mark, stood_in
+from benchbook.evidence.measured import Measured, first_arms, stood_in
+from benchbook.plots.names import STACKS, caveats, mark
 
 COLUMNS: Final = (
     "panel",  # the part of the figure
@@ -240,6 +240,12 @@ def counted(blocks: Iterable[float], a_side: str = "") -> str:
 def not_run(absent: Sequence[str]) -> list[str]:
     """Say what did not run; nothing when all did."""
     return [f"not run in this profile: {'; '.join(absent)}"] if absent else []
+
+
+def not_run_of(evidence: Evidence) -> list[str]:
+    """Say which studies did not run; nothing when all did."""
+    missing = [study for study in studies.SLUGS if study not in set(evidence.means["study"])]
+    return [f"not run in this profile: {', '.join(missing)}"] if missing else []
 
 
 def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:
