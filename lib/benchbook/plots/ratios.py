@@ -20,9 +20,19 @@ from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, settled, where
+from benchbook.plots.points import (
+    FrameRow,
+    Way,
+    counted,
+    each,
+    framed,
+    joined,
+    not_run,
+    not_run_of,
+    settled,
+    where,
+)
 from benchbook.stats.sequential import LOOKS
-from benchbook.studies import SLUGS
 
 METRICS: Final = {
     "wall_time": "time",
@@ -136,15 +146,16 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     times = where(table, metric=["wall_time", "elapsed_time"])
     rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
     rows = sorted(rows, key=lambda row: (row.operation, *map(in_order, _settings(row).values())))
-    varying = {name for row in rows for name, level in _settings(row).items() if level != _settings(rows[0]).get(name)}
-    conditions = ([_in_words(name, level) for name, level in _settings(row).items() if name in varying] for row in rows)
-    points = joined(*(
-        points_of(row, ", ".join(filter(None, [row.operation.replace("_", " "), *condition])), sides(row))
-        for row, condition in zip(rows, conditions, strict=True)
-    ))  # fmt: skip
+    first = _settings(rows[0]) if rows else {}
+    varying = {name for row in rows for name, level in _settings(row).items() if level != first.get(name)}
+    parts = []
+    for row in rows:
+        condition = [_in_words(name, level) for name, level in _settings(row).items() if name in varying]
+        level = ", ".join(filter(None, [row.operation.replace("_", " "), *condition]))
+        parts.append(points_of(row, level, sides(row)))
+    points = joined(*parts)
     levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    shared = _settings(rows[0]) if rows else {}
-    same = [_in_words(name, level) for name, level in shared.items() if name not in varying]
+    same = [_in_words(name, level) for name, level in first.items() if name not in varying]
     notes = [*_notes(points), f"all: {', '.join(filter(None, same))}"]
     return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
 
@@ -275,13 +286,12 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
     points = joined(
         *(_contrast(evidence, study, headline) for study, several in headlines.items() for headline in several)
     )
-    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [
         "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
         "here: of all blocks, with the plain 95 % interval; verdicts rest on the wider ones of their looks",
         "right of 1: the first named is larger or slower",
+        *not_run_of(evidence),
     ]
-    notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     if points.empty:
         notes = [f"nothing judged yet: it takes {LOOKS[0]} blocks of what claims ask, as benchbook run has them"]
     rows = list(dict.fromkeys(points["level"]))
@@ -329,6 +339,5 @@ def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = ""
         return joined()
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
     level = f"{study}: {headline.label} ({condition(headline, row)})"
-    empty = dict.fromkeys(("panel", "series", "caveat"), "")
     marks = beside(row.published, row.overall, row.overall_low, row.overall_high, row.overall_blocks)
-    return framed(marks, unit="ratio", level=level, **empty, **flags)
+    return framed(marks, unit="ratio", level=level, **flags)

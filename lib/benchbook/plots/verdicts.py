@@ -18,7 +18,7 @@ from benchbook.evidence import Counts, Evidence, claims
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.points import COLUMNS, FrameRow, each, framed, where
+from benchbook.plots.points import COLUMNS, FrameRow, each, framed, not_run_of, where
 from benchbook.plots.ratios import beside
 from benchbook.plots.sheet import mark, name_ticks, settle, sheet, width, wrapped
 from benchbook.studies import SLUGS
@@ -302,9 +302,8 @@ def counts(evidence: Evidence) -> Exhibit:
     """Draw how many claims of each paper came out how."""
     tally = tallied(evidence.outcomes)
     title = decided_of(evidence.outcomes)
-    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
-    notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
-    notes += ["where several implementations or hosts judged a claim the first counts, the paper's own before others"]
+    first = "where several implementations or hosts judged a claim the first counts, the paper's own before others"
+    notes = [*not_run_of(evidence), first]
     counted = ((study, name, count) for study, row in tally.iterrows() for name, count in row.items())
     bars = ({"level": study, "series": name, "value": count} for study, name, count in counted)
     points = framed(bars, source="here", unit="claims")
