@@ -13,6 +13,7 @@ from benchbook import stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
+from benchbook.evidence.judge import ALPHA
 from benchbook.evidence.measured import Configuration, Measured, stood_in
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
@@ -114,9 +115,9 @@ def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, s
     return lacking
 
 
-def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
+def changed(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `ratios` or `values` that changed beyond noise, by Holm's p."""
-    return table[table["p_holm"] < alpha]
+    return table[table["p_holm"] < ALPHA]
 
 
 def _ordered(changes: Iterable[Change]) -> pd.DataFrame:

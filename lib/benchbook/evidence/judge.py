@@ -73,8 +73,9 @@ def judge(
         lower, neutral, upper, mirrored = 1 / margin, 1.0, margin, (_inverse(high), _inverse(low))
     inside = lower <= low and high <= upper
     if claimed == "equal":
-        outside = low > upper or high < lower
-        return "reproduced" if inside else "contradicted" if outside else "inconclusive"
+        if inside:
+            return "reproduced"
+        return "contradicted" if low > upper or high < lower else "inconclusive"
     if claimed == "less" or (claimed == "different" and estimate < neutral):
         low, high = mirrored
     if low > upper:

@@ -19,6 +19,7 @@ from benchbook.plots.provenance import Provenance, provenance
 from benchbook.studies import SLUGS
 
 _PAPERS: Final = {study: load(study) for study in SLUGS}
+_HEADLINES: Final = {study: paper.HEADLINES for study, paper in _PAPERS.items()}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
 VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
@@ -34,7 +35,7 @@ for _paper in _PAPERS.values():
 
 def overview(evidence: Evidence) -> Exhibit:
     """Draw what each paper is about on one sheet."""
-    return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+    return ratios.overview(evidence, _HEADLINES)
 
 
 def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | None:
@@ -42,7 +43,7 @@ def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | N
 
     Claims that were decided, by this contrast and all others, come before those that are open.
     """
-    sentences = [headline for headline in _PAPERS[study].HEADLINES if headline.says]
+    sentences = [headline for headline in _HEADLINES[study] if headline.says]
     judged = [(headline, row) for headline in sentences if (row := ratios.judged(evidence, headline)) is not None]
     of_claims = evidence.outcomes.set_index("id")["verdict"]
     decided = [(headline, row) for headline, row in judged if row.decided and of_claims[headline.claim] in DECIDED]
@@ -51,7 +52,7 @@ def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | N
 
 def hosts(evidence: Evidence) -> Exhibit:
     """Draw the same on each host, one below the other."""
-    return ratios.by_host(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+    return ratios.by_host(evidence, _HEADLINES)
 
 
 def _of_one_host(make: Maker, study: str) -> Maker:
