@@ -1,7 +1,8 @@
 """What changed between two runs beyond noise: each ratio of sides, and each cell's own value, that both measured."""
 
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, inf, log, nan
 from typing import Final
@@ -100,18 +101,19 @@ def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, s
         are such, else of all in which the levels differ.
     """
     both = {*before.means["study"]} & {*after.means["study"]}
-    ran = (_of_one_host(run) for run in (before, after))
-    firsts, seconds = (_cells(means[means["study"].isin(both)]) for means in ran)
+    runs = (_of_one_host(run) for run in (before, after))
+    firsts, seconds = (_cells(means[means["study"].isin(both)]) for means in runs)
     lacking = {}
     for study in sorted(both):
-        cells = firsts.get(study, {}), seconds.get(study, {})
-        if cells[0].keys() & cells[1].keys():
+        if firsts[study] & seconds[study]:
             continue
-        first, second = (_levels(of_run.values()) for of_run in cells)
-        differ = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-        never = [name for name in differ if not {*first.get(name, ())} & {*second.get(name, ())}]
-        words = {name: (", ".join(first.get(name, ())), ", ".join(second.get(name, ()))) for name in never or differ}
-        lacking[study] = {name: words[name] for name in sorted(words)}
+        first, second = _levels(firsts[study]), _levels(seconds[study])
+        differ = [name for name in sorted({*first, *second}) if first[name] != second[name]]
+        never_alike = [name for name in differ if not first[name] & second[name]]
+        words = {}
+        for name in never_alike or differ:
+            words[name] = ", ".join(sorted(first[name])), ", ".join(sorted(second[name]))
+        lacking[study] = words
     return lacking
 
 
@@ -190,21 +192,21 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     return values
 
 
-def _cells(means: pd.DataFrame) -> dict[str, dict[str, CellSettings]]:
-    """Return by study how each cell ran whose own values are compared, by its settings as JSON."""
-    cells: dict[str, dict[str, CellSettings]] = {}
-    for study, cell in dict.fromkeys(key[:2] for key in _values(means)):
-        cells.setdefault(study, {})[cell] = json.loads(cell)
+def _cells(means: pd.DataFrame) -> Mapping[str, set[str]]:
+    """Return by study the cells whose own values are compared, each as its settings in JSON."""
+    cells: dict[str, set[str]] = defaultdict(set)
+    for study, cell, *_ in _values(means):
+        cells[study].add(cell)
     return cells
 
 
-def _levels(cells: Iterable[CellSettings]) -> dict[str, list[str]]:
-    """Return the levels of each parameter that some cells have, in words and in order."""
-    levels: dict[str, set[str]] = {}
+def _levels(cells: Iterable[str]) -> Mapping[str, set[str]]:
+    """Return the levels, in words, of each parameter that some cells have."""
+    levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
-        for name, level in cell.items():
-            levels.setdefault(name, set()).add(text(level))
-    return {name: sorted(those) for name, those in levels.items()}
+        for name, level in json.loads(cell).items():
+            levels[name].add(text(level))
+    return levels
 
 
 def _cell(about: Configuration, stand_in: bool) -> str:
