@@ -32,7 +32,7 @@ from benchbook.evidence.claims import (
 from benchbook.evidence.compared import Comparison, PublishedAt
 from benchbook.evidence.means import SPREAD, Triple, convert, delivered
 from benchbook.evidence.measured import FREE, OF_QUANTITY, OF_ROWS
-from benchbook.evidence.published import Called, CellSettings, Key, Number, found, published
+from benchbook.evidence.published import Called, CellSettings, Key, Number, printed_number, published
 from benchbook.inputs import InputError
 from benchbook.strict import Located, load, nearest, valid
 from benchbook.studies import SLUGS
@@ -362,7 +362,7 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
 
 def _number(study: str, name: str, key: Key) -> Number:
     """Return the printed number of a side."""
-    number = found(study, *key)
+    number = printed_number(study, *key)
     if number is None or isnan(number.value):
         raise ValueError(f"published {name}: {nearest_number(study, key)}")
     return number

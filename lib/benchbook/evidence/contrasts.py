@@ -104,7 +104,7 @@ class Contrast(Row):
         return self.campaigns >= FEWEST
 
     @property
-    def able(self) -> bool:
+    def testable(self) -> bool:
         """Whether it could be judged."""
         return self.verdict != NOT_TESTABLE
 
@@ -197,17 +197,17 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     every = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
     absent = {name: lack for name, lack in every.items() if lack}
     sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
-    able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
+    testable = bool(claim.needed() <= set(sides) and claim.ratios(sides))
     listed = grouped(absent.values()) if ran else NOT_RUN
-    missing = "" if able else listed
+    missing = "" if testable else listed
     lacking = {name: absent[name][1] if name in absent else "" for name in claim.products}
     if "engine" in levels:
         own = title(str(levels["engine"]))  # a side may be of another product
         why = "; ".join(dict.fromkeys(why for product, why in absent.values() if product == own)) if ran else NOT_RUN
-        lacking = {str(levels["engine"]): "" if able else why}
+        lacking = {str(levels["engine"]): "" if testable else why}
     stand_in = any(side.stand_in for side in ran.values())
     few = any(name in ran and why == _few(ran[name]) for name, (_, why) in absent.items())
-    return Eligible(sides, missing, lacking, listed if able else "", stand_in, open=few and not able)
+    return Eligible(sides, missing, lacking, listed if testable else "", stand_in, open=few and not testable)
 
 
 @dataclass(frozen=True)
@@ -290,14 +290,14 @@ def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
     """Return the contrasts of one claim on hosts like those that ran a lane, of which so many of them judge each."""
     contrasts = []
     for levels in claim.contrasts(lane):
-        able = []
+        hosts = []
         for place in measured.places:
             if place[1] == lane:
                 ran = eligible(claim, levels, _ran(claim, levels, measured, place))
                 sides = {} if ran.missing else aligned(claim, ran.sides)
                 if sides and min(len(side.blocks) for side in sides.values()) >= LOOKS[0]:
-                    able.append(replace(ran, sides=sides))
-        alike = [ran for ran in able if set(ran.sides) == set(able[0].sides)]
+                    hosts.append(replace(ran, sides=sides))
+        alike = [ran for ran in hosts if set(ran.sides) == set(hosts[0].sides)]
         if len(alike) >= FEWEST_HOSTS:
             contrasts.append((levels, alike))
     leads = [len(claim.ratios(alike[0].sides)) for _, alike in contrasts]

@@ -208,9 +208,9 @@ def _put_together(study: str, host: str, kind: str, every: Sequence[Pair]) -> To
     sides = {}
     for name, side in every[0].sides.items():
         mean = np.bincount(which, np.concatenate([pair.values[name] for pair in logs])) / np.bincount(which)
-        known = np.zeros(len(mean), bool)
+        none = np.zeros(len(mean), bool)
         sides[name] = replace(
-            side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
+            side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=none, resolution=0.0
         )
     look = sequential.look(stats.campaigns.units(campaigns))
     return Together(replace(control, blocks=len(blocks)), sides, look)

@@ -183,7 +183,7 @@ def everything(measured: Measured, comparison: Comparison) -> Everything:
     pairs: list[tuple[Mapping[str, Option], Pair]] = []
     for quantity in quantities:
         operation, *measure = quantity
-        of_quantity = [(common, sides) for one, common, sides in rows if one == quantity]
+        of_quantity = [(common, sides) for measured_quantity, common, sides in rows if measured_quantity == quantity]
         for a, b in both_sides:
             for common, sides in of_quantity:
                 if sides.keys() >= {a, b}:

@@ -292,18 +292,18 @@ def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, ne
     before, fastest, second = f"{what}: " if what else "", raced[0].level, raced[1]
     if isnan(second.low):
         return f"{before}{fastest} was faster than {second.level} {operation}, in one block: nothing says how surely."
-    if near := [one for one in raced[1:] if not one.low > 1]:
+    if near := [other for other in raced[1:] if not other.low > 1]:
         if needed:
             hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
-        elif all(equivalent(one.low, one.high) for one in near):
+        elif all(equivalent(other.low, other.high) for other in near):
             hope = f"They are alike within {round(100 * (MARGIN - 1))} %"
         else:
             hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
-        apart = f"{enumerated([fastest, *(one.level for one in near)])} cannot be told apart {operation}"
+        apart = f"{enumerated([fastest, *(other.level for other in near)])} cannot be told apart {operation}"
         found = ""  # of several the table has the ratios
         if len(near) == 1:
             found = f": {near[0].level} took {estimate(near[0].ratio, near[0].low, near[0].high)} times as long"
-        longer = [one.level for one in raced[1:] if one.low > 1]
+        longer = [other.level for other in raced[1:] if other.low > 1]
         rest = f"; {enumerated(longer)} took longer" if longer else ""
         return f"{before}{apart} in {plural(blocks, 'block')}{found}{rest}. {hope}."
     times = f"{estimate(second.ratio, second.low, second.high)} times"

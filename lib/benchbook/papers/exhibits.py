@@ -101,7 +101,7 @@ def draw_all(evidence: Evidence, folder: Path, run: str, names: Sequence[str] = 
     names = [*names, *(HOSTS if evidence.means["host"].nunique() > 1 else ())]
     folder.mkdir(parents=True, exist_ok=True)
     alone = (evidence.of_one_host(study) for study in SLUGS)
-    for shown, parts in ((evidence, _SHARED), *((one, ("comparisons",)) for one in alone)):
+    for shown, parts in ((evidence, _SHARED), *((of_host, ("comparisons",)) for of_host in alone)):
         for part in parts:
             getattr(shown, part)  # computed once, here: the workers are given it
     written = workers.each(partial(_write, evidence, folder, run), names, _WORKERS)

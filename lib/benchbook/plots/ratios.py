@@ -321,8 +321,8 @@ def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "
     """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
     contrasts = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
-    able = each(contrasts[contrasts["overall"].notna()])
-    rows = [row for row in able if set(headline.levels) <= set(row.contrast.split(", "))]
+    contrasts = contrasts[contrasts["overall"].notna()]
+    rows = [row for row in each(contrasts) if set(headline.levels) <= set(row.contrast.split(", "))]
     return rows[-1] if rows else None
 
 

@@ -73,7 +73,7 @@ def study(
             f"### {head} of {slug}",
             *(exhibit(merged.folder, name) for name in of_study if not exhibits.VERDICTS.search(name)),
         )
-    output(f"### Tests of {slug}\n\n{tests}", words.found(tested))
+    output(f"### Tests of {slug}\n\n{tests}", words.compared(tested))
     output(comparisons(tested, "Nothing to compare in this profile."), *also)
     beside(merged, slug)
     own_cells(merged, slug)
@@ -277,7 +277,9 @@ def claims(
         confidence = "" if isnan(row.low) else "; repeated 95 % interval"
         stage = f"{row.stage}{confidence}; in {STACKS[row.lane]}"
         judged.append((row, stage, *_why(row, by_claim), notes(row._asdict())))
-    return _html("claims", judged=judged, rest=list(each(rest)), waits=waits, told=of_reference, untrusted=UNTRUSTED)
+    return _html(
+        "claims", judged=judged, rest=list(each(rest)), waits=waits, of_reference=of_reference, untrusted=UNTRUSTED
+    )
 
 
 def _why(row: FrameRow, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:

@@ -133,7 +133,7 @@ def _stand_ins(means: pd.DataFrame) -> str:
     return sentences
 
 
-def found(table: pd.DataFrame) -> str:
+def compared(table: pd.DataFrame) -> str:
     """Return what a study's comparisons came to."""
     tested = table[table["p"].notna()]
     if tested.empty:
