@@ -39,8 +39,7 @@ def source() -> Source:
 
 
 def asked(source: Source, study: str, comparison: str, **wanted: Any) -> contrasts.Asked:
-    measured = source.measured(study)
-    return contrasts.ask(measured, contrasts.comparisons(measured)[comparison], wanted)
+    return contrasts.ask(source.measured(study), comparison, wanted)
 
 
 def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):

@@ -21,7 +21,6 @@ import orjson
 
 from benchbook import papers, paths
 from benchbook.digits import quantity
-from benchbook.evidence.compared import Comparison
 from benchbook.evidence.comparisons import MARGIN, Pair, estimated
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import shared
@@ -95,22 +94,23 @@ class Answers:
     contrasts: list[Contrast]
 
 
-def answers(source: Source, study: str, comparison: Comparison) -> Answers:
+def answers(source: Source, study: str, name: str) -> Answers:
     """Return all that can be asked of a comparison, with what the explorer answers."""
-    every = contrasts.everything(source.measured(study), comparison)
+    measured = source.measured(study)
+    comparison, every = contrasts.comparisons(measured)[name], contrasts.everything(measured, name)
     controls, places = [], {}
-    for name, options in every.options.items():
+    for control, options in every.options.items():
         values = [as_value(option) for option in options]
-        places[name] = {value: place for place, value in enumerate(values)}
-        called = [contrasts.called_option(comparison, name, option) for option in options]
-        default = places[name].get(as_value(every.defaults.get(name)), -1)
+        places[control] = {value: place for place, value in enumerate(values)}
+        called = [contrasts.called_option(comparison, control, option) for option in options]
+        default = places[control].get(as_value(every.defaults.get(control)), -1)
         choices = [Choice(value, words) for value, words in zip(values, called, strict=True)]
-        controls.append(Control(name, contrasts.called_control(name), choices, default))
-    found = []
+        controls.append(Control(control, contrasts.called_control(control), choices, default))
+    answered = []
     for chosen, pair in every.pairs:
-        at = [places[name].get(as_value(chosen[name]), -1) for name in places]
-        found.append(_contrast(at, pair))
-    return Answers(MARGIN, controls, found)
+        at = [places[control].get(as_value(chosen[control]), -1) for control in places]
+        answered.append(_contrast(at, pair))
+    return Answers(MARGIN, controls, answered)
 
 
 def as_value(option: Option) -> str:
@@ -159,10 +159,10 @@ def explorer(folder: Path, source: Source, chosen: Callable[[str, str], bool] = 
     listed = []
     for study in source.studies:
         names: list[dict[str, str]] = []
-        for name, comparison in contrasts.comparisons(source.measured(study)).items():
+        for name in contrasts.comparisons(source.measured(study)):
             if chosen(study, name):
                 file = f"{study}-{len(names)}.js"
-                packed = base64.b64encode(gzip.compress(orjson.dumps(answers(source, study, comparison)), mtime=0))
+                packed = base64.b64encode(gzip.compress(orjson.dumps(answers(source, study, name)), mtime=0))
                 (folder / file).write_text(f'explorer.take("{file}", "{packed.decode()}");\n', encoding="utf-8")
                 names.append({"name": name, "file": file})
         listed.append({"name": study, "title": papers.reference(study).title, "comparisons": names})
