@@ -3,7 +3,7 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import groupby, permutations
+from itertools import groupby, permutations, product
 from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
@@ -87,11 +87,17 @@ class Answer:
     def points(self) -> pd.DataFrame:
         """The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``."""
         blocks = shared(self.pair.sides.values())
-        a, b = self.pair.sides["a"], self.pair.sides["b"]
+        a, b = (self.pair.sides[name].only(blocks) for name in ("a", "b"))
         points = pd.DataFrame(
-            {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[a.blocks.searchsorted(blocks)],
-             "cell_b": b.cells[b.blocks.searchsorted(blocks)], "a": a.of(blocks), "b": b.of(blocks)}
-        )  # fmt: skip
+            {
+                "block": blocks,
+                "campaign": a.campaigns,
+                "cell_a": a.cells,
+                "cell_b": b.cells,
+                "a": a.values,
+                "b": b.values,
+            }
+        )
         points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
         return points
 
@@ -168,18 +174,6 @@ def everything(measured: Measured, name: str) -> Everything:
     rows = _measured_alike(measured, comparison)
     both_sides = _pairs(comparison, [sides for _, _, sides in rows])
     factors = _varying(comparison, [common for _, common, _ in rows])
-    pairs: list[tuple[Mapping[str, Option], Pair]] = []
-    for quantity, of_quantity in groupby(rows, key=itemgetter(0)):
-        alike = [(common, sides) for _, common, sides in of_quantity]
-        operation, *measure = quantity
-        for a, b in both_sides:
-            for common, sides in alike:
-                if sides.keys() >= {a, b}:
-                    chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
-                    chosen |= {factor: common.get(factor) for factor in factors}
-                    settings = {setting: level for setting, level in common.items() if setting != "host"}
-                    both = {"a": sides[a], "b": sides[b]}
-                    pairs.append((chosen, Pair(comparison, quantity, common["host"], settings, {"a": a, "b": b}, both)))
     quantities = list(dict.fromkeys(quantity for quantity, _, _ in rows))
     options: dict[str, list[Option]] = {
         "operation": list(dict.fromkeys(operation for operation, *_ in quantities)),
@@ -193,7 +187,22 @@ def everything(measured: Measured, name: str) -> Everything:
     defaults = {factor: getattr(model.get(factor), "default", None) for factor in factors}
     if "host" in factors:  # the first, which ran most
         defaults["host"] = rows[0][1]["host"]
+    pairs: list[tuple[Mapping[str, Option], Pair]] = []
+    for quantity, of_quantity in groupby(rows, key=itemgetter(0)):
+        operation, *measure = quantity
+        for (a, b), (_, common, sides) in product(both_sides, of_quantity):
+            if sides.keys() >= {a, b}:
+                chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
+                chosen |= {factor: common.get(factor) for factor in factors}
+                pairs.append((chosen, _pair(comparison, quantity, common, sides, a, b)))
     return Everything(options, defaults, pairs)
+
+
+def _pair(
+    comparison: Comparison, quantity: Triple, common: CellSettings, sides: Mapping[str, Side], a: str, b: str
+) -> Pair:
+    settings = {name: level for name, level in common.items() if name != "host"}
+    return Pair(comparison, quantity, common["host"], settings, {"a": a, "b": b}, {"a": sides[a], "b": sides[b]})
 
 
 def answer(pair: Pair) -> Answer:
