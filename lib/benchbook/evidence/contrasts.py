@@ -114,15 +114,14 @@ def judged(
 ) -> pd.DataFrame:
     """Return every contrast of every claim that observations can answer, a row for each host and lane.
 
-    A ratio is that of geometric means over the blocks that all its sides share, its interval Student's on the
-    logarithms: of campaigns' means from five campaigns on, which holds for sittings like these; from fewer of the
-    blocks, which holds in these alone. Contrasts are looked at after as many of these units as
-    `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
-    stays so, and later ones only settle whether it is as large as published. Blocks that other processes disturbed
-    count in no look; what has fewer blocks than the first look is not judged, and what a bias that identical arms could
-    have hidden would explain stays open. Hosts are not pooled; from four on that have run a lane, a row of ``host``
-    ``4 hosts`` says what holds on hosts like them. How often a contrast may err is what
-    `benchbook.evidence.judge.errors` says.
+    A ratio is that of geometric means over the blocks that all its sides share, with Student's interval on the
+    logarithms. Its units are the blocks, and it holds in these sittings alone; from five campaigns on they are the
+    campaigns' means, and it holds for sittings like these. Contrasts are looked at after as many units as
+    `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together. What is decided
+    stays so: later looks only settle whether it is as large as published. Blocks that other processes disturbed count
+    in no look; a contrast of fewer blocks than the first look is not judged; and one stays open that is smaller than a
+    bias which identical arms could have hidden. Hosts are not pooled; where four or more ran a lane, a row of ``host``
+    ``4 hosts`` says what holds on hosts like them. `benchbook.evidence.judge.errors` says how often a contrast may err.
 
     Parameters
     ----------

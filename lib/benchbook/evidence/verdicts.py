@@ -76,17 +76,16 @@ _OF_THE_DECISIVE: Final = (
 
 
 def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
-    """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
+    """Return the verdict on every claim: a row for each host and lane that ran its study, the paper's own lane first.
 
-    One that would be contradicted, but for an objection that nobody has answered, is *inconclusive* and says so.
-    `benchbook.evidence.judge.together` says how the contrasts' verdicts make one: a claim of every size, product or
-    ranking falls by one contrast that contradicts it, and is not open because one is; its ``wording`` counts those that
-    say otherwise, and what fewer campaigns decided than have a mean says *in one sitting*, for that day is all that it
-    speaks of. A claim over several products (the fastest of six; in each of three) is judged on those that ran
-    here. Where all that ran bear it out, the test speaks of these products and of no other: the verdict is *reproduced
-    in part*, and its ``wording``, like that of every verdict which a missing product could change, says of how many. A
-    stand-in, or an adapter that has met no server, is no product that ran. A size that did not run is no missing
-    product: a product counts as judged where any contrast judged it, and ``why`` names the others.
+    `benchbook.evidence.judge.together` makes it of the verdicts on the contrasts. A contradiction is *inconclusive*
+    while an objection to it has no answer. The ``wording`` adds what a verdict does not hold for: contrasts that say
+    otherwise, and other days, where so few campaigns ran that it speaks of these sittings alone.
+
+    A claim over several products is judged on those that ran; a stand-in, or what ran through an adapter that has met
+    no server, is none of them. Where all of these bear it out and some are missing it is *reproduced in part*, and the
+    ``wording`` says of how many products a verdict is that a missing one could change. A product counts as judged
+    where any contrast judged it: a size that did not run is no missing product.
 
     Parameters
     ----------
