@@ -192,7 +192,7 @@ def tested(pair: Pair) -> Compared:
     # values that do not vary have no interval
     if both.positive:
         low, high = (nan, nan) if test.reason else (ratio.low, ratio.high)
-        seen = stats.detectable_ratio(*both.values, pairs=True)
+        seen = stats.detectable_ratio(*both.values)
         return replace(row, ratio=ratio.ratio, low=low, high=high, detectable_ratio=seen)
     difference, *ends = ratio.difference
     low, high = (nan, nan) if test.reason else ends

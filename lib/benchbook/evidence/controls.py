@@ -238,7 +238,7 @@ def _judged(together: Together, alpha: float) -> Control:
     )
     judged = paired(A_OVER_B, together.sides, together.look)
     level = 1 - sequential.confidence(together.look, alpha)
-    seen = stats.detectable_ratio(*judged.values, pairs=True, alpha=level)
+    seen = stats.detectable_ratio(*judged.values, alpha=level)
     state = OPEN
     if equivalent(shown.low, shown.high, control.margin):
         state = ALIKE

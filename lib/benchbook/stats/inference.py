@@ -228,15 +228,13 @@ def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.sqrt(squares / (a.size + b.size - 2)))
 
 
-def detectable_ratio(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, alpha: float = 0.05) -> float:
-    """Return the smallest ratio that so many values with this spread would have shown in 80 % of cases.
+def detectable_ratio(a: ArrayLike, b: ArrayLike, *, alpha: float = 0.05) -> float:
+    """Return the smallest ratio that so many pairs with this spread would have shown in 80 % of cases.
 
     Parameters
     ----------
     a, b
-        Shapes (n_a,) and (n_b,), one unit, all positive.
-    pairs
-        True when the i-th values belong together.
+        Shapes (n,), one unit, all positive; the i-th values belong together.
     alpha
         The two-sided test's level.
 
@@ -247,12 +245,12 @@ def detectable_ratio(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, alpha: 
         observed standard error of the logarithms. NaN where that test cannot be made.
     """
     first, second = sample(a), sample(b)
-    if no_ratio(first, second) or (no_pairs(first, second) if pairs else too_few(first, second)):
+    if no_ratio(first, second) or no_pairs(first, second):
         return nan
-    samples = (np.log(first) - np.log(second),) if pairs else (np.log(first), np.log(second))
-    if no_spread(*samples):
+    logs = np.log(first) - np.log(second)
+    if no_spread(logs):
         return nan
-    error, df = standard_error(*samples)
+    error, df = standard_error(logs)
     return float(np.exp(_noncentrality(round(df, 3), alpha) * error))
 
 
