@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from benchbook import workers
 from benchbook.evidence import Evidence
@@ -24,9 +23,6 @@ _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
 VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures of claims, whichever host they were judged on."""
-
-_PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], Provenance]]"] = WeakKeyDictionary()
-"""What `measured` returned of evidence that is still looked at, by run and studies."""
 
 # whatever draws a series asks for its look by the name alone
 for _paper in _PAPERS.values():
@@ -138,10 +134,11 @@ def about(evidence: Evidence, name: str, run: str) -> Provenance:
 
 def measured(evidence: Evidence, studies: Sequence[str], run: str) -> Provenance:
     """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
-    known = _PROVENANCES.setdefault(evidence, {})
-    if (of := (run, *studies)) not in known:
-        known[of] = provenance(where(evidence.means, study=list(studies)), run)
-    return known[of]
+
+    def make() -> Provenance:
+        return provenance(where(evidence.means, study=list(studies)), run)
+
+    return evidence.once(("provenance", run, *studies), make)
 
 
 def studies_of(name: str) -> tuple[str, ...]:

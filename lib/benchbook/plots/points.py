@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -49,9 +48,6 @@ _ASKED: Final = ("block", "censored", "stand_in")
 _RAN: Final = ("engine", "engine_version", "stand_in")
 """Those that its caveats are made of."""
 
-_WIDE: Final["WeakKeyDictionary[Evidence, dict[str, pd.DataFrame]]"] = WeakKeyDictionary()
-"""What `wide` returned of evidence that is still looked at, by study."""
-
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
     **{"censored": False, "stand_in": False, "caveat": "", "printed": ""},
@@ -88,17 +84,16 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
     A study's figures share it, so it is not to be changed.
     """
-    by_study = _WIDE.setdefault(evidence, {})
-    if study not in by_study:
+
+    def make() -> pd.DataFrame:
         measured = Measured(study, first_arms(where(evidence.means, study=study)))
         if measured.means.empty:
             columns = [*measured.means, *studies.load(study).Parameters.model_fields]
-            table = pd.DataFrame(columns=list(dict.fromkeys(columns)))
-        else:
-            table = measured.table()
-            table = table.assign(lane=table["lane"].fillna("python"))
-        by_study[study] = table
-    return by_study[study]
+            return pd.DataFrame(columns=list(dict.fromkeys(columns)))
+        table = measured.table()
+        return table.assign(lane=table["lane"].fillna("python"))
+
+    return evidence.once(("wide", study), make)
 
 
 def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
