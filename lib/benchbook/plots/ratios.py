@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import isnan
+from math import ceil, isnan
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -102,7 +102,8 @@ class Ratios:
         title += at
         present = list(dict.fromkeys(points["panel"]))
         panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
-        columns = -(-len(panels) // -(-len(panels) // self.abreast))
+        lines = ceil(len(panels) / self.abreast)
+        columns = ceil(len(panels) / lines)
         rows = _ordered(list(dict.fromkeys(points["level"])))
         return ratio_dots(points, title=title, rows=rows, panels=panels, notes=notes, columns=columns)
 
