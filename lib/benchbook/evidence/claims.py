@@ -116,10 +116,6 @@ class Tested(Stated):
     objections: tuple[Objection, ...] = ()  # against calling it contradicted: those that the file of its study lists
     variations: tuple[Variation, ...] = ()  # what may change its verdict: likewise
 
-    def asks(self, lane: str) -> bool:
-        """Return whether the claim is judged on a lane."""
-        return not self.lanes or lane in self.lanes
-
     def contrasts(self, lane: str | None = None) -> list[dict[str, Level]]:
         """Return the levels of each contrast, an empty dictionary for the only one; of a lane, those that it can have.
 

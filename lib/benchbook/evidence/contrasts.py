@@ -173,7 +173,7 @@ def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Teste
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
             of_study, own = measured[claim.study], claim_files.stack(claim.study)
-            asked = [place for place in of_study.places if claim.asks(place[1])]
+            asked = [place for place in of_study.places if not claim.lanes or place[1] in claim.lanes]
             yield from ((claim, of_study, place) for place in sorted(asked, key=lambda place: place[1] != own))
 
 
