@@ -74,8 +74,8 @@ def _between(mean: float, reach: float, whole: float) -> Interval:
     return Interval(mean, low / (1 + low / whole), high / (1 + high / whole))
 
 
-def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidence: float = 0.95) -> Interval:
-    """Return how many times b a is: the ratio of the geometric means, with its interval.
+def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False) -> Interval:
+    """Return how many times b a is: the ratio of the geometric means, with its 95 % interval.
 
     The interval is that of the difference of the logarithms, by Welch or (`pairs`) of the pairs' log ratios: what slows
     a machine slows it by a factor, and the ratio's interval is then the same whichever side is the divisor.
@@ -91,13 +91,13 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidenc
     if reason := no_ratio(first, second):
         return Interval(nan, reason=reason)
     first, second = np.log(first), np.log(second)
-    logs = mean_interval(first - second, confidence) if pairs else sum_interval(first, -second, confidence=confidence)
+    logs = mean_interval(first - second) if pairs else sum_interval(first, -second)
     estimate, low, high = (float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high))
     return Interval(estimate, low, high, logs.reason)
 
 
-def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the sum of the samples' means and its interval, with the degrees of freedom of Welch and Satterthwaite.
+def sum_interval(*samples: ArrayLike) -> Interval:
+    """Return the sum of the samples' means and its 95 % interval, with Welch and Satterthwaite's degrees of freedom.
 
     The samples, of shapes (n_1,), (n_2,), …, are of one unit and independent of each other; negated where a difference
     is wanted. There are no ends when one has fewer than two values or none varies.
@@ -106,7 +106,7 @@ def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
     estimate = float(sum(array.mean() for array in arrays))
     if reason := too_few(*arrays) or no_spread(*arrays):
         return Interval(estimate, reason=reason)
-    return around(estimate, *standard_error(*arrays), confidence)
+    return around(estimate, *standard_error(*arrays))
 
 
 def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
