@@ -232,9 +232,9 @@ def _printed(item: Located, study: str) -> PublishedAt:
     place = valid(PublishedAt, item, "published")
     for part, name in zip(place.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
-        every = set(published(study)[name])
-        if not any(re.fullmatch(form, text) for text in every):
-            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, every)}")
+        names = set(published(study)[name])
+        if not any(re.fullmatch(form, text) for text in names):
+            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, names)}")
     return place
 
 

@@ -32,7 +32,7 @@ CONSTANT: Final = "cannot test: the values do not vary"
 A_OVER_B: Final[Terms] = ((1, "a"), (-1, "b"))
 
 
-def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None = None) -> pd.DataFrame:
+def comparisons(observations: pd.DataFrame, wanted: Iterable[Comparison] | None = None) -> pd.DataFrame:
     """Return every comparison of the five papers that these observations allow, a row each.
 
     The unit of analysis is the block's mean. Sides are compared in the blocks that hold both, paired by block
@@ -44,7 +44,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     ----------
     observations
         Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means or `measures`; of any of the studies.
-    every
+    wanted
         What is compared; None for all that the papers compare.
 
     Returns
@@ -53,9 +53,9 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
         Its columns are the fields of `Compared`; ``p_holm``, p corrected over the study; and ``words``, which say what
         came out.
     """
-    if every is None:
-        every = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
-    return compared(every, first_arms(measures(observations)))
+    if wanted is None:
+        wanted = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
+    return compared(wanted, first_arms(measures(observations)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -113,10 +113,10 @@ class Compared(Row):
         return (*about, json.dumps(settings, sort_keys=True, default=str))
 
 
-def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
+def compared(wanted: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(means)
-    ran = ((comparison, measured[comparison.study]) for comparison in every if comparison.study in measured)
+    ran = ((comparison, measured[comparison.study]) for comparison in wanted if comparison.study in measured)
     rows = [tested(pair) for comparison, of_study in ran for pair in pairs(comparison, of_study)]
     table = Compared.frame(rows)
     families = table.groupby("study")["p"]

@@ -139,13 +139,13 @@ def judged(
     """
     arms = identical_arms(means) if controls is None else controls
     doubted, unseen_bias = untrusted(arms), unseen(arms)
-    every = list(places(means, claim_files.claims() if claims is None else claims))
+    at_places = list(places(means, claim_files.claims() if claims is None else claims))
     rows = []
-    for claim, measured, place in every:
+    for claim, measured, place in at_places:
         kind = KINDS.get(claim.quantity.metric, "")
         bias = unseen_bias.get((claim.study, place[0], kind), 1.0)
         rows += [_doubted(row, claim, bias) for row in _of_host(claim, measured, place)]
-    for claim, measured, (host, lane) in every:
+    for claim, measured, (host, lane) in at_places:
         hosts = [other for other, ran in measured.places if ran == lane]
         if host == hosts[0] and len(hosts) >= FEWEST_HOSTS:
             rows += _over_hosts(claim, measured, lane)
@@ -193,8 +193,8 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     """Return the sides of a contrast without those that no real product ran, or not in so many blocks."""
     engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
     fewest = 0 if claim.statistic == "mean" else SPREAD_FROM
-    every = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
-    absent = {name: lack for name, lack in every.items() if lack}
+    lacks = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
+    absent = {name: lack for name, lack in lacks.items() if lack}
     sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
     testable = bool(claim.needed() <= set(sides) and claim.ratios(sides))
     listed = grouped(absent.values()) if ran else NOT_RUN
@@ -347,8 +347,8 @@ def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) 
     if pooled := (claim.pooled or {}).get("n"):
         ran = next((side.levels for side in sides.values()), ()) or pooled
         return f"mean over n={ran[0]} to {ran[-1]}" if len(ran) > 2 else f"mean over n={ran[0]} and {ran[-1]}"
-    every = {side.settings.get("n") for side in sides.values()}
-    return f"n={every.pop()}" if len(every) == 1 and None not in every and "n" not in levels else ""
+    sizes = {side.settings.get("n") for side in sides.values()}
+    return f"n={sizes.pop()}" if len(sizes) == 1 and None not in sizes and "n" not in levels else ""
 
 
 def _partly(claim: Tested, sides: Mapping[str, Side]) -> str:

@@ -170,9 +170,9 @@ def arms(observations: pd.DataFrame) -> pd.DataFrame:
 
 def _arms(study: str) -> Comparison:
     """Return the comparison of a study's identical arms, of every quantity that the study compares."""
-    every = claim_files.comparisons(study)
-    quantities = tuple(quantity for comparison in every for quantity in comparison.quantities)
-    shown = tuple(dict.fromkeys(name for comparison in every for name in (comparison.by, *comparison.shown)))
+    of_paper = claim_files.comparisons(study)
+    quantities = tuple(quantity for comparison in of_paper for quantity in comparison.quantities)
+    shown = tuple(dict.fromkeys(name for comparison in of_paper for name in (comparison.by, *comparison.shown)))
     return Comparison(
         study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
         labels={"b": "arm b", "a": "arm a"}, published=False,
@@ -197,16 +197,17 @@ class _Logs:
     values: Mapping[str, NDArray[np.float64]]  # by the side's name
 
 
-def _put_together(study: str, host: str, kind: str, every: Sequence[Pair]) -> Together:
-    logs = list(filter(None, map(_logs, every)))
-    control = Control(study, host, kind, len(logs), len(every) - len(logs), 0, margin=_margins(study).get(kind, MARGIN))
+def _put_together(study: str, host: str, kind: str, of_kind: Sequence[Pair]) -> Together:
+    logs = list(filter(None, map(_logs, of_kind)))
+    left_out, margin = len(of_kind) - len(logs), _margins(study).get(kind, MARGIN)
+    control = Control(study, host, kind, len(logs), left_out, 0, margin=margin)
     if not logs:
         return Together(control, {}, 0)
     block = np.concatenate([pair.blocks for pair in logs])
     blocks, first, which = np.unique(block, return_index=True, return_inverse=True)
     campaigns = np.concatenate([pair.campaigns for pair in logs])[first]
     sides = {}
-    for name, side in every[0].sides.items():
+    for name, side in of_kind[0].sides.items():
         mean = np.bincount(which, np.concatenate([pair.values[name] for pair in logs])) / np.bincount(which)
         none = np.zeros(len(mean), bool)
         sides[name] = replace(

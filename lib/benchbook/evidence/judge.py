@@ -116,11 +116,11 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False, in_most: Iterab
     in_most
         Of each contrast the verdict at the error that `errors` allows in a test of more than half; None: `verdicts`.
     """
-    every = list(verdicts)
-    counts = Counter(verdict for verdict in every if verdict != NOT_TESTABLE)
+    of_contrasts = list(verdicts)
+    counts = Counter(verdict for verdict in of_contrasts if verdict != NOT_TESTABLE)
     if not counts:
         return NOT_TESTABLE
-    n = len(every) if most else counts.total()
+    n = len(of_contrasts) if most else counts.total()
     needed = n // 2 + 1 if most else n
     enough_against = n - needed + 1 if most else 1
     if counts["contradicted"] >= enough_against:
@@ -132,7 +132,7 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False, in_most: Iterab
         return "direction only"
     if _counted(counts, AGAINST) >= enough_against:
         return "other way"
-    tested = Counter(every if in_most is None else in_most)
+    tested = Counter(of_contrasts if in_most is None else in_most)
     if not most and _counted(tested, HOLDS) > n / 2:
         return IN_PART if tested["reproduced"] > n / 2 else "direction only"
     return "inconclusive"

@@ -228,12 +228,12 @@ def _counted(verdict: Verdict, counts: Mapping[Verdict, int], unjudged: int) -> 
     """Return a verdict, with how many contrasts say so, what the others say, and how many say nothing."""
     if not counts or len(counts) + bool(unjudged) < 2:
         return verdict
-    every = sum(counts.values()) + unjudged
+    total = sum(counts.values()) + unjudged
     first: Verdict = "reproduced" if verdict == IN_PART else verdict
     shown = sorted(counts, key=lambda other: (other != first, -counts[other]))
     parts = [f"{'open' if other == 'inconclusive' else other} in {counts[other]}" for other in shown]
     parts += [f"not judged in {unjudged}"] if unjudged else []
-    parts[0] = f"{first} in {counts[first]} of {every} contrasts" if first in counts else f"{first}: {parts[0]}"
+    parts[0] = f"{first} in {counts[first]} of {total} contrasts" if first in counts else f"{first}: {parts[0]}"
     return ", ".join(parts)
 
 
@@ -242,9 +242,9 @@ def _missing(claim: Tested, contrasts: Sequence[Contrast], ran: Collection[str])
     missing = []
     testable = any(contrast.testable for contrast in contrasts)
     for product in claim.products:
-        every = [contrast.lacking[product] for contrast in contrasts if product in contrast.lacking]
-        if product not in ran and all(every):
-            why = max(every, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
+        reasons = [contrast.lacking[product] for contrast in contrasts if product in contrast.lacking]
+        if product not in ran and all(reasons):
+            why = max(reasons, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
             missing.append((title(product), why))
         elif product not in ran and testable:
             missing.append((title(product), "ran in other contrasts only"))

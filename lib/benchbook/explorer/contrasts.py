@@ -148,17 +148,17 @@ def ask(measured: Measured, name: str, wanted: Mapping[str, Option]) -> Asked:
     wanted
         Values of the controls of `Asked.options`; those that cannot be had, or are not named, stand at their first.
     """
-    every = everything(measured, name)
-    left = every.pairs
+    questions = everything(measured, name)
+    left = questions.pairs
     options: dict[str, list[Option]] = {}
     chosen: dict[str, Option] = {}
-    for control in every.options:
+    for control in questions.options:
         levels = list(dict.fromkeys(settings[control] for settings, _ in left if settings[control] is not None))
         default = None
         if control not in _CONTROLS:
             if len(levels := _levels(levels)) < 2:
                 continue
-            default = left[0][1].host if control == "host" else every.defaults[control]
+            default = left[0][1].host if control == "host" else questions.defaults[control]
         options[control] = levels
         chosen[control] = _kept(wanted.get(control), levels, default)
         left = [(settings, pair) for settings, pair in left if settings[control] == chosen[control]]

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan, log, nan, sqrt
 from pathlib import Path
@@ -17,7 +17,7 @@ from benchbook.digits import estimate, plural
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, equivalent
 from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import Effect, effect
-from benchbook.evidence.means import ended
+from benchbook.evidence.means import Triple, ended
 from benchbook.evidence.measured import Measured, first_arms
 from benchbook.evidence.published import CellSettings
 from benchbook.evidence.runs import Run
@@ -169,10 +169,12 @@ def _answer(question: Question, request: Request) -> Reply:
     means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
     versions = names.versions(means)
     quantities = [(operation, "client", question.metric) for operation in question.operations]
-    every = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
+    measured: Iterable[tuple[Triple, str, CellSettings, Mapping[str, Side]]] = ()
+    if len(means):
+        measured = Measured(question.study, ended(means)).every(question.by, question.loose, quantities)
     rows: list[dict[str, object]] = []
     sentences, needed = [], []
-    for (operation, _, _), _, common, sides in every:
+    for (operation, _, _), _, common, sides in measured:
         what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
         raced, leads = _race(question.by, sides, versions)
         rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]

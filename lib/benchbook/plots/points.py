@@ -162,8 +162,8 @@ def _caveats(rows: pd.DataFrame) -> tuple["pd.Series[int]", Callable[[tuple[int,
     """Return a number for what each row ran on, and what tells the caveats of some of these numbers."""
     ran = rows.reindex(columns=[*_RAN])
     number = ran.groupby([*ran], sort=False, dropna=False).ngroup()
-    every = ran.assign(number=number).drop_duplicates("number").set_index("number")
-    return number, cache(lambda numbers: "; ".join(caveats(every.loc[[*numbers]]).values()))
+    by_number = ran.assign(number=number).drop_duplicates("number").set_index("number")
+    return number, cache(lambda numbers: "; ".join(caveats(by_number.loc[[*numbers]]).values()))
 
 
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, object]:
