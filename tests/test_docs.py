@@ -118,10 +118,9 @@ def questions(source: Source) -> dict[str, Questions]:
     asked = {}
     for study, name in COMPARED.items():
         measured = source.measured(study)
-        comparison = contrasts.comparisons(measured)[name]
-        pairs = contrasts.everything(measured, comparison).pairs
+        pairs = contrasts.everything(measured, name).pairs
         every = [*(dict(chosen) for chosen, _ in pairs[:: len(pairs) // 8]), {"operation": "none", "n": 10}]
-        asked[study] = [(wanted, contrasts.ask(measured, comparison, wanted)) for wanted in every]
+        asked[study] = [(wanted, contrasts.ask(measured, name, wanted)) for wanted in every]
     return asked
 
 

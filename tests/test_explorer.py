@@ -39,8 +39,7 @@ def source() -> Source:
 
 
 def asked(source: Source, study: str, comparison: str, **wanted: Any) -> contrasts.Asked:
-    measured = source.measured(study)
-    return contrasts.ask(measured, contrasts.comparisons(measured)[comparison], wanted)
+    return contrasts.ask(source.measured(study), comparison, wanted)
 
 
 def test_the_answer_is_the_row_of_the_table_of_comparisons(source: Source):
@@ -153,11 +152,11 @@ def test_a_paper_s_claim_made_once_more_has_the_same_verdict(source: Source):
     assert own_claims.judge(source, own, host, datetime.now(UTC))["verdict"] == "not testable here"
 
 
-def test_a_registered_claim_is_read_back(source: Source, tmp_path: Path):
+def test_a_registered_claim_is_read_back(source: Source, results_folder: Path):
     one = asked(source, "tcp", "XML against JSON")
     own = own_claims.claim(one, "equal", 1.25, "we would switch beyond a quarter")
-    entry = own_claims.register(own, contrasts.answer(one.pair), source, tmp_path / "own.json")
-    (kept,) = own_claims.registered(tmp_path / "own.json")
+    entry = own_claims.register(own, contrasts.answer(one.pair), source)
+    (kept,) = own_claims.registered()
     assert kept == entry
     assert kept.claim == own
     assert kept.seen == len(contrasts.answer(one.pair).points)
@@ -179,20 +178,19 @@ def test_a_claim_names_the_levels_at_which_it_holds(source: Source):
     assert said in markup.own({}, [entry])
 
 
-def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(source: Source, tmp_path: Path):
-    file = tmp_path / "own.json"
+def test_a_removed_claim_is_kept_with_its_date_and_does_not_come_back_as_new(source: Source, results_folder: Path):
     one = asked(source, "tcp", "XML against JSON")
     other = asked(source, "tcp", "XML against JSON", a=one.b, b=one.a)
     elsewhere = asked(source, "tcp", "XML against JSON", n=100000)
     found = contrasts.answer(one.pair)
-    first = own_claims.register(own_claims.claim(one, "more", 1.5, "we would switch", 1), found, source, file)
-    own_claims.remove(first.claim.id, file)
-    (kept,) = own_claims.registered(file)
+    first = own_claims.register(own_claims.claim(one, "more", 1.5, "we would switch", 1), found, source)
+    own_claims.remove(first.claim.id)
+    (kept,) = own_claims.registered()
     assert kept.registered == first.registered <= kept.removed
     assert own_claims.standing([kept]) == []
-    again = own_claims.register(own_claims.claim(other, "less", 1.1, "we would switch", 2), found, source, file)
-    third = own_claims.register(own_claims.claim(elsewhere, "more", 1.1, "we would switch", 3), found, source, file)
-    entries = own_claims.registered(file)
+    again = own_claims.register(own_claims.claim(other, "less", 1.1, "we would switch", 2), found, source)
+    third = own_claims.register(own_claims.claim(elsewhere, "more", 1.1, "we would switch", 3), found, source)
+    entries = own_claims.registered()
     assert own_claims.earlier(again, entries) == [kept]
     assert own_claims.earlier(third, entries) == []
     said = markup.own({}, entries)

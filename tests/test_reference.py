@@ -125,7 +125,7 @@ def committed() -> Evidence:
 
 def asked(source: Source, key: str, comparison: str, wanted: dict[str, Any]) -> contrasts.Asked:
     measured = source.measured(key.partition(".")[0].partition("_")[0])
-    return contrasts.ask(measured, contrasts.comparisons(measured)[comparison], wanted)
+    return contrasts.ask(measured, comparison, wanted)
 
 
 def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: Source, committed: Evidence):

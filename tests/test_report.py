@@ -343,9 +343,9 @@ def test_what_is_not_done_is_a_row_a_reason_with_what_tells_its_cells_apart(home
 
 def test_sentences_follow_the_numbers():
     found = evidence.comparisons(constructed.observations(("bookstore",)))
-    said = words.found(found)
+    said = words.compared(found)
     assert f"Of **{found['p'].notna().sum()} tested comparisons, {(found['p_holm'] < 0.05).sum()} show" in said
-    assert words.found(found.iloc[:0]).startswith("No comparison could be tested")
+    assert words.compared(found.iloc[:0]).startswith("No comparison could be tested")
 
 
 def test_trust_names_the_study_whose_arms_differ():

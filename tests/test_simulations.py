@@ -94,7 +94,7 @@ def test_an_effect_as_large_as_promised_detectable_is_found_with_80_percent_powe
     unit = np.linspace(-1, 1, blocks)
     values = np.exp(spread * unit / unit.std(ddof=1))
     error = 1 - sequential.confidence(blocks)
-    promised = stats.detectable_ratio(values, np.ones(blocks), pairs=True, alpha=error)
+    promised = stats.detectable_ratio(values, np.ones(blocks), alpha=error)
     stated = ratio("more", margin=1.0001)
     table = judged(stated, two(promised), blocks=blocks, machine=STILL, seed=3)
     assert table["verdict"].isin(HOLDS).mean() == pytest.approx(0.8 if blocks == 5 else 0.83, abs=0.03)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats as scipy_stats
 from statsmodels.stats.multitest import multipletests
-from statsmodels.stats.power import TTestIndPower, TTestPower
+from statsmodels.stats.power import TTestPower
 
 from benchbook import stats
 from benchbook.evidence import number
@@ -190,19 +190,16 @@ def test_holm_steps_down_and_leaves_out_what_was_not_tested():
 def test_the_detectable_ratio_has_80_percent_power():
     generator = np.random.default_rng(1)
     a, b = np.exp(generator.normal(0, 0.1, (2, 6)))
-    shift = np.log(stats.detectable_ratio(a, b, pairs=True))
+    shift = np.log(stats.detectable_ratio(a, b))
     spread = (np.log(a) - np.log(b)).std(ddof=1)
     assert TTestPower().power(shift / spread, nobs=6, alpha=0.05) == pytest.approx(0.8, abs=1e-3)
-    equal = np.array([1.0, 2.0, 4.0])
-    shift = np.log(stats.detectable_ratio(equal, equal))
-    power = TTestIndPower().power(shift / np.log(equal).std(ddof=1), nobs1=3, alpha=0.05)
-    assert power == pytest.approx(0.8, abs=1e-3)
 
 
 def test_more_blocks_see_smaller_ratios():
     few, many = [1.0, 1.1, 1.2], [1.0, 1.1, 1.2] * 3
-    assert 1 < stats.detectable_ratio(many, many) < stats.detectable_ratio(few, few)
-    assert np.isnan(stats.detectable_ratio([1.0], [1.0, 2.0]))
+    ones = np.ones(9)
+    assert 1 < stats.detectable_ratio(many, ones) < stats.detectable_ratio(few, ones[:3])
+    assert np.isnan(stats.detectable_ratio([1.0], [2.0]))
 
 
 def test_importing_stats_does_not_import_scipy():

@@ -738,7 +738,7 @@ def test_the_command_says_of_how_many_products_and_which_are_missing(
     monkeypatch.setenv("BENCHBOOK_HOME", str(ROOT))
     at = {"calls": "single", "durability": "default", "comments_per_article": "all", "article_index": False}
     monkeypatch.setattr(runs, "means_of", lambda _: pd.concat(pair(2.0, constraints="on", **at)))
-    monkeypatch.setattr(evidence.Kept, "table", lambda _, __, make: make())  # nothing here is of real results
+    monkeypatch.setattr(evidence.Kept, "table", lambda _, __, make, ___: make())  # nothing here is of real results
     assert cli.main(["claims", "--profile", "smoke", "--json"]) == 0
     found = next(
         row for row in json.loads(capfd.readouterr().out) if row["id"] == "crud.insert.mongodb-before-relational"

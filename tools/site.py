@@ -13,7 +13,6 @@ import shutil
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
 from typing import Final
 
@@ -21,9 +20,8 @@ import numpy as np
 import orjson
 
 from benchbook import papers, paths
-from benchbook.digits import estimate, quantity
-from benchbook.evidence.compared import Comparison
-from benchbook.evidence.comparisons import MARGIN, Pair
+from benchbook.digits import quantity
+from benchbook.evidence.comparisons import MARGIN, Pair, estimated
 from benchbook.evidence.published import text
 from benchbook.evidence.sides import shared
 from benchbook.explorer import contrasts, drawing, markup
@@ -96,20 +94,21 @@ class Answers:
     contrasts: list[Contrast]
 
 
-def answers(source: Source, study: str, comparison: Comparison) -> Answers:
+def answers(source: Source, study: str, name: str) -> Answers:
     """Return all that can be asked of a comparison, with what the explorer answers."""
-    everything = contrasts.everything(source.measured(study), comparison)
+    measured = source.measured(study)
+    comparison, every = contrasts.comparisons(measured)[name], contrasts.everything(measured, name)
     controls, places = [], {}
-    for name, options in everything.options.items():
+    for control, options in every.options.items():
         values = [as_value(option) for option in options]
-        places[name] = {value: place for place, value in enumerate(values)}
-        called = [contrasts.called_option(comparison, name, option) for option in options]
-        default = places[name].get(as_value(everything.defaults.get(name)), -1)
+        places[control] = {value: place for place, value in enumerate(values)}
+        called = [contrasts.called_option(comparison, control, option) for option in options]
+        default = places[control].get(as_value(every.defaults.get(control)), -1)
         choices = [Choice(value, words) for value, words in zip(values, called, strict=True)]
-        controls.append(Control(name, contrasts.called_control(name), choices, default))
+        controls.append(Control(control, contrasts.called_control(control), choices, default))
     answered = []
-    for chosen, pair in everything.pairs:
-        at = [places[name].get(as_value(chosen[name]), -1) for name in places]
+    for chosen, pair in every.pairs:
+        at = [places[control].get(as_value(chosen[control]), -1) for control in places]
         answered.append(_contrast(at, pair))
     return Answers(MARGIN, controls, answered)
 
@@ -127,13 +126,10 @@ def _contrast(at: list[int], pair: Pair) -> Contrast:
     divisor, unit = drawing.scale(float(np.abs([a, b]).max()) if len(blocks) else 0.0, row.unit)
     campaigns = pair.sides["a"].campaigns_of(blocks)
     order = list(dict.fromkeys(campaigns))
-    estimated = estimate(row.ratio, row.low, row.high)
-    if not isfinite(row.ratio) and isfinite(row.difference):
-        estimated = estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
     ratios = np.divide(a, b, out=np.full(len(blocks), np.nan), where=b != 0)
     values = zip(blocks, campaigns, a / divisor, b / divisor, ratios, strict=True)
     return Contrast(
-        at=at, headline=markup.headline(answer), estimate=estimated, unit=unit, stand_in=row.stand_in,
+        at=at, headline=markup.headline(answer), estimate=estimated(row), unit=unit, stand_in=row.stand_in,
         ratio=_rounded(row.ratio), low=_rounded(row.low), high=_rounded(row.high),
         published=_rounded(row.published_ratio), mean_a=_rounded(row.mean_a), mean_b=_rounded(row.mean_b),
         shown_a=quantity(row.mean_a, row.unit), shown_b=quantity(row.mean_b, row.unit),
@@ -163,10 +159,10 @@ def explorer(folder: Path, source: Source, chosen: Callable[[str, str], bool] = 
     listed = []
     for study in source.studies:
         names: list[dict[str, str]] = []
-        for name, comparison in contrasts.comparisons(source.measured(study)).items():
+        for name in contrasts.comparisons(source.measured(study)):
             if chosen(study, name):
                 file = f"{study}-{len(names)}.js"
-                packed = base64.b64encode(gzip.compress(orjson.dumps(answers(source, study, comparison)), mtime=0))
+                packed = base64.b64encode(gzip.compress(orjson.dumps(answers(source, study, name)), mtime=0))
                 (folder / file).write_text(f'explorer.take("{file}", "{packed.decode()}");\n', encoding="utf-8")
                 names.append({"name": name, "file": file})
         listed.append({"name": study, "title": papers.reference(study).title, "comparisons": names})

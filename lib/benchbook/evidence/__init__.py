@@ -6,10 +6,10 @@ made of typed rows: `comparisons` (`Compared`), `controls` (`Control`), `judged`
 `means` (the unit of analysis), then `measured` (which rows stand for what is asked), `effects` and `judge`.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import Self
+from typing import Any, Self, TypeVar
 
 import pandas as pd
 
@@ -50,6 +50,8 @@ __all__ = [
     "verdicts",
 ]
 
+T = TypeVar("T")
+
 
 class Evidence:
     """What was measured and what follows from it; each part is computed when it is first asked for, and kept.
@@ -74,21 +76,29 @@ class Evidence:
         self._means = means
         self._kept = kept
         self._files = files
-        self._of_one_host: dict[str, Self] = {}
+        self._made: dict[Hashable, Any] = {}
 
     @classmethod
     def of(cls, observations: pd.DataFrame) -> Self:
         """Return the evidence of observations, or of their block means."""
         return cls(measures(observations))
 
-    def of_one_host(self, study: str) -> Self:
+    def once(self, key: Hashable, make: Callable[[], T]) -> T:
+        """Return what `make` makes of these means: once, so that nobody is to change it."""
+        if key not in self._made:
+            self._made[key] = make()
+        made: T = self._made[key]
+        return made
+
+    def of_one_host(self, study: str) -> "Evidence":
         """Return what the host that ran most of a study measured of it, where several did; else this."""
-        if study not in self._of_one_host:
+
+        def make() -> Evidence:
             rows = self.means[self.means["study"] == study]
             hosts = by_cells(rows)
-            alone = self if len(hosts) < 2 else type(self)(rows[rows["host"].fillna("") == hosts[0]], files=self._files)
-            self._of_one_host[study] = alone
-        return self._of_one_host[study]
+            return self if len(hosts) < 2 else Evidence(rows[rows["host"].fillna("") == hosts[0]], files=self._files)
+
+        return self.once(("of one host", study), make)
 
     def compared(self, study: str) -> pd.DataFrame:
         """Return the rows of `comparisons` of a study, of the host that ran most of it."""
@@ -97,11 +107,11 @@ class Evidence:
 
     def part(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
         """Return a table that follows from these means, from `more` and from nothing else but code: kept, or made."""
-        return make() if self._kept is None else self._kept.beside(more).table(name, make)
+        return make() if self._kept is None else self._kept.table(name, make, more)
 
     def known(self, name: str) -> pd.DataFrame | None:
         """Return a part that is kept, without making it."""
-        return None if self._kept is None else self._kept.beside("").read(name)
+        return None if self._kept is None else self._kept.read(name)
 
     @cached_property
     def means(self) -> pd.DataFrame:

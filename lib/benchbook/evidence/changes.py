@@ -1,7 +1,8 @@
 """What changed between two runs beyond noise: each ratio of sides, and each cell's own value, that both measured."""
 
 import json
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import exp, inf, log, nan
 from typing import Final
@@ -13,11 +14,12 @@ from benchbook import stats, studies
 from benchbook.evidence import Evidence
 from benchbook.evidence.comparisons import Compared
 from benchbook.evidence.effects import BY_CAMPAIGN
-from benchbook.evidence.measured import Configuration, Measured
+from benchbook.evidence.judge import ALPHA
+from benchbook.evidence.measured import Configuration, Measured, stood_in
 from benchbook.evidence.published import CellSettings, text
 from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import Side
-from benchbook.stats.inference import quantile
+from benchbook.stats.inference import around, quantile, t_test
 
 METRICS: Final = ("wall_time", "elapsed_time", "cpu_time", "size", "bandwidth", "bytes_received", "memory_rss_mb")
 """Whose own values are compared: the others are made of them, or are shares."""
@@ -99,24 +101,25 @@ def apart(before: Evidence, after: Evidence) -> dict[str, dict[str, tuple[str, s
         are such, else of all in which the levels differ.
     """
     both = {*before.means["study"]} & {*after.means["study"]}
-    ran = (_of_one_host(run) for run in (before, after))
-    firsts, seconds = (_cells(means[means["study"].isin(both)]) for means in ran)
+    runs = (_of_one_host(run) for run in (before, after))
+    firsts, seconds = (_cells(means[means["study"].isin(both)]) for means in runs)
     lacking = {}
     for study in sorted(both):
-        cells = firsts.get(study, {}), seconds.get(study, {})
-        if cells[0].keys() & cells[1].keys():
+        if firsts[study] & seconds[study]:
             continue
-        first, second = (_levels(of_run.values()) for of_run in cells)
-        differ = [name for name in {**first, **second} if first.get(name) != second.get(name)]
-        never = [name for name in differ if not {*first.get(name, ())} & {*second.get(name, ())}]
-        words = {name: (", ".join(first.get(name, ())), ", ".join(second.get(name, ()))) for name in never or differ}
-        lacking[study] = {name: words[name] for name in sorted(words)}
+        first, second = _levels(firsts[study]), _levels(seconds[study])
+        differ = [name for name in sorted({*first, *second}) if first[name] != second[name]]
+        never_alike = [name for name in differ if not first[name] & second[name]]
+        words = {}
+        for name in never_alike or differ:
+            words[name] = ", ".join(sorted(first[name])), ", ".join(sorted(second[name]))
+        lacking[study] = words
     return lacking
 
 
-def changed(table: pd.DataFrame, alpha: float = 0.05) -> pd.DataFrame:
+def changed(table: pd.DataFrame) -> pd.DataFrame:
     """Return the rows of `ratios` or `values` that changed beyond noise, by Holm's p."""
-    return table[table["p_holm"] < alpha]
+    return table[table["p_holm"] < ALPHA]
 
 
 def _ordered(changes: Iterable[Change]) -> pd.DataFrame:
@@ -136,11 +139,8 @@ def _factor(first: Estimate, second: Estimate) -> tuple[float, float, float, flo
         return exp(difference), nan, nan, nan
     df = sum(squares) ** 2 / (squares[0] ** 2 / first.df + squares[1] ** 2 / second.df)
     error = sum(squares) ** 0.5
-    from scipy.special import stdtr
-
-    reach = quantile(df, 0.975) * error
-    p = 2 * float(stdtr(df, -abs(difference / error)))
-    return exp(difference), exp(difference - reach), exp(difference + reach), p
+    logs = around(difference, error, df)
+    return exp(difference), exp(logs.low), exp(logs.high), t_test(difference, error, df).p
 
 
 def _of_interval(row: Compared) -> Estimate:
@@ -181,8 +181,7 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     """
     means = means[(means["value"] > 0) & means["metric"].isin(METRICS)]
     values: dict[tuple[str, str, str, str, str], Side] = {}
-    stood_in = means["stand_in"].fillna(False).astype(bool).rename("stood_in")
-    for (study, stand_in), rows in means.groupby(["study", stood_in], sort=False):
+    for (study, stand_in), rows in means.groupby(["study", stood_in(means)], sort=False):
         measured = Measured(str(study), rows)
         named = {number: _cell(about, bool(stand_in)) for number, about in measured.configurations.items()}
         cells = measured.configured.map(named)
@@ -193,21 +192,21 @@ def _values(means: pd.DataFrame) -> dict[tuple[str, str, str, str, str], Side]:
     return values
 
 
-def _cells(means: pd.DataFrame) -> dict[str, dict[str, CellSettings]]:
-    """Return by study how each cell ran whose own values are compared, by its settings as JSON."""
-    cells: dict[str, dict[str, CellSettings]] = {}
-    for study, cell in dict.fromkeys(key[:2] for key in _values(means)):
-        cells.setdefault(study, {})[cell] = json.loads(cell)
+def _cells(means: pd.DataFrame) -> Mapping[str, set[str]]:
+    """Return by study the cells whose own values are compared, each as its settings in JSON."""
+    cells: dict[str, set[str]] = defaultdict(set)
+    for study, cell, *_ in _values(means):
+        cells[study].add(cell)
     return cells
 
 
-def _levels(cells: Iterable[CellSettings]) -> dict[str, list[str]]:
-    """Return the levels of each parameter that some cells have, in words and in order."""
-    levels: dict[str, set[str]] = {}
+def _levels(cells: Iterable[str]) -> Mapping[str, set[str]]:
+    """Return the levels, in words, of each parameter that some cells have."""
+    levels: dict[str, set[str]] = defaultdict(set)
     for cell in cells:
-        for name, level in cell.items():
-            levels.setdefault(name, set()).add(text(level))
-    return {name: sorted(those) for name, those in levels.items()}
+        for name, level in json.loads(cell).items():
+            levels[name].add(text(level))
+    return levels
 
 
 def _cell(about: Configuration, stand_in: bool) -> str:

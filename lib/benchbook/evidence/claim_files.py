@@ -32,7 +32,7 @@ from benchbook.evidence.claims import (
 from benchbook.evidence.compared import Comparison, PublishedAt
 from benchbook.evidence.means import SPREAD, Triple, convert, delivered
 from benchbook.evidence.measured import FREE, OF_QUANTITY, OF_ROWS
-from benchbook.evidence.published import Called, CellSettings, Key, Number, found, published
+from benchbook.evidence.published import Called, CellSettings, Key, Number, printed_number, published
 from benchbook.inputs import InputError
 from benchbook.strict import Located, load, nearest, valid
 from benchbook.studies import SLUGS
@@ -232,9 +232,9 @@ def _printed(item: Located, study: str) -> PublishedAt:
     place = valid(PublishedAt, item, "published")
     for part, name in zip(place.key, ("source", "row", "column"), strict=True):
         form = re.sub(r"\\{\w+\\}", ".+", re.escape(part))
-        every = set(published(study)[name])
-        if not any(re.fullmatch(form, text) for text in every):
-            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, every)}")
+        names = set(published(study)[name])
+        if not any(re.fullmatch(form, text) for text in names):
+            raise InputError(item.where, f"published: no {name} {part!r}: {nearest(part, names)}")
     return place
 
 
@@ -362,7 +362,7 @@ def _check_published(claim: Tested, levels: Mapping[str, Level]) -> None:
 
 def _number(study: str, name: str, key: Key) -> Number:
     """Return the printed number of a side."""
-    number = found(study, *key)
+    number = printed_number(study, *key)
     if number is None or isnan(number.value):
         raise ValueError(f"published {name}: {nearest_number(study, key)}")
     return number

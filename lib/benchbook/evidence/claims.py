@@ -116,17 +116,13 @@ class Tested(Stated):
     objections: tuple[Objection, ...] = ()  # against calling it contradicted: those that the file of its study lists
     variations: tuple[Variation, ...] = ()  # what may change its verdict: likewise
 
-    def asks(self, lane: str) -> bool:
-        """Return whether the claim is judged on a lane."""
-        return not self.lanes or lane in self.lanes
-
     def contrasts(self, lane: str | None = None) -> list[dict[str, Level]]:
         """Return the levels of each contrast, an empty dictionary for the only one; of a lane, those that it can have.
 
         A codec or a driver is of one lane alone.
         """
-        every = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
-        return [levels for levels in every if lane is None or _lanes(levels) <= {lane}]
+        combinations = (dict(zip(self.each, levels, strict=True)) for levels in itertools.product(*self.each.values()))
+        return [levels for levels in combinations if lane is None or _lanes(levels) <= {lane}]
 
     def sides(self) -> dict[str, Settings]:
         """Return what tells the sides of one contrast apart, by name: ``a`` and ``b``, their ends, those ranked."""
@@ -454,5 +450,5 @@ def published_ratio(claim: Tested, levels: dict[str, Level], ran: Collection[str
     if size is not None:
         return PublishedRatio(size, size, size, claim.where)
     keys = {name: key for name, key in published_keys(claim, levels).items() if ran is None or name in ran}
-    every = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
-    return min((ratio for ratio in every if ratio.source), key=lambda ratio: ratio.ratio, default=PublishedRatio())
+    ratios = [ratio_of(claim.study, terms, keys, claim.divisor) for terms in claim.ratios(keys)]
+    return min((ratio for ratio in ratios if ratio.source), key=lambda ratio: ratio.ratio, default=PublishedRatio())

@@ -74,8 +74,8 @@ class Comparison(Strict):
 
     def every_quantity(self) -> list[Triple]:
         """Return the quantities (operation, role, metric), each once."""
-        every = (itertools.product(some.operation, some.role, some.metric) for some in self.quantities)
-        return list(dict.fromkeys(itertools.chain.from_iterable(every)))
+        combinations = (itertools.product(some.operation, some.role, some.metric) for some in self.quantities)
+        return list(dict.fromkeys(itertools.chain.from_iterable(combinations)))
 
     def words(self, level: str) -> str:
         """Return a level in words."""

@@ -3,7 +3,7 @@
 import json
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -22,7 +22,6 @@ from benchbook.evidence.rows import Row
 from benchbook.evidence.sides import ABSENT, Side
 from benchbook.studies import SLUGS
 
-NAN: Final = float("nan")
 MARGIN: Final = 1.1
 """The ratio up to which two sides are called equivalent, where no claim fixes another."""
 
@@ -33,7 +32,7 @@ CONSTANT: Final = "cannot test: the values do not vary"
 A_OVER_B: Final[Terms] = ((1, "a"), (-1, "b"))
 
 
-def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None = None) -> pd.DataFrame:
+def comparisons(observations: pd.DataFrame, wanted: Iterable[Comparison] | None = None) -> pd.DataFrame:
     """Return every comparison of the five papers that these observations allow, a row each.
 
     The unit of analysis is the block's mean. Sides are compared in the blocks that hold both, paired by block
@@ -45,7 +44,7 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
     ----------
     observations
         Rows as in `benchbook.results.schema.OBSERVATIONS`, or their block means or `measures`; of any of the studies.
-    every
+    wanted
         What is compared; None for all that the papers compare.
 
     Returns
@@ -54,9 +53,9 @@ def comparisons(observations: pd.DataFrame, every: Iterable[Comparison] | None =
         Its columns are the fields of `Compared`; ``p_holm``, p corrected over the study; and ``words``, which say what
         came out.
     """
-    if every is None:
-        every = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
-    return compared(every, first_arms(measures(observations)))
+    if wanted is None:
+        wanted = (comparison for study in SLUGS for comparison in claim_files.comparisons(study))
+    return compared(wanted, first_arms(measures(observations)))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,16 +80,16 @@ class Compared(Row):
     campaigns: int = 0  # that they are of
     mean_a: float  # in `unit`, over all blocks of the side
     mean_b: float
-    ratio: float = NAN  # a over b, with its 95 % interval
-    low: float = NAN
-    high: float = NAN
-    difference: float = NAN  # a minus b in `unit`, where there is no ratio
-    difference_low: float = NAN
-    difference_high: float = NAN
+    ratio: float = nan  # a over b, with its 95 % interval
+    low: float = nan
+    high: float = nan
+    difference: float = nan  # a minus b in `unit`, where there is no ratio
+    difference_low: float = nan
+    difference_high: float = nan
     test: str = "none"
-    p: float = NAN  # uncorrected
-    hedges_g: float = NAN  # of the values tested (logarithms or differences), of unpaired samples
-    detectable_ratio: float = NAN  # what these blocks would have shown with 80 % power, uncorrected
+    p: float = nan  # uncorrected
+    hedges_g: float = nan  # of the values tested (logarithms or differences), of unpaired samples
+    detectable_ratio: float = nan  # what these blocks would have shown with 80 % power, uncorrected
     reason: str = ""
     censored: bool  # whether a wait ran out on either side
     stand_in: bool  # whether a stand-in ran on either side
@@ -108,10 +107,10 @@ class Compared(Row):
         return (*about, json.dumps(settings, sort_keys=True, default=str))
 
 
-def compared(every: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
+def compared(wanted: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(means)
-    ran = ((comparison, measured[comparison.study]) for comparison in every if comparison.study in measured)
+    ran = ((comparison, measured[comparison.study]) for comparison in wanted if comparison.study in measured)
     rows = [tested(pair) for comparison, of_study in ran for pair in pairs(comparison, of_study)]
     table = Compared.frame(rows)
     families = table.groupby("study")["p"]
@@ -186,11 +185,11 @@ def tested(pair: Pair) -> Compared:
     )
     # values that do not vary have no interval
     if both.positive:
-        low, high = (NAN, NAN) if test.reason else (ratio.low, ratio.high)
-        seen = stats.detectable_ratio(*both.values, pairs=True)
+        low, high = (nan, nan) if test.reason else (ratio.low, ratio.high)
+        seen = stats.detectable_ratio(*both.values)
         return replace(row, ratio=ratio.ratio, low=low, high=high, detectable_ratio=seen)
     difference, *ends = ratio.difference
-    low, high = (NAN, NAN) if test.reason else ends
+    low, high = (nan, nan) if test.reason else ends
     return replace(row, difference=difference, difference_low=low, difference_high=high)
 
 
@@ -222,7 +221,7 @@ def _missing(pair: Pair) -> str:
 
 
 def _mean(side: Side) -> float:
-    return float(side.values.mean()) if len(side.blocks) and not side.censored.any() else NAN
+    return float(side.values.mean()) if len(side.blocks) and not side.censored.any() else nan
 
 
 _TIME: Final = "took {} times as long as"
@@ -287,11 +286,16 @@ def equivalent(low: float, high: float, margin: float = MARGIN) -> bool:
 def _times(row: Compared) -> str:
     """Return how many times the one side the other is, or by how much they differ, in words."""
     if isnan(row.ratio):
-        difference = estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
-        return f"{row.a} differed from {row.b} by {difference}"
-    times = estimate(row.ratio, row.low, row.high)
+        return f"{row.a} differed from {row.b} by {estimated(row)}"
     phrase = _PHRASES.get(row.metric, f"had {{}} times the {row.metric.replace('_', ' ')} of")
-    return f"{row.a} {phrase.format(times)} {row.b}"
+    return f"{row.a} {phrase.format(estimated(row))} {row.b}"
+
+
+def estimated(row: Compared) -> str:
+    """Return a comparison's ratio with its interval; where it has a difference instead, that with its unit."""
+    if isnan(row.ratio) and not isnan(row.difference):
+        return estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
+    return estimate(row.ratio, row.low, row.high)
 
 
 def _power(row: Compared) -> str:

@@ -104,7 +104,7 @@ class Contrast(Row):
         return self.campaigns >= FEWEST
 
     @property
-    def able(self) -> bool:
+    def testable(self) -> bool:
         """Whether it could be judged."""
         return self.verdict != NOT_TESTABLE
 
@@ -114,15 +114,14 @@ def judged(
 ) -> pd.DataFrame:
     """Return every contrast of every claim that observations can answer, a row for each host and lane.
 
-    A ratio is that of geometric means over the blocks that all its sides share, its interval Student's on the
-    logarithms: of campaigns' means from five campaigns on, which holds for sittings like these; from fewer of the
-    blocks, which holds in these alone. Contrasts are looked at after as many of these units as
-    `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together; one that is decided
-    stays so, and later ones only settle whether it is as large as published. Blocks that other processes disturbed
-    count in no look; what has fewer blocks than the first look is not judged, and what a bias that identical arms could
-    have hidden would explain stays open. Hosts are not pooled; from four on that have run a lane, a row of ``host``
-    ``4 hosts`` says what holds on hosts like them. How often a contrast may err is what
-    `benchbook.evidence.judge.errors` says.
+    A ratio is that of geometric means over the blocks that all its sides share, with Student's interval on the
+    logarithms. Its units are the blocks, and it holds in these sittings alone; from five campaigns on they are the
+    campaigns' means, and it holds for sittings like these. Contrasts are looked at after as many units as
+    `benchbook.stats.sequential.LOOKS` says, by intervals that hold the truth at all looks together. What is decided
+    stays so: later looks only settle whether it is as large as published. Blocks that other processes disturbed count
+    in no look; a contrast of fewer blocks than the first look is not judged; and one stays open that is smaller than a
+    bias which identical arms could have hidden. Hosts are not pooled; where four or more ran a lane, a row of ``host``
+    ``4 hosts`` says what holds on hosts like them. `benchbook.evidence.judge.errors` says how often a contrast may err.
 
     Parameters
     ----------
@@ -140,13 +139,13 @@ def judged(
     """
     arms = identical_arms(means) if controls is None else controls
     doubted, unseen_bias = untrusted(arms), unseen(arms)
-    every = list(places(means, claim_files.claims() if claims is None else claims))
+    at_places = list(places(means, claim_files.claims() if claims is None else claims))
     rows = []
-    for claim, measured, place in every:
+    for claim, measured, place in at_places:
         kind = KINDS.get(claim.quantity.metric, "")
         bias = unseen_bias.get((claim.study, place[0], kind), 1.0)
         rows += [_doubted(row, claim, bias) for row in _of_host(claim, measured, place)]
-    for claim, measured, (host, lane) in every:
+    for claim, measured, (host, lane) in at_places:
         hosts = [other for other, ran in measured.places if ran == lane]
         if host == hosts[0] and len(hosts) >= FEWEST_HOSTS:
             rows += _over_hosts(claim, measured, lane)
@@ -174,7 +173,7 @@ def places(means: pd.DataFrame, claims: Iterable[Claim]) -> Iterator[tuple[Teste
     for claim in claims:
         if not isinstance(claim, Untestable) and claim.study in measured:
             of_study, own = measured[claim.study], claim_files.stack(claim.study)
-            asked = [place for place in of_study.places if claim.asks(place[1])]
+            asked = [place for place in of_study.places if not claim.lanes or place[1] in claim.lanes]
             yield from ((claim, of_study, place) for place in sorted(asked, key=lambda place: place[1] != own))
 
 
@@ -194,20 +193,20 @@ def eligible(claim: Tested, levels: Mapping[str, Level], ran: Mapping[str, Side]
     """Return the sides of a contrast without those that no real product ran, or not in so many blocks."""
     engine: Settings = {name: level for name, level in {**claim.at, **levels}.items() if name == "engine"}
     fewest = 0 if claim.statistic == "mean" else SPREAD_FROM
-    every = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
-    absent = {name: lack for name, lack in every.items() if lack}
+    lacks = {name: _lacking({**engine, **side}, ran.get(name), blocks, fewest) for name, side in claim.sides().items()}
+    absent = {name: lack for name, lack in lacks.items() if lack}
     sides = {name: side.undisturbed for name, side in ran.items() if name not in absent}
-    able = bool(claim.needed() <= set(sides) and claim.ratios(sides))
+    testable = bool(claim.needed() <= set(sides) and claim.ratios(sides))
     listed = grouped(absent.values()) if ran else NOT_RUN
-    missing = "" if able else listed
+    missing = "" if testable else listed
     lacking = {name: absent[name][1] if name in absent else "" for name in claim.products}
     if "engine" in levels:
         own = title(str(levels["engine"]))  # a side may be of another product
         why = "; ".join(dict.fromkeys(why for product, why in absent.values() if product == own)) if ran else NOT_RUN
-        lacking = {str(levels["engine"]): "" if able else why}
+        lacking = {str(levels["engine"]): "" if testable else why}
     stand_in = any(side.stand_in for side in ran.values())
     few = any(name in ran and why == _few(ran[name]) for name, (_, why) in absent.items())
-    return Eligible(sides, missing, lacking, listed if able else "", stand_in, open=few and not able)
+    return Eligible(sides, missing, lacking, listed if testable else "", stand_in, open=few and not testable)
 
 
 @dataclass(frozen=True)
@@ -290,14 +289,14 @@ def _over_hosts(claim: Tested, measured: Measured, lane: str) -> list[Contrast]:
     """Return the contrasts of one claim on hosts like those that ran a lane, of which so many of them judge each."""
     contrasts = []
     for levels in claim.contrasts(lane):
-        able = []
+        hosts = []
         for place in measured.places:
             if place[1] == lane:
                 ran = eligible(claim, levels, _ran(claim, levels, measured, place))
                 sides = {} if ran.missing else aligned(claim, ran.sides)
                 if sides and min(len(side.blocks) for side in sides.values()) >= LOOKS[0]:
-                    able.append(replace(ran, sides=sides))
-        alike = [ran for ran in able if set(ran.sides) == set(able[0].sides)]
+                    hosts.append(replace(ran, sides=sides))
+        alike = [ran for ran in hosts if set(ran.sides) == set(hosts[0].sides)]
         if len(alike) >= FEWEST_HOSTS:
             contrasts.append((levels, alike))
     leads = [len(claim.ratios(alike[0].sides)) for _, alike in contrasts]
@@ -348,8 +347,8 @@ def _common(claim: Tested, levels: dict[str, Level], sides: Mapping[str, Side]) 
     if pooled := (claim.pooled or {}).get("n"):
         ran = next((side.levels for side in sides.values()), ()) or pooled
         return f"mean over n={ran[0]} to {ran[-1]}" if len(ran) > 2 else f"mean over n={ran[0]} and {ran[-1]}"
-    every = {side.settings.get("n") for side in sides.values()}
-    return f"n={every.pop()}" if len(every) == 1 and None not in every and "n" not in levels else ""
+    sizes = {side.settings.get("n") for side in sides.values()}
+    return f"n={sizes.pop()}" if len(sizes) == 1 and None not in sizes and "n" not in levels else ""
 
 
 def _partly(claim: Tested, sides: Mapping[str, Side]) -> str:

@@ -7,7 +7,7 @@ import json
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from math import isnan
+from math import isnan, nan
 from typing import Final
 
 import numpy as np
@@ -29,8 +29,6 @@ from benchbook.evidence.sides import Side, shared
 from benchbook.results import TIMES
 from benchbook.stats import sequential
 from benchbook.studies import SLUGS
-
-NAN: Final = float("nan")
 
 AMOUNTS: Final[Mapping[str, tuple[str, ...]]] = {
     "time": TIMES,
@@ -71,11 +69,11 @@ class Control(Row):
     quantities: int  # how many are put together
     left_out: int  # for how many more there is no ratio
     blocks: int  # those that are judged, of the last look; before the first those that both arms have
-    ratio: float = NAN  # b over a, with its repeated 95 % interval; NaN before the first look
-    low: float = NAN
-    high: float = NAN
+    ratio: float = nan  # b over a, with its repeated 95 % interval; NaN before the first look
+    low: float = nan
+    high: float = nan
     margin: float = MARGIN  # the smallest of the study's claims on that kind
-    detectable: float = NAN  # the ratio that these blocks find in 80 % of cases, corrected as the test is
+    detectable: float = nan  # the ratio that these blocks find in 80 % of cases, corrected as the test is
     state: str = TOO_FEW
 
     @property
@@ -172,9 +170,9 @@ def arms(observations: pd.DataFrame) -> pd.DataFrame:
 
 def _arms(study: str) -> Comparison:
     """Return the comparison of a study's identical arms, of every quantity that the study compares."""
-    every = claim_files.comparisons(study)
-    quantities = tuple(quantity for comparison in every for quantity in comparison.quantities)
-    shown = tuple(dict.fromkeys(name for comparison in every for name in (comparison.by, *comparison.shown)))
+    of_paper = claim_files.comparisons(study)
+    quantities = tuple(quantity for comparison in of_paper for quantity in comparison.quantities)
+    shown = tuple(dict.fromkeys(name for comparison in of_paper for name in (comparison.by, *comparison.shown)))
     return Comparison(
         study=study, name="A/A", by="arm", pairs=(("b", "a"),), quantities=quantities, shown=shown,
         labels={"b": "arm b", "a": "arm a"}, published=False,
@@ -199,20 +197,21 @@ class _Logs:
     values: Mapping[str, NDArray[np.float64]]  # by the side's name
 
 
-def _put_together(study: str, host: str, kind: str, every: Sequence[Pair]) -> Together:
-    logs = list(filter(None, map(_logs, every)))
-    control = Control(study, host, kind, len(logs), len(every) - len(logs), 0, margin=_margins(study).get(kind, MARGIN))
+def _put_together(study: str, host: str, kind: str, of_kind: Sequence[Pair]) -> Together:
+    logs = list(filter(None, map(_logs, of_kind)))
+    left_out, margin = len(of_kind) - len(logs), _margins(study).get(kind, MARGIN)
+    control = Control(study, host, kind, len(logs), left_out, 0, margin=margin)
     if not logs:
         return Together(control, {}, 0)
     block = np.concatenate([pair.blocks for pair in logs])
     blocks, first, which = np.unique(block, return_index=True, return_inverse=True)
     campaigns = np.concatenate([pair.campaigns for pair in logs])[first]
     sides = {}
-    for name, side in every[0].sides.items():
+    for name, side in of_kind[0].sides.items():
         mean = np.bincount(which, np.concatenate([pair.values[name] for pair in logs])) / np.bincount(which)
-        known = np.zeros(len(mean), bool)
+        none = np.zeros(len(mean), bool)
         sides[name] = replace(
-            side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=known, resolution=0.0
+            side, blocks=blocks, campaigns=campaigns, values=np.exp(mean), censored=none, resolution=0.0
         )
     look = sequential.look(stats.campaigns.units(campaigns))
     return Together(replace(control, blocks=len(blocks)), sides, look)
@@ -240,7 +239,7 @@ def _judged(together: Together, alpha: float) -> Control:
     )
     judged = paired(A_OVER_B, together.sides, together.look)
     level = 1 - sequential.confidence(together.look, alpha)
-    seen = stats.detectable_ratio(*judged.values, pairs=True, alpha=level)
+    seen = stats.detectable_ratio(*judged.values, alpha=level)
     state = OPEN
     if equivalent(shown.low, shown.high, control.margin):
         state = ALIKE

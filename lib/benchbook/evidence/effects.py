@@ -60,14 +60,14 @@ def paired(terms: Terms, sides: Mapping[str, Side], first: int | None = None) ->
     A block's cells share the machine's drift: unpaired, two identical arms measured one after the other gave 39 % false
     alarms, paired 4.9 %. What days differ in, their blocks share: where there are enough campaigns they are the units.
     """
-    every = [sides[name] for _, name in terms]
-    blocks = undisturbed_blocks(every)
-    campaigns = every[0].campaigns_of(blocks)
+    in_order = [sides[name] for _, name in terms]
+    blocks = undisturbed_blocks(in_order)
+    campaigns = in_order[0].campaigns_of(blocks)
     by_campaign = len(set(campaigns)) >= FEWEST
     if first is not None:
         chosen = stats.campaigns.first(campaigns, first) if by_campaign else slice(first)
         blocks, campaigns = blocks[chosen], campaigns[chosen]
-    values = tuple(side.of(blocks) for side in every)
+    values = tuple(side.of(blocks) for side in in_order)
     positive = all((of_side > 0).all() for of_side in values)
     if by_campaign:
         scaled = tuple(map(np.log, values)) if positive else values

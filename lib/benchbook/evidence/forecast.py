@@ -6,7 +6,6 @@ from typing import Final
 
 import pandas as pd
 
-from benchbook.evidence import claim_files
 from benchbook.evidence.claims import Claim, Tested
 from benchbook.evidence.contrasts import Contrast, verdict_on
 from benchbook.evidence.effects import Effect
@@ -65,7 +64,7 @@ def at_best(contrast: Contrast, claim: Tested) -> Verdict | None:
     return contrast.verdict if ended else at_look(contrast, claim, last, HOPE)
 
 
-def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
+def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim]) -> pd.DataFrame:
     """Return the contrasts with the verdicts of `at_best` for those that are open.
 
     Parameters
@@ -73,10 +72,9 @@ def all_at_best(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) 
     contrasts
         As `benchbook.evidence.judged` returns them of the same claims. One whose interval foretells nothing stays.
     claims
-        What is judged; None for all of `data/claims`.
+        What is judged.
     """
-    wanted = claim_files.claims() if claims is None else claims
-    tested = {claim.id: claim for claim in wanted if isinstance(claim, Tested)}
+    tested = {claim.id: claim for claim in claims if isinstance(claim, Tested)}
     foretold = [
         (at_best(contrast, tested[contrast.id]) if contrast.open else None) or contrast.verdict
         for contrast in Contrast.of(contrasts)

@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
-from math import inf, isnan
+from math import inf, isnan, nan
 from typing import Final, Literal, TypeAlias, get_args
 
 from benchbook.evidence.claims import Direction
@@ -64,25 +64,29 @@ def judge(
         d, positive, in the effect's unit, where its claim has one.
     """
     if isnan(effect.low):
-        return _by_difference(effect, claimed, margin_difference)
-    if claimed == "different":
-        claimed = "more" if effect.ratio >= 1 else "less"
-    inside = 1 / margin <= effect.low and effect.high <= margin
+        estimate, low, high = effect.difference
+        # No number is beyond NaN, nor within it.
+        upper = nan if margin_difference is None else margin_difference
+        lower, neutral, mirrored, size = -upper, 0.0, (-high, -low), None
+    else:
+        estimate, low, high = effect.ratio, effect.low, effect.high
+        lower, neutral, upper, mirrored = 1 / margin, 1.0, margin, (_inverse(high), _inverse(low))
+    inside = lower <= low and high <= upper
     if claimed == "equal":
-        outside = effect.low > margin or effect.high < 1 / margin
-        return "reproduced" if inside else "contradicted" if outside else "inconclusive"
-    low, high = effect.low, effect.high
-    if claimed == "less":
-        low, high = _inverse(high), _inverse(low)
-    if low > margin:
+        if inside:
+            return "reproduced"
+        return "contradicted" if low > upper or high < lower else "inconclusive"
+    if claimed == "less" or (claimed == "different" and estimate < neutral):
+        low, high = mirrored
+    if low > upper:
         return "reproduced" if size is None or met(effect, size) else "direction only"
     if inside:
         return "equivalent"
-    if low > 1:
+    if low > neutral:
         return "direction only"
-    if high < 1 / margin:
+    if high < lower:
         return "contradicted"
-    return "other way" if high < 1 else "inconclusive"
+    return "other way" if high < neutral else "inconclusive"
 
 
 def met(effect: Effect, size: tuple[float, float]) -> bool | None:
@@ -112,11 +116,11 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False, in_most: Iterab
     in_most
         Of each contrast the verdict at the error that `errors` allows in a test of more than half; None: `verdicts`.
     """
-    every = list(verdicts)
-    counts = Counter(verdict for verdict in every if verdict != NOT_TESTABLE)
+    of_contrasts = list(verdicts)
+    counts = Counter(verdict for verdict in of_contrasts if verdict != NOT_TESTABLE)
     if not counts:
         return NOT_TESTABLE
-    n = len(every) if most else counts.total()
+    n = len(of_contrasts) if most else counts.total()
     needed = n // 2 + 1 if most else n
     enough_against = n - needed + 1 if most else 1
     if counts["contradicted"] >= enough_against:
@@ -128,7 +132,7 @@ def together(verdicts: Iterable[Verdict], *, most: bool = False, in_most: Iterab
         return "direction only"
     if _counted(counts, AGAINST) >= enough_against:
         return "other way"
-    tested = Counter(every if in_most is None else in_most)
+    tested = Counter(of_contrasts if in_most is None else in_most)
     if not most and _counted(tested, HOLDS) > n / 2:
         return IN_PART if tested["reproduced"] > n / 2 else "direction only"
     return "inconclusive"
@@ -174,28 +178,6 @@ def errors(contrasts: int, leads: int, *, most: bool = False) -> Errors:
     if not most:
         return Errors(ALPHA, ALPHA / max(leads, 1), in_most)
     return Errors(in_most, ALPHA * contrasts / max(needed * leads, 1), in_most)
-
-
-def _by_difference(effect: Effect, claimed: Direction, margin: float | None) -> Verdict:
-    estimate, low, high = effect.difference
-    if claimed == "less" or (claimed == "different" and estimate < 0):
-        low, high = -high, -low
-    if margin is None:
-        if claimed == "equal" or not (low > 0 or high < 0):
-            return "inconclusive"
-        return "direction only" if low > 0 else "other way"
-    inside = -margin <= low and high <= margin
-    if claimed == "equal":
-        return "reproduced" if inside else "contradicted" if low > margin or high < -margin else "inconclusive"
-    if low > margin:
-        return "reproduced"
-    if inside:
-        return "equivalent"
-    if low > 0:
-        return "direction only"
-    if high < -margin:
-        return "contradicted"
-    return "other way" if high < 0 else "inconclusive"
 
 
 def _inverse(value: float) -> float:

@@ -11,7 +11,6 @@ import os
 import platform
 from collections.abc import Callable, Iterable
 from contextlib import suppress
-from copy import copy
 from importlib import metadata
 from io import BytesIO
 from pathlib import Path
@@ -48,12 +47,6 @@ class Kept:
     def __init__(self, follows_from: bytes) -> None:
         self._key = hashlib.sha256(_judges() + follows_from).digest()
 
-    def beside(self, more: str) -> "Kept":
-        """Return what follows from this and more."""
-        other = copy(self)
-        other._key = hashlib.sha256(self._key + more.encode()).digest()
-        return other
-
     @classmethod
     def of_file(cls, path: Path) -> Self:
         """Return what follows from a file, by its bytes."""
@@ -65,18 +58,21 @@ class Kept:
         stats = ((result.path.parent.name, result.path.name, result.path.stat()) for result in finished)
         return cls(json.dumps(sorted((study, name, at.st_size, at.st_mtime_ns) for study, name, at in stats)).encode())
 
-    def table(self, name: str, make: Callable[[], pd.DataFrame]) -> pd.DataFrame:
-        """Return a table: the one that is kept, else the one that `make` returns, which is kept from now on."""
-        if (known := self.read(name)) is None:
+    def table(self, name: str, make: Callable[[], pd.DataFrame], more: str = "") -> pd.DataFrame:
+        """Return a table: the one that is kept, else the one that `make` returns, which is kept from now on.
+
+        `more` is what the table follows from besides.
+        """
+        if (known := self.read(name, more)) is None:
             known = make()
             with suppress(OSError):  # a checkout that cannot be written: it is made again the next time
-                self._write(name, known)
+                self._write(name, more, known)
         return known
 
-    def read(self, name: str) -> pd.DataFrame | None:
+    def read(self, name: str, more: str = "") -> pd.DataFrame | None:
         """Return the table that is kept; None when there is none that can be trusted."""
         try:
-            with inputs.opened(self._path(name)) as file:
+            with inputs.opened(self._path(name, more)) as file:
                 if os.fstat(file.fileno()).st_uid not in (os.geteuid(), _ROOT):
                     return None
                 digest, content = file.read(_DIGEST), file.read(_LARGEST)
@@ -86,17 +82,17 @@ class Kept:
         except (OSError, ValueError, pa.ArrowException):
             return None
 
-    def _write(self, name: str, frame: pd.DataFrame) -> None:
+    def _write(self, name: str, more: str, frame: pd.DataFrame) -> None:
         content = BytesIO()
         pq.write_table(_table(frame), content)
         written = content.getvalue()
-        atomic.write(self._path(name), hashlib.sha256(written).digest() + written)
+        atomic.write(self._path(name, more), hashlib.sha256(written).digest() + written)
         others = sorted(_folder().glob(f"{name}.*.kept"), key=lambda path: path.stat().st_mtime_ns)
         for path in others[:-MOST]:
             path.unlink(missing_ok=True)
 
-    def _path(self, name: str) -> Path:
-        return _folder() / f"{name}.{self._key.hex()}.kept"
+    def _path(self, name: str, more: str) -> Path:
+        return _folder() / f"{name}.{hashlib.sha256(self._key + more.encode()).hexdigest()}.kept"
 
 
 def _folder() -> Path:

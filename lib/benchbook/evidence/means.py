@@ -306,7 +306,7 @@ def measures(observations: pd.DataFrame) -> pd.DataFrame:
     return pd.concat([means, derive(means)], ignore_index=True)
 
 
-def derive(means: pd.DataFrame, every: Iterable[Derived] = DERIVED) -> pd.DataFrame:
+def derive(means: pd.DataFrame, quantities: Iterable[Derived] = DERIVED) -> pd.DataFrame:
     """Return the derived quantities whose raw ones are among those block means; the same columns.
 
     A quotient is that of the block's means. One with a censored part is censored; when the part is the divisor, nothing
@@ -318,7 +318,7 @@ def derive(means: pd.DataFrame, every: Iterable[Derived] = DERIVED) -> pd.DataFr
     of_metric = means[[*_MEANS, "deviation", "censored", "resolution"]].set_axis(
         pd.MultiIndex.from_frame(known[["metric", "role", "occasion"]])
     )
-    rows = pd.concat([_derive(quantity, known, of_metric) for quantity in every])
+    rows = pd.concat([_derive(quantity, known, of_metric) for quantity in quantities])
     carried = means.drop(columns=rows.columns).take(rows.index.to_numpy())
     return pd.concat([carried.reset_index(drop=True), rows.reset_index(drop=True)], axis=1)[means.columns]
 

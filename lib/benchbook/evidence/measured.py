@@ -172,8 +172,10 @@ class Measured:
         if over is None:
             return {name: [side] for name, side in self._alike(place, wanted, statistic).items()}
         ((factor, levels),) = over.items()
-        every = {(name, level): {**settings, factor: level} for name, settings in wanted.items() for level in levels}
-        sides = self._alike(place, every, statistic)
+        at_levels = {
+            (name, level): {**settings, factor: level} for name, settings in wanted.items() for level in levels
+        }
+        sides = self._alike(place, at_levels, statistic)
         shared = [level for level in levels if all((name, level) in sides for name in wanted)]
         asked = shared if len(shared) > 1 else levels
         whole = [name for name in wanted if all((name, level) in sides for level in asked)]
@@ -282,8 +284,8 @@ class Measured:
         key = (place, name, *((type(level), level) for level in levels))  # True is not 1
         if key not in self._having:
             ran = self._ran.get(place, {})
-            every = ((number, _index(levels, about.settings.get(name))) for number, about in ran.items())
-            self._having[key] = {number: index for number, index in every if index is not None}
+            indices = ((number, _index(levels, about.settings.get(name))) for number, about in ran.items())
+            self._having[key] = {number: index for number, index in indices if index is not None}
         return self._having[key]
 
     def _side(self, numbers: Sequence[int], quantity: Triple, statistic: Statistic = "mean") -> Side:
@@ -351,7 +353,7 @@ class Measured:
             parameters=rows["parameters"].fillna("{}"),
             campaign=rows["campaign"].astype(object),
             cell_id=rows["cell_id"].astype(object),
-            stand_in=rows["stand_in"].fillna(False).astype(bool),
+            stand_in=stood_in(rows),
             censored=rows["censored"].fillna(False).astype(bool),
             disturbed=disturbed(rows),
             resolution=rows["resolution"].fillna(0.0),
@@ -399,6 +401,11 @@ class Measured:
 def disturbed(rows: pd.DataFrame) -> "pd.Series[bool]":
     """Return of block means which others disturbed: of what is counted none."""
     return ~rows["metric"].isin(COUNTED) & rows["disturbed"].fillna(False).astype(bool)
+
+
+def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
+    """Return which rows are a stand-in's."""
+    return rows["stand_in"].fillna(False).astype(bool)
 
 
 def by_cells(means: pd.DataFrame) -> list[str]:

@@ -54,11 +54,11 @@ def published(study: str | None = None) -> pd.DataFrame:
 
 def number(study: str, source: str, row: str, column: str) -> float:
     """Return one published number's value; NaN when the papers do not print it."""
-    printed = found(study, source, row, column)
-    return printed.value if printed else float("nan")
+    printed = printed_number(study, source, row, column)
+    return printed.value if printed else nan
 
 
-def found(study: str, source: str, row: str, column: str) -> "Number | None":
+def printed_number(study: str, source: str, row: str, column: str) -> "Number | None":
     """Return one published number as it is printed; None when the papers do not print it."""
     return _numbers(paths.published()).get((study, source, row, column))
 
@@ -122,7 +122,7 @@ def ratio_of(study: str, terms: Terms, keys: Mapping[str, Key], divisor: float =
     """Return the ratio of printed numbers, each as far off as its rounding allows; none when one is not printed."""
     if any(name not in keys for _, name in terms):
         return PublishedRatio()
-    numbers = [(sign, found(study, *keys[name])) for sign, name in terms]
+    numbers = [(sign, printed_number(study, *keys[name])) for sign, name in terms]
     values = [(sign, term.value, term.rounding) for sign, term in numbers if term and not isnan(term.value)]
     if len(values) < len(terms):
         return PublishedRatio()

@@ -39,7 +39,7 @@ class Run:
         """Return finished cells that ran here; identities as `benchbook.results.observations` takes them."""
         chosen = frozenset(identities)
         finished = results.finished(chosen)
-        files = partial(_files, finished, "replication")
+        files = partial(_probed, finished)
         evidence = Evidence(partial(means_of, finished), Kept.of_results(finished), files)
         return cls(name, evidence, partial(_by_block, finished), chosen)
 
@@ -68,7 +68,7 @@ class Run:
             return cls(str(folder), evidence, lambda: {None: reference.intact(reference.REPETITIONS, folder)})
         with _results_in(folder):
             finished = results.finished()
-            evidence = Evidence(measures(means_of(finished)), files=partial(_files, finished, "replication"))
+            evidence = Evidence(measures(means_of(finished)), files=partial(_probed, finished))
             return cls(str(folder), evidence, partial(_by_block, finished))
 
     @property
@@ -90,9 +90,9 @@ def _repetitions(folder: Path | None = None) -> list[Path]:
     return [reference.intact(reference.REPETITIONS, folder)] if there else []
 
 
-def _files(finished: Iterable[Whole], study: str) -> list[Path]:
-    """Return the files of a study's results."""
-    return [result.path for result in finished if result.facts.study == study]
+def _probed(finished: Iterable[Whole]) -> list[Path]:
+    """Return the files in which `benchbook.evidence.lags` finds probes."""
+    return [result.path for result in finished if result.facts.study == "replication"]
 
 
 def _by_block(finished: Iterable[Whole]) -> Mapping[tuple[str, int] | None, Path]:

@@ -67,20 +67,20 @@ def pooled(parts: Sequence[Side], factor: str | None) -> Side:
     if factor is None:
         return parts[0]
     blocks = shared(parts)
-    at = [np.isin(part.blocks, blocks) for part in parts]
-    settings = parts[0].settings.items()
-    return Side(
-        {name: value for name, value in settings if all(part.settings.get(name) == value for part in parts)},
-        blocks,
-        parts[0].campaigns[at[0]],
-        parts[0].cells[at[0]],
-        np.mean([part.values[here] for part, here in zip(parts, at, strict=True)], axis=0),
-        np.mean([part.typical[here] for part, here in zip(parts, at, strict=True)], axis=0),
-        np.any([part.censored[here] for part, here in zip(parts, at, strict=True)], axis=0),
-        np.any([part.disturbed[here] for part, here in zip(parts, at, strict=True)], axis=0),
+    parts = [part.only(blocks) for part in parts]
+    first = parts[0]
+    alike = first.settings
+    for part in parts:
+        alike = {name: value for name, value in alike.items() if part.settings.get(name) == value}
+    return replace(
+        first,
+        settings=alike,
+        values=np.mean([part.values for part in parts], axis=0),
+        typical=np.mean([part.typical for part in parts], axis=0),
+        censored=np.any([part.censored for part in parts], axis=0),
+        disturbed=np.any([part.disturbed for part in parts], axis=0),
         stand_in=any(part.stand_in for part in parts),
         resolution=float(np.mean([part.resolution for part in parts])),
-        unit=parts[0].unit,
         repetitions=min(part.repetitions for part in parts),
         levels=tuple(part.settings[factor] for part in parts),
     )

@@ -76,17 +76,16 @@ _OF_THE_DECISIVE: Final = (
 
 
 def verdicts(contrasts: pd.DataFrame, claims: Iterable[Claim] | None = None) -> pd.DataFrame:
-    """Return every claim with its verdict, a row for each host and lane that ran its study, the paper's lane first.
+    """Return the verdict on every claim: a row for each host and lane that ran its study, the paper's own lane first.
 
-    One that would be contradicted, but for an objection that nobody has answered, is *inconclusive* and says so.
-    `benchbook.evidence.judge.together` says how the contrasts' verdicts make one: a claim of every size, product or
-    ranking falls by one contrast that contradicts it, and is not open because one is; its ``wording`` counts those that
-    say otherwise, and what fewer campaigns decided than have a mean says *in one sitting*, for that day is all that it
-    speaks of. A claim over several products (the fastest of six; in each of three) is judged on those that ran
-    here. Where all that ran bear it out, the test speaks of these products and of no other: the verdict is *reproduced
-    in part*, and its ``wording``, like that of every verdict which a missing product could change, says of how many. A
-    stand-in, or an adapter that has met no server, is no product that ran. A size that did not run is no missing
-    product: a product counts as judged where any contrast judged it, and ``why`` names the others.
+    `benchbook.evidence.judge.together` makes it of the verdicts on the contrasts. A contradiction is *inconclusive*
+    while an objection to it has no answer. The ``wording`` adds what a verdict does not hold for: contrasts that say
+    otherwise, and other days, where so few campaigns ran that it speaks of these sittings alone.
+
+    A claim over several products is judged on those that ran; a stand-in, or what ran through an adapter that has met
+    no server, is none of them. Where all of these bear it out and some are missing it is *reproduced in part*, and the
+    ``wording`` says of how many products a verdict is that a missing one could change. A product counts as judged
+    where any contrast judged it: a size that did not run is no missing product.
 
     Parameters
     ----------
@@ -135,16 +134,16 @@ def to_try(study: str, variation: Variation) -> str:
 
 def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast]) -> ClaimVerdict:
     """Return one claim's verdict at one place, with the numbers of the contrast that decided."""
-    able = [contrast for contrast in contrasts if contrast.able]
+    testable = [contrast for contrast in contrasts if contrast.testable]
     verdict = together(
         [contrast.verdict for contrast in contrasts],
         most=claim.most,
         in_most=[contrast.in_most for contrast in contrasts],
     )
-    decisive = _decisive(verdict, claim, able) if able else contrasts[0]
-    fewest = min((contrast.campaigns for contrast in able), default=0)
+    decisive = _decisive(verdict, claim, testable) if testable else contrasts[0]
+    fewest = min((contrast.campaigns for contrast in testable), default=0)
     campaigns = decisive.campaigns if verdict in AGAINST else fewest
-    ran = {name for contrast in able for name, why in contrast.lacking.items() if not why}
+    ran = {name for contrast in testable for name, why in contrast.lacking.items() if not why}
     missing = _missing(claim, contrasts, ran)
     objections = claim.objections if verdict == "contradicted" else ()
     objected = any(not objection.answer for objection in objections)
@@ -158,7 +157,7 @@ def _overall(claim: Tested, unjudged: ClaimVerdict, contrasts: Sequence[Contrast
         campaigns=campaigns,
         products_judged=len(ran),
         products_missing=missing,
-        judged=len(able),
+        judged=len(testable),
         open="; ".join(contrast.contrast or claim.id for contrast in contrasts if contrast.open),
         objections=" ".join(f"{objection.says} {objection.answer or 'No answer yet.'}" for objection in objections),
         why=_in_words(contrasts),
@@ -172,16 +171,16 @@ def _wording(claim: Tested, verdict: Verdict, contrasts: Sequence[Contrast], ran
     That is contrasts that say otherwise, products that are missing (where so many ran; None: none is), a size that is
     open or refuted, and the other days where so few campaigns decided that it is of these sittings alone.
     """
-    able = [contrast for contrast in contrasts if contrast.able]
-    counts = Counter(contrast.verdict for contrast in able)
+    testable = [contrast for contrast in contrasts if contrast.testable]
+    counts = Counter(contrast.verdict for contrast in testable)
     # of most contrasts one that was not judged may say either
-    wording = _counted(verdict, counts, len(contrasts) - len(able) if claim.most else 0)
+    wording = _counted(verdict, counts, len(contrasts) - len(testable) if claim.most else 0)
     # whatever a missing product would say
     final = verdict == NOT_TESTABLE or (verdict == "contradicted" and not claim.most)
     if ran is not None and not final:
         among = f" {'among' if isinstance(claim, Rank) else 'in'} {ran} of the {len(claim.products)} products"
         wording += among if wording == verdict else f";{among}"
-    sizes = {contrast.size for contrast in able if contrast.verdict == verdict or verdict != "direction only"}
+    sizes = {contrast.size for contrast in testable if contrast.verdict == verdict or verdict != "direction only"}
     if verdict == "direction only" and sizes == {"open"}:
         wording += "; size open"
     elif verdict in ("inconclusive", "other way") and sizes == {"refuted"}:
@@ -191,17 +190,17 @@ def _wording(claim: Tested, verdict: Verdict, contrasts: Sequence[Contrast], ran
     return wording
 
 
-def _decisive(verdict: Verdict, claim: Tested, able: Sequence[Contrast]) -> Contrast:
+def _decisive(verdict: Verdict, claim: Tested, testable: Sequence[Contrast]) -> Contrast:
     """Return the contrast on which a verdict rests: what contradicts most, what bears out least, or what is widest."""
     if verdict in AGAINST:
         return max(
-            (contrast for contrast in able if contrast.verdict == verdict),
+            (contrast for contrast in testable if contrast.verdict == verdict),
             key=lambda contrast: -_beyond(contrast, against=True),
         )
     of = "reproduced" if verdict == IN_PART else verdict
-    rest = [contrast for contrast in able if contrast.verdict == of] or able
+    rest = [contrast for contrast in testable if contrast.verdict == of] or testable
     held = sorted(rest, key=_beyond, reverse=True)
-    return held[min(len(able) // 2, len(held) - 1)] if claim.most else held[-1]
+    return held[min(len(testable) // 2, len(held) - 1)] if claim.most else held[-1]
 
 
 def _beyond(contrast: Contrast, *, against: bool = False) -> float:
@@ -229,25 +228,25 @@ def _counted(verdict: Verdict, counts: Mapping[Verdict, int], unjudged: int) -> 
     """Return a verdict, with how many contrasts say so, what the others say, and how many say nothing."""
     if not counts or len(counts) + bool(unjudged) < 2:
         return verdict
-    every = sum(counts.values()) + unjudged
+    total = sum(counts.values()) + unjudged
     first: Verdict = "reproduced" if verdict == IN_PART else verdict
     shown = sorted(counts, key=lambda other: (other != first, -counts[other]))
     parts = [f"{'open' if other == 'inconclusive' else other} in {counts[other]}" for other in shown]
     parts += [f"not judged in {unjudged}"] if unjudged else []
-    parts[0] = f"{first} in {counts[first]} of {every} contrasts" if first in counts else f"{first}: {parts[0]}"
+    parts[0] = f"{first} in {counts[first]} of {total} contrasts" if first in counts else f"{first}: {parts[0]}"
     return ", ".join(parts)
 
 
 def _missing(claim: Tested, contrasts: Sequence[Contrast], ran: Collection[str]) -> str:
     """Return which products no contrast judged, and why; of what ran and could not be judged, nothing."""
     missing = []
-    able = any(contrast.able for contrast in contrasts)
+    testable = any(contrast.testable for contrast in contrasts)
     for product in claim.products:
-        every = [contrast.lacking[product] for contrast in contrasts if product in contrast.lacking]
-        if product not in ran and all(every):
-            why = max(every, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
+        reasons = [contrast.lacking[product] for contrast in contrasts if product in contrast.lacking]
+        if product not in ran and all(reasons):
+            why = max(reasons, key=lambda why: why != NOT_RUN, default=NOT_RUN)  # rather what stood in for it
             missing.append((title(product), why))
-        elif product not in ran and able:
+        elif product not in ran and testable:
             missing.append((title(product), "ran in other contrasts only"))
     return grouped(missing)
 
@@ -256,10 +255,10 @@ def _in_words(contrasts: Sequence[Contrast]) -> str:
     """Return why a claim has its verdict: what each contrast found, and which were not judged."""
     if len(contrasts) == 1:
         return contrasts[0].why
-    judged = [f"{contrast.contrast}: {contrast.why}" for contrast in contrasts if contrast.able]
+    judged = [f"{contrast.contrast}: {contrast.why}" for contrast in contrasts if contrast.testable]
     absent: dict[str, list[str]] = {}
     for contrast in contrasts:
-        if not contrast.able:
+        if not contrast.testable:
             absent.setdefault(contrast.why, []).append(contrast.contrast)
     for why, names in absent.items():
         listed = " and ".join(names)
@@ -388,8 +387,8 @@ def outcomes(verdicts: pd.DataFrame) -> pd.DataFrame:
         by_claim.setdefault(verdict.id, []).append(verdict)
     rows = []
     for of_claim in by_claim.values():
-        able = [verdict for verdict in of_claim if verdict.verdict != NOT_TESTABLE] or of_claim
-        of_its_lane = [verdict for verdict in able if verdict.lane == able[0].lane]
+        testable = [verdict for verdict in of_claim if verdict.verdict != NOT_TESTABLE] or of_claim
+        of_its_lane = [verdict for verdict in testable if verdict.lane == testable[0].lane]
         first = next((verdict for verdict in of_its_lane if of_a_mean(verdict.host)), of_its_lane[0])
         others = [{**vars(verdict), "stage": stage(verdict)} for verdict in of_claim if verdict is not first]
         rows.append(Outcome(**vars(first), stage=stage(first), others=others))

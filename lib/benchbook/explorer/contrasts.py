@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from itertools import permutations
+from itertools import groupby, permutations, product
+from operator import itemgetter
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -21,6 +22,9 @@ from benchbook.plots import names
 from benchbook.registry import STORES, title
 
 _NO_FACTOR: Final = {*FREE, "dataset", "stand_in"} - {"lane"}
+_CONTROLS: Final = ("operation", "measure", "a", "b")
+"""What is chosen of every comparison, before its factors."""
+
 _FIRST: Final = ("wall_time", "elapsed_time", "cpu_time")
 _OTHER_UNIT: Final = {
     derived.of[0]: derived.metric
@@ -83,11 +87,17 @@ class Answer:
     def points(self) -> pd.DataFrame:
         """The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``."""
         blocks = shared(self.pair.sides.values())
-        a, b = self.pair.sides["a"], self.pair.sides["b"]
+        a, b = (self.pair.sides[name].only(blocks) for name in ("a", "b"))
         points = pd.DataFrame(
-            {"block": blocks, "campaign": a.campaigns_of(blocks), "cell_a": a.cells[a.blocks.searchsorted(blocks)],
-             "cell_b": b.cells[b.blocks.searchsorted(blocks)], "a": a.of(blocks), "b": b.of(blocks)}
-        )  # fmt: skip
+            {
+                "block": blocks,
+                "campaign": a.campaigns,
+                "cell_a": a.cells,
+                "cell_b": b.cells,
+                "a": a.values,
+                "b": b.values,
+            }
+        )
         points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
         return points
 
@@ -123,85 +133,69 @@ def comparisons(measured: Measured) -> dict[str, Comparison]:
                 study=measured.study,
                 labels={str(level): f"{called_factor(name)} {called_level(name, level)}" for level in measured_levels},
             )
-    return {name: comparison for name, comparison in by_name.items() if _quantities(measured, comparison)}
+    return {name: comparison for name, comparison in by_name.items() if _has_a_pair(measured, comparison)}
 
 
-def ask(measured: Measured, comparison: Comparison, wanted: Mapping[str, Option]) -> Asked:
+def ask(measured: Measured, name: str, wanted: Mapping[str, Option]) -> Asked:
     """Return the question nearest to what is wanted: each control keeps its value where that can be asked.
 
     Parameters
     ----------
+    measured
+        A study's block means.
+    name
+        Which of its `comparisons` is asked about.
     wanted
         Values of the controls of `Asked.options`; those that cannot be had, or are not named, stand at their first.
     """
-    quantities = _quantities(measured, comparison)
-    operations = list(dict.fromkeys(operation for operation, *_ in quantities))
-    operation = _kept(wanted.get("operation"), operations)
-    measures = [(role, metric) for name, role, metric in quantities if name == operation]
-    measure = _kept(wanted.get("measure"), measures)
-    quantity = (operation, *measure)
-    rows = [(common, sides) for _, common, sides in _measured_alike(measured, comparison, [quantity])]
-    pairs = _pairs(comparison, rows)
-    firsts = list(dict.fromkeys(first for first, _ in pairs))
-    a = _kept(wanted.get("a"), firsts)
-    seconds = [second for first, second in pairs if first == a]
-    b = _kept(wanted.get("b"), seconds)
-    options: dict[str, list[Option]] = {
-        "operation": [*operations],
-        "measure": [*measures],
-        "a": [*firsts],
-        "b": [*seconds],
-    }
-    rows = [(common, sides) for common, sides in rows if sides.keys() >= {a, b}]
-    factors: dict[str, Option] = {}
-    for name in _varying(comparison, rows):
-        levels = _levels(common[name] for common, _ in rows if common.get(name) is not None)
-        if len(levels) > 1:
-            options[name] = levels
-            factors[name] = _kept(wanted.get(name), levels, _default(measured, name, rows))
-            rows = [(common, sides) for common, sides in rows if common.get(name) == factors[name]]
-    common, sides = rows[0]
-    return Asked(comparison, quantity, a, b, factors, options, _pair(comparison, quantity, common, sides, a, b))
+    questions = everything(measured, name)
+    left = questions.pairs
+    options: dict[str, list[Option]] = {}
+    chosen: dict[str, Option] = {}
+    for control in questions.options:
+        levels = list(dict.fromkeys(settings[control] for settings, _ in left if settings[control] is not None))
+        default = None
+        if control not in _CONTROLS:
+            if len(levels := _levels(levels)) < 2:
+                continue
+            default = left[0][1].host if control == "host" else questions.defaults[control]
+        options[control] = levels
+        chosen[control] = _kept(wanted.get(control), levels, default)
+        left = [(settings, pair) for settings, pair in left if settings[control] == chosen[control]]
+    factors = {factor: level for factor, level in chosen.items() if factor not in _CONTROLS}
+    _, pair = left[0]
+    return Asked(pair.comparison, pair.quantity, chosen["a"], chosen["b"], factors, options, pair)
 
 
-def everything(measured: Measured, comparison: Comparison) -> Everything:
+@lru_cache(1)
+def everything(measured: Measured, name: str) -> Everything:
     """Return every pair of sides that `ask` can come to, in the order in which it offers them."""
-    quantities = _quantities(measured, comparison)
-    rows = _measured_alike(measured, comparison, quantities)
-    settings = [(common, sides) for _, common, sides in rows]
-    both_sides = _pairs(comparison, settings)
+    comparison = comparisons(measured)[name]
+    rows = _measured_alike(measured, comparison)
+    both_sides = _pairs(comparison, [sides for _, _, sides in rows])
+    factors = _varying(comparison, [common for _, common, _ in rows])
+    quantities = list(dict.fromkeys(quantity for quantity, _, _ in rows))
     options: dict[str, list[Option]] = {
         "operation": list(dict.fromkeys(operation for operation, *_ in quantities)),
         "measure": list(dict.fromkeys((role, metric) for _, role, metric in quantities)),
         "a": list(dict.fromkeys(a for a, _ in both_sides)),
         "b": list(dict.fromkeys(b for _, b in both_sides)),
     }
-    factors = _varying(comparison, settings)
-    for name in factors:
-        options[name] = _levels(common[name] for common, _ in settings if common.get(name) is not None)
-    defaults = {name: _default(measured, name, settings) for name in factors}
+    for factor in factors:
+        options[factor] = _levels(common[factor] for _, common, _ in rows if common.get(factor) is not None)
+    model = studies.load(measured.study).Parameters.model_fields
+    defaults = {factor: getattr(model.get(factor), "default", None) for factor in factors}
+    if "host" in factors:  # the first, which ran most
+        defaults["host"] = rows[0][1]["host"]
     pairs: list[tuple[Mapping[str, Option], Pair]] = []
-    for quantity in quantities:
+    for quantity, of_quantity in groupby(rows, key=itemgetter(0)):
         operation, *measure = quantity
-        of_quantity = [(common, sides) for one, common, sides in rows if one == quantity]
-        for a, b in both_sides:
-            for common, sides in of_quantity:
-                if sides.keys() >= {a, b}:
-                    chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
-                    chosen |= {name: common.get(name) for name in factors}
-                    pairs.append((chosen, _pair(comparison, quantity, common, sides, a, b)))
+        for (a, b), (_, common, sides) in product(both_sides, of_quantity):
+            if sides.keys() >= {a, b}:
+                chosen: dict[str, Option] = {"operation": operation, "measure": tuple(measure), "a": a, "b": b}
+                chosen |= {factor: common.get(factor) for factor in factors}
+                pairs.append((chosen, _pair(comparison, quantity, common, sides, a, b)))
     return Everything(options, defaults, pairs)
-
-
-def _measured_alike(
-    measured: Measured, comparison: Comparison, quantities: Sequence[Triple]
-) -> list[tuple[Triple, CellSettings, Mapping[str, Side]]]:
-    """Return what was measured alike at several levels: the quantity, what they share with their host, their sides."""
-    return [
-        (quantity, {**common, "host": host}, sides)
-        for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, quantities)
-        if len(sides) > 1
-    ]
 
 
 def _pair(
@@ -272,17 +266,32 @@ def called_level(name: str, value: object) -> str:
     return known.get(name, papers.called(name)).get(level, level)
 
 
-def _quantities(measured: Measured, comparison: Comparison) -> list[Triple]:
-    """Return what both sides of some pair were measured in, what the paper compares first, and nothing twice."""
+def _has_a_pair(measured: Measured, comparison: Comparison) -> bool:
+    """Return whether both sides of some pair were measured, all else alike."""
+    alike = measured.alike(comparison.by, comparison.loose, measured.quantities)
+    return any(_pairs(comparison, [levels]) for _, _, _, levels in alike)
+
+
+def _measured_alike(
+    measured: Measured, comparison: Comparison
+) -> list[tuple[Triple, CellSettings, Mapping[str, Side]]]:
+    """Return what was measured alike at several levels: the quantity, what they share with their host, their sides.
+
+    Of quantities those that both sides of some pair were measured in, what the paper compares first, and nothing twice.
+    """
     ran = dict.fromkeys(measured.quantities)
     papers = dict.fromkeys(comparison.every_quantity() if comparison.quantities else ())
     ordered = [*dict.fromkeys([*(quantity for quantity in papers if quantity in ran), *ran])]
-    alike = measured.alike(comparison.by, comparison.loose, ordered)
-    on_both = {quantity for quantity, _, _, levels in alike if _pairs(comparison, [({}, levels)])}
+    rows = [
+        (quantity, {**common, "host": host}, sides)
+        for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, ordered)
+        if len(sides) > 1
+    ]
+    on_both = {quantity for quantity, _, sides in rows if _pairs(comparison, [sides])}
     others = on_both.difference(papers)
     once = on_both - {quantity for quantity in others if _repeats(quantity, on_both, {*papers}, comparison)}
-    shown = [quantity for quantity in ordered if quantity in once]
-    return sorted(shown, key=lambda quantity: (quantity not in papers, quantity[2] not in _FIRST))
+    shown = [row for row in rows if row[0] in once]
+    return sorted(shown, key=lambda row: (row[0] not in papers, row[0][2] not in _FIRST))
 
 
 def _repeats(quantity: Triple, others: Collection[Triple], papers: Collection[Triple], comparison: Comparison) -> bool:
@@ -299,9 +308,8 @@ def _repeats(quantity: Triple, others: Collection[Triple], papers: Collection[Tr
     return (operation, role, _OTHER_UNIT.get(metric)) in others
 
 
-def _pairs(comparison: Comparison, rows: Iterable[tuple[object, Mapping[str, object]]]) -> list[tuple[str, str]]:
+def _pairs(comparison: Comparison, ran: Sequence[Mapping[str, object]]) -> list[tuple[str, str]]:
     """Return the pairs of levels that were measured alike, in the paper's order and then the other way round."""
-    ran = [sides for _, sides in rows]
     levels = sorted({level for sides in ran for level in sides}, key=_rank)
     pairs = comparison.every_pair() if comparison.pairs else [(a, b) for b, a in permutations(levels, 2)]
     both_ways = [*pairs, *((b, a) for a, b in pairs)]
@@ -315,19 +323,12 @@ def _rank(level: str) -> tuple[float, str]:
         return float("inf"), level
 
 
-def _varying(comparison: Comparison, rows: Sequence[tuple[CellSettings, object]]) -> list[str]:
+def _varying(comparison: Comparison, settings: Sequence[CellSettings]) -> list[str]:
     """Return the factors in which these differ, those that the paper shows first."""
-    present = list(dict.fromkeys(name for common, _ in rows for name in common if _is_factor(name)))
+    present = {name for common in settings for name in common if _is_factor(name)}
     shown = [name for name in ("host", *comparison.shown) if name in present]
     ordered = dict.fromkeys([*shown, *sorted(present)])
-    return [name for name in ordered if len({str(common.get(name)) for common, _ in rows}) > 1]
-
-
-def _default(measured: Measured, name: str, rows: Sequence[tuple[CellSettings, object]]) -> Option:
-    """Return the level at which a factor stands: of hosts the first, which ran most; None where it has no default."""
-    if name == "host":
-        return rows[0][0]["host"]
-    return getattr(studies.load(measured.study).Parameters.model_fields.get(name), "default", None)
+    return [name for name in ordered if len({str(common.get(name)) for common in settings}) > 1]
 
 
 def _is_factor(name: str) -> bool:

@@ -2,7 +2,7 @@
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite, isnan, log, nan, sqrt
 from pathlib import Path
@@ -17,7 +17,7 @@ from benchbook.digits import estimate, plural
 from benchbook.evidence.comparisons import A_OVER_B, MARGIN, equivalent
 from benchbook.evidence.contrasts import enumerated
 from benchbook.evidence.effects import Effect, effect
-from benchbook.evidence.means import ended
+from benchbook.evidence.means import Triple, ended
 from benchbook.evidence.measured import Measured, first_arms
 from benchbook.evidence.published import CellSettings
 from benchbook.evidence.runs import Run
@@ -169,10 +169,12 @@ def _answer(question: Question, request: Request) -> Reply:
     means = first_arms(Run.of_results("own documents", grid.keys(cells)).means)
     versions = names.versions(means)
     quantities = [(operation, "client", question.metric) for operation in question.operations]
-    every = Measured(question.study, ended(means)).every(question.by, question.loose, quantities) if len(means) else ()
+    measured: Iterable[tuple[Triple, str, CellSettings, Mapping[str, Side]]] = ()
+    if len(means):
+        measured = Measured(question.study, ended(means)).every(question.by, question.loose, quantities)
     rows: list[dict[str, object]] = []
     sentences, needed = [], []
-    for (operation, _, _), _, common, sides in every:
+    for (operation, _, _), _, common, sides in measured:
         what = _named(question.row, common.get(question.row), sides, versions) if question.row else ""
         raced, leads = _race(question.by, sides, versions)
         rows += [{"what": what, "operation": operation, **vars(row)} for row in raced]
@@ -292,18 +294,18 @@ def _sentence(what: str, operation: str, raced: Sequence[Raced], blocks: int, ne
     before, fastest, second = f"{what}: " if what else "", raced[0].level, raced[1]
     if isnan(second.low):
         return f"{before}{fastest} was faster than {second.level} {operation}, in one block: nothing says how surely."
-    if near := [one for one in raced[1:] if not one.low > 1]:
+    if near := [other for other in raced[1:] if not other.low > 1]:
         if needed:
             hope = f"{plural(needed - blocks, 'block')} more would do it, if the difference is what it seems"
-        elif all(equivalent(one.low, one.high) for one in near):
+        elif all(equivalent(other.low, other.high) for other in near):
             hope = f"They are alike within {round(100 * (MARGIN - 1))} %"
         else:
             hope = f"No difference is shown, nor that there is none; {MOST_BLOCKS} blocks would hardly show it"
-        apart = f"{enumerated([fastest, *(one.level for one in near)])} cannot be told apart {operation}"
+        apart = f"{enumerated([fastest, *(other.level for other in near)])} cannot be told apart {operation}"
         found = ""  # of several the table has the ratios
         if len(near) == 1:
             found = f": {near[0].level} took {estimate(near[0].ratio, near[0].low, near[0].high)} times as long"
-        longer = [one.level for one in raced[1:] if one.low > 1]
+        longer = [other.level for other in raced[1:] if other.low > 1]
         rest = f"; {enumerated(longer)} took longer" if longer else ""
         return f"{before}{apart} in {plural(blocks, 'block')}{found}{rest}. {hope}."
     times = f"{estimate(second.ratio, second.low, second.high)} times"

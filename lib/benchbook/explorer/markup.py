@@ -152,8 +152,10 @@ def _type(field: KnownField) -> str:
 
 def _share(count: int, of: int) -> str:
     """Return a share in percent: one that is not none is not 0 %."""
+    if not count:
+        return "–"
     percent = 100 * count / of if of else 0
-    return "–" if not count else "< 1 %" if percent < 1 else f"{percent:.0f} %"
+    return "< 1 %" if percent < 1 else f"{percent:.0f} %"
 
 
 _SHOWN: Final = 200

@@ -181,22 +181,20 @@ class Entry(BaseModel):
 _ENTRIES: Final = TypeAdapter(list[Entry])
 
 
-def register(claim: Ratio, answer: Answer, source: Source, file: Path | None = None) -> Entry:
+def register(claim: Ratio, answer: Answer, source: Source) -> Entry:
     """Keep a claim with the moment and how many blocks had been measured by then; return what is kept.
 
     Who claims after having looked explores: the blocks that come later are the test.
     """
     entry = Entry(claim=claim, source=source.name, registered=_now(), seen=len(answer.points), host=answer.pair.host)
-    _write([*registered(file), entry], file)
+    _write([*registered(), entry])
     return entry
 
 
-def remove(name: str, file: Path | None = None) -> None:
+def remove(name: str) -> None:
     """Take a claim off the list; the file keeps it with the moment, so that it cannot come back as if it were new."""
-    entries = registered(file)
-    _write(
-        [entry.model_copy(update={"removed": _now()}) if entry.claim.id == name else entry for entry in entries], file
-    )
+    removed = {"removed": _now()}
+    _write([entry.model_copy(update=removed) if entry.claim.id == name else entry for entry in registered()])
 
 
 def earlier(entry: Entry, entries: Iterable[Entry]) -> list[Entry]:
@@ -218,17 +216,17 @@ def _now() -> datetime:
     return datetime.now(UTC).replace(microsecond=0)
 
 
-def _write(entries: list[Entry], file: Path | None) -> None:
+def _write(entries: list[Entry]) -> None:
     content = _ENTRIES.dump_python(entries, mode="json", exclude_defaults=True)
-    atomic.write(file or paths.results() / FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
+    atomic.write(paths.results() / FILE, json.dumps(content, indent=1, ensure_ascii=False) + "\n")
 
 
-def registered(file: Path | None = None) -> list[Entry]:
+def registered() -> list[Entry]:
     """Return what `register` kept, the oldest first; what was removed since says when: ``removed``.
 
     A file that does not hold that is renamed (`set_aside`).
     """
-    file = file or paths.results() / FILE
+    file = paths.results() / FILE
     if not os.path.lexists(file):
         return []
     try:

@@ -159,13 +159,12 @@ class Page:
         source = self.sources[self._source.value]
         offer(self._study, [(study, study) for study in _comparable(source)])
         measured = source.measured(self._study.value)
-        comparisons = contrasts.comparisons(measured)
-        offer(self._comparison, [(name, name) for name in comparisons])
+        offer(self._comparison, [(name, name) for name in contrasts.comparisons(measured)])
         # what is kept of a study's choice is not what another paper compares
         controls = self._controls if self._study.value == self._chosen_study else {}
         self._chosen_study = self._study.value
         wanted = {name: control.value for name, control in controls.items()}
-        asked = contrasts.ask(measured, comparisons[self._comparison.value], wanted)
+        asked = contrasts.ask(measured, self._comparison.value, wanted)
         chosen = {"operation": asked.quantity[0], "measure": asked.quantity[1:], "a": asked.a, "b": asked.b}
         shown = []
         for name, options in asked.options.items():

@@ -293,27 +293,23 @@ def cold_starts_in_print(table: pd.DataFrame) -> pd.DataFrame:
     )
 
 
+_ratios = partial(Ratios, "bookstore", "XML against JSON", way=PAPERS_WAY)
+
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("bookstore"),
     **{f"bookstore_case{case}": partial(case_figure, case=case) for case in (1, 2)},
     "bookstore_libraries": libraries,
-    "bookstore_ratios": Ratios(
-        "bookstore",
-        "XML against JSON",
-        "XML over JSON",
-        lambda row: f"{METRICS[row.metric]}, {of_n(row)}",
-        PAPERS_WAY,
+    "bookstore_ratios": _ratios(
+        title="XML over JSON",
+        row=lambda row: f"{METRICS[row.metric]}, {of_n(row)}",
         own=OWN,
         panel=lambda row: f"case {row.settings['case']}",
         keep=("round_trip", "marshal"),
         series=lambda row: names.STACKS[row.lane],
     ),
-    "bookstore_rooms": Ratios(
-        "bookstore",
-        "XML against JSON",
-        "XML over JSON, on the loopback and in a room",
-        lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
-        {name: level for name, level in PAPERS_WAY.items() if name != "room"},
+    "bookstore_rooms": _ratios(
+        title="XML over JSON, on the loopback and in a room",
+        row=lambda row: f"{row.operation.replace('_', ' ')}: {METRICS[row.metric]}",
         panel=lambda row: f"case {row.settings['case']}, {names.room(row.settings['room'])}",
         across="room",
         one_n=True,

@@ -6,7 +6,6 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Final
-from weakref import WeakKeyDictionary
 
 from benchbook import workers
 from benchbook.evidence import Evidence
@@ -19,13 +18,11 @@ from benchbook.plots.provenance import Provenance, provenance
 from benchbook.studies import SLUGS
 
 _PAPERS: Final = {study: load(study) for study in SLUGS}
+_HEADLINES: Final = {study: paper.HEADLINES for study, paper in _PAPERS.items()}
 _SHARED: Final = ("published", "comparisons", "outcomes", "untrusted")
 _WORKERS: Final = 2
 VERDICTS: Final = re.compile("(^|_)verdicts(_[0-9]+)?$")
 """Figures of claims, whichever host they were judged on."""
-
-_PROVENANCES: Final["WeakKeyDictionary[Evidence, dict[tuple[str, ...], Provenance]]"] = WeakKeyDictionary()
-"""What `measured` returned of evidence that is still looked at, by run and studies."""
 
 # whatever draws a series asks for its look by the name alone
 for _paper in _PAPERS.values():
@@ -34,7 +31,7 @@ for _paper in _PAPERS.values():
 
 def overview(evidence: Evidence) -> Exhibit:
     """Draw what each paper is about on one sheet."""
-    return ratios.overview(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+    return ratios.overview(evidence, _HEADLINES)
 
 
 def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | None:
@@ -42,7 +39,7 @@ def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | N
 
     Claims that were decided, by this contrast and all others, come before those that are open.
     """
-    sentences = [headline for headline in _PAPERS[study].HEADLINES if headline.says]
+    sentences = [headline for headline in _HEADLINES[study] if headline.says]
     judged = [(headline, row) for headline in sentences if (row := ratios.judged(evidence, headline)) is not None]
     of_claims = evidence.outcomes.set_index("id")["verdict"]
     decided = [(headline, row) for headline, row in judged if row.decided and of_claims[headline.claim] in DECIDED]
@@ -51,7 +48,7 @@ def lead(evidence: Evidence, study: str) -> tuple[ratios.Headline, FrameRow] | N
 
 def hosts(evidence: Evidence) -> Exhibit:
     """Draw the same on each host, one below the other."""
-    return ratios.by_host(evidence, {study: paper.HEADLINES for study, paper in _PAPERS.items()})
+    return ratios.by_host(evidence, _HEADLINES)
 
 
 def _of_one_host(make: Maker, study: str) -> Maker:
@@ -100,7 +97,7 @@ def draw_all(evidence: Evidence, folder: Path, run: str, names: Sequence[str] = 
     names = [*names, *(HOSTS if evidence.means["host"].nunique() > 1 else ())]
     folder.mkdir(parents=True, exist_ok=True)
     alone = (evidence.of_one_host(study) for study in SLUGS)
-    for shown, parts in ((evidence, _SHARED), *((one, ("comparisons",)) for one in alone)):
+    for shown, parts in ((evidence, _SHARED), *((of_host, ("comparisons",)) for of_host in alone)):
         for part in parts:
             getattr(shown, part)  # computed once, here: the workers are given it
     written = workers.each(partial(_write, evidence, folder, run), names, _WORKERS)
@@ -137,10 +134,11 @@ def about(evidence: Evidence, name: str, run: str) -> Provenance:
 
 def measured(evidence: Evidence, studies: Sequence[str], run: str) -> Provenance:
     """Return the provenance of what some studies measured; exhibits of the same ones share it: it is not changed."""
-    known = _PROVENANCES.setdefault(evidence, {})
-    if (of := (run, *studies)) not in known:
-        known[of] = provenance(where(evidence.means, study=list(studies)), run)
-    return known[of]
+
+    def make() -> Provenance:
+        return provenance(where(evidence.means, study=list(studies)), run)
+
+    return evidence.once(("provenance", run, *studies), make)
 
 
 def studies_of(name: str) -> tuple[str, ...]:

@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Any, Final
 
 import pandas as pd
 
@@ -28,7 +28,6 @@ from benchbook.plots.names import STACKS
 from benchbook.plots.points import FrameRow, each
 from benchbook.studies import SLUGS
 
-NAN: Final = float("nan")
 _KEPT: Final = "numbers"
 _THEIRS: Final = "published"
 
@@ -41,10 +40,10 @@ class Number:
     value: float  # whole where it is a count
     says: str  # what it is, in words
     studies: tuple[str, ...]
-    low: float = NAN  # of its interval; NaN without one
-    high: float = NAN  # infinity where open
+    low: float = math.nan  # of its interval; NaN without one
+    high: float = math.nan  # infinity where open
     unit: str = ""  # none of a ratio
-    confidence: float = NAN  # of its interval alone: above 0.95 where all looks, or several contrasts, have 0.95
+    confidence: float = math.nan  # of its interval alone: above 0.95 where all looks, or several contrasts, have 0.95
     blocks: int = 0  # none of a number that is printed or counted
     printed: str = ""  # as a paper prints it
     caveat: str = ""  # what must be said of it: that a wait ran out, that a stand-in or an untrusted machine gave it
@@ -84,10 +83,11 @@ def _read(kept: pd.DataFrame) -> dict[str, Number]:
     rows = kept.assign(studies=kept["studies"].map(tuple)).to_dict("records")
     by_key: dict[str, Number] = {}
     for row in rows:
-        # the one NaN, by which numbers without an interval are equal
-        fields = {
-            str(name): NAN if pd.api.types.is_float(value) and pd.isna(value) else value for name, value in row.items()
-        }
+        fields: dict[str, Any] = {}
+        for name, value in row.items():
+            is_nan = pd.api.types.is_float(value) and pd.isna(value)
+            # always the same NaN, by which numbers without an interval are equal
+            fields[str(name)] = math.nan if is_nan else value
         by_key[fields["key"]] = Number(**fields)
     return by_key
 
@@ -182,7 +182,7 @@ def _ratios(row: FrameRow, key: str, says: str, evidence: Evidence) -> Iterator[
     readings = {key: judged if math.isnan(row.overall) else overall, f"{key}.judged": judged}
     for name, ((ratio, low, high), confidence, blocks, of) in readings.items():
         sentence = f"{says}: {blocks} blocks, {of}"
-        sure = NAN if math.isnan(low) else confidence
+        sure = math.nan if math.isnan(low) else confidence
         yield Number(name, ratio, sentence, (row.study,), low, high, "", sure, int(blocks), "", caveat)
     if not math.isnan(row.published):
         about = f"{says.partition(' (')[0]}: the paper's ratio ({row.published_source})"
@@ -208,7 +208,7 @@ def _of_figure(evidence: Evidence, name: str) -> Iterator[Number]:
         says = f"{made.title}: {place}" + (f": {int(row.blocks)} blocks, 95 % interval" if sure else "")
         yield Number(
             key, row.value, says, studies, unit=unit, blocks=int(row.blocks or 0),
-            confidence=0.95 if sure else NAN, caveat="; ".join(doubts), **interval,
+            confidence=0.95 if sure else math.nan, caveat="; ".join(doubts), **interval,
         )  # fmt: skip
 
 

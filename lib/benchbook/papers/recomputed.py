@@ -26,7 +26,7 @@ from pydantic import Field, RootModel
 from benchbook import papers, paths
 from benchbook.evidence.claim_files import nearest_number, sections, stated_at
 from benchbook.evidence.claims import Strict, Text
-from benchbook.evidence.published import Number, found, published
+from benchbook.evidence.published import Number, printed_number, published
 from benchbook.inputs import InputError
 from benchbook.papers.formulas import Names, Printed, Value, evaluate, sentence
 from benchbook.strict import Located, nearest, valid
@@ -340,7 +340,7 @@ def _compute(formula: str, names: Names, of: Mapping[str, Printed]) -> Compute:
 
 def printed(study: str, source: str, row: str, column: str) -> Number:
     """Return one number as a paper prints it; a ValueError says what the paper does not have, and the nearest."""
-    number = found(study, source, row, column)
+    number = printed_number(study, source, row, column)
     if number is None:
         raise ValueError(f"data/published/{study}.csv: {nearest_number(study, (source, row, column))}")
     return number

@@ -149,32 +149,19 @@ LOOKS: Final = {
 }
 """The looks of the paper's own series, in the order of legends."""
 
+_ratios = partial(
+    Ratios, "replication", "XML against JSON", row=quantity, way=PAPERS_WAY, one_n=True, abreast=3, series=sides
+)
+
 FIGURES: Final[dict[str, Maker]] = {
     **sheets("replication"),
     **{f"replication_fig{number}_{part.name}": partial(averages, figure=number) for number, part in PARTS.items()},
-    "replication_ratios": Ratios(
-        "replication",
-        "XML against JSON",
-        "XML over JSON",
-        quantity,
-        PAPERS_WAY,
-        panel=lambda row: names.engine(row.settings["engine"]),
-        one_n=True,
-        abreast=3,
-        series=sides,
-    ),
+    "replication_ratios": _ratios(title="XML over JSON", panel=lambda row: names.engine(row.settings["engine"])),
     "replication_lag": lag,
-    "replication_rooms": Ratios(
-        "replication",
-        "XML against JSON",
-        "XML over JSON, on the loopback and in a room",
-        quantity,
-        {name: level for name, level in PAPERS_WAY.items() if name != "room"},
+    "replication_rooms": _ratios(
+        title="XML over JSON, on the loopback and in a room",
         panel=lambda row: f"{names.engine(row.settings['engine'])}, {names.room(row.settings['room'])}",
-        one_n=True,
         across="room",
-        abreast=3,
-        series=sides,
     ),
 }
 _SETUP: Final = partial(setup, study="replication", nodes=("master", "slave", "client"))

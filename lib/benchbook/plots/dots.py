@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import FrameRow, each
-from benchbook.plots.sheet import REACH, legend, log_scale, marks, not_run, settle, sheet, width, wrapped
+from benchbook.plots.sheet import legend, log_scale, marks, not_run, settle, sheet, width, within_reach, wrapped
 
 _ROW_INCHES = 0.23
 _TICK_INCHES = 0.37  # that a tick's name needs
@@ -163,9 +163,7 @@ def _room(points: pd.DataFrame, reference: float | None) -> tuple[float, float]:
     Two blocks can give intervals over many powers of ten: in full they would press all marks into one.
     """
     marks = np.append(_above_zero(points[["value"]]), reference or [])
-    numbers = np.append(_above_zero(points[["low", "high"]]), marks)
-    low = max(numbers.min(), marks.min() / REACH)
-    high = min(numbers.max(), marks.max() * REACH)
+    low, high = within_reach(marks, _above_zero(points[["low", "high"]]))
     margin = max((high / low) ** 0.06, 1.08)
     return low / margin, high * margin
 

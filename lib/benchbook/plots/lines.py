@@ -10,7 +10,7 @@ from benchbook.digits import between, short
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit
 from benchbook.plots.points import each
-from benchbook.plots.sheet import REACH, legend, log_scale, marks, name_ticks, not_run, settle, sheet
+from benchbook.plots.sheet import legend, log_scale, marks, name_ticks, not_run, settle, sheet, within_reach
 
 _PANEL_INCHES = 2.25
 _COLUMNS = 2
@@ -136,7 +136,7 @@ def _upwards(axes: Axes, points: pd.DataFrame, log: bool, limits: tuple[float, f
     low, high = (values.min(), values.max()) if len(values) else (1.0, 10.0)
     if log:
         if len(marks):
-            low, high = max(low, marks.min() / REACH), min(high, marks.max() * REACH)
+            low, high = within_reach(marks, ends)
         room = (high / low) ** 0.06 * 1.3
         log_scale(axes, "y", low / room, high * room)
     else:

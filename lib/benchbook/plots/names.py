@@ -6,6 +6,7 @@ import pandas as pd
 
 from benchbook import registry, rooms
 from benchbook.compliance import untested
+from benchbook.evidence.measured import stood_in
 
 ENGINES: Final[dict[str, str]] = {
     "sqlserver+relational": "Microsoft SQL Server",
@@ -88,11 +89,6 @@ def _caveat(name: str, rows: pd.DataFrame) -> str:
     if why := untested(name):
         return f"{UNTESTED}, {engine(name)}: {why}"
     return ""
-
-
-def stood_in(rows: pd.DataFrame) -> "pd.Series[bool]":
-    """Return which rows are a stand-in's."""
-    return rows["stand_in"].fillna(False).astype(bool)
 
 
 def mark(caveat: str, *, stand_in: bool) -> str:

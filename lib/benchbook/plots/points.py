@@ -7,7 +7,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cache
 from itertools import product
 from typing import Any, Final, TypeAlias
-from weakref import WeakKeyDictionary
 
 import numpy as np
 import pandas as pd
@@ -16,8 +15,8 @@ from benchbook import stats, studies
 from benchbook.digits import NOT_PRINTED, interval, rounded
 from benchbook.evidence import Evidence
 from benchbook.evidence.means import CHANGES
-from benchbook.evidence.measured import Measured, first_arms
-from benchbook.plots.names import STACKS, caveats, mark, stood_in
+from benchbook.evidence.measured import Measured, first_arms, stood_in
+from benchbook.plots.names import STACKS, caveats, mark
 
 COLUMNS: Final = (
     "panel",  # the part of the figure
@@ -48,9 +47,6 @@ _ASKED: Final = ("block", "censored", "stand_in")
 """Columns of which a point is told, besides its value and place."""
 _RAN: Final = ("engine", "engine_version", "stand_in")
 """Those that its caveats are made of."""
-
-_WIDE: Final["WeakKeyDictionary[Evidence, dict[str, pd.DataFrame]]"] = WeakKeyDictionary()
-"""What `wide` returned of evidence that is still looked at, by study."""
 
 _UNSAID: Final[dict[str, Any]] = {
     **{"panel": "", "series": "", "blocks": 0},
@@ -88,17 +84,16 @@ def wide(evidence: Evidence, study: str) -> pd.DataFrame:
     Metrics are those stored and those derived from them. The second arms of A/A pairs are left out, being controls.
     A study's figures share it, so it is not to be changed.
     """
-    by_study = _WIDE.setdefault(evidence, {})
-    if study not in by_study:
+
+    def make() -> pd.DataFrame:
         measured = Measured(study, first_arms(where(evidence.means, study=study)))
         if measured.means.empty:
             columns = [*measured.means, *studies.load(study).Parameters.model_fields]
-            table = pd.DataFrame(columns=list(dict.fromkeys(columns)))
-        else:
-            table = measured.table()
-            table = table.assign(lane=table["lane"].fillna("python"))
-        by_study[study] = table
-    return by_study[study]
+            return pd.DataFrame(columns=list(dict.fromkeys(columns)))
+        table = measured.table()
+        return table.assign(lane=table["lane"].fillna("python"))
+
+    return evidence.once(("wide", study), make)
 
 
 def chosen(table: pd.DataFrame, preferred: Way) -> tuple[pd.DataFrame, list[str]]:
@@ -167,8 +162,8 @@ def _caveats(rows: pd.DataFrame) -> tuple["pd.Series[int]", Callable[[tuple[int,
     """Return a number for what each row ran on, and what tells the caveats of some of these numbers."""
     ran = rows.reindex(columns=[*_RAN])
     number = ran.groupby([*ran], sort=False, dropna=False).ngroup()
-    every = ran.assign(number=number).drop_duplicates("number").set_index("number")
-    return number, cache(lambda numbers: "; ".join(caveats(every.loc[[*numbers]]).values()))
+    by_number = ran.assign(number=number).drop_duplicates("number").set_index("number")
+    return number, cache(lambda numbers: "; ".join(caveats(by_number.loc[[*numbers]]).values()))
 
 
 def _point(group: pd.DataFrame, metric: str, unit: str, over: str | None) -> dict[str, object]:
@@ -240,6 +235,12 @@ def counted(blocks: Iterable[float], a_side: str = "") -> str:
 def not_run(absent: Sequence[str]) -> list[str]:
     """Say what did not run; nothing when all did."""
     return [f"not run in this profile: {'; '.join(absent)}"] if absent else []
+
+
+def not_run_of(evidence: Evidence) -> list[str]:
+    """Say which studies did not run; nothing when all did."""
+    missing = [study for study in studies.SLUGS if study not in set(evidence.means["study"])]
+    return [f"not run in this profile: {', '.join(missing)}"] if missing else []
 
 
 def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

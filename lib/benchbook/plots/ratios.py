@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from math import isnan
+from math import ceil, isnan
 from pathlib import Path
 from typing import Any, Final, TypeAlias
 
@@ -20,9 +20,19 @@ from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, settled, where
+from benchbook.plots.points import (
+    FrameRow,
+    Way,
+    counted,
+    each,
+    framed,
+    joined,
+    not_run,
+    not_run_of,
+    settled,
+    where,
+)
 from benchbook.stats.sequential import LOOKS
-from benchbook.studies import SLUGS
 
 METRICS: Final = {
     "wall_time": "time",
@@ -80,7 +90,7 @@ class Ratios:
     over: str = ""  # the one side that all others are drawn over; every pair as it stands when empty
     panels: tuple[str, ...] = ()  # their order; as they come when empty
     abreast: int = 4  # how many panels stand side by side
-    across: str = ""  # a factor: only what ran at several of its levels is drawn; all when empty
+    across: str = ""  # a factor of `way` that is shown: only what ran at several of its levels; all when empty
     one_n: bool = False  # whether only the largest n is drawn that most rows have
 
     def __call__(self, evidence: Evidence) -> Exhibit:
@@ -92,7 +102,8 @@ class Ratios:
         title += at
         present = list(dict.fromkeys(points["panel"]))
         panels = [panel for panel in self.panels if panel in present] or _ordered(present) or [""]
-        columns = -(-len(panels) // -(-len(panels) // self.abreast))
+        lines = ceil(len(panels) / self.abreast)
+        columns = ceil(len(panels) / lines)
         rows = _ordered(list(dict.fromkeys(points["level"])))
         return ratio_dots(points, title=title, rows=rows, panels=panels, notes=notes, columns=columns)
 
@@ -101,7 +112,8 @@ class Ratios:
         table = where(evidence.comparisons, study=self.study, comparison=self.comparison, metric=list(METRICS))
         table = where(table, operation=self.keep) if self.keep else table
         table = table[(table["operation"] != "marshal") | (table["metric"] != "wall_time")]
-        by_stack, notes = settled(with_settings(table), self.way, self.own)
+        way = {factor: level for factor, level in self.way.items() if factor != self.across}
+        by_stack, notes = settled(with_settings(table), way, self.own)
         kept = pd.concat(by_stack.values())
         order = [name for name in ("case", "attributes", "model", "n") if name in kept]
         kept = kept.sort_values(order, kind="stable", ascending=[name != "attributes" for name in order])
@@ -135,15 +147,16 @@ def own(evidence: Evidence, study: str) -> Exhibit:
     times = where(table, metric=["wall_time", "elapsed_time"])
     rows = [*each((times if len(times) else table).dropna(subset="ratio"))]
     rows = sorted(rows, key=lambda row: (row.operation, *map(in_order, _settings(row).values())))
-    varying = {name for row in rows for name, level in _settings(row).items() if level != _settings(rows[0]).get(name)}
-    conditions = ([_in_words(name, level) for name, level in _settings(row).items() if name in varying] for row in rows)
-    points = joined(*(
-        points_of(row, ", ".join(filter(None, [row.operation.replace("_", " "), *condition])), sides(row))
-        for row, condition in zip(rows, conditions, strict=True)
-    ))  # fmt: skip
+    first = _settings(rows[0]) if rows else {}
+    varying = {name for row in rows for name, level in _settings(row).items() if level != first.get(name)}
+    parts = []
+    for row in rows:
+        condition = [_in_words(name, level) for name, level in _settings(row).items() if name in varying]
+        level = ", ".join(filter(None, [row.operation.replace("_", " "), *condition]))
+        parts.append(points_of(row, level, sides(row)))
+    points = joined(*parts)
     levels, panels = (list(dict.fromkeys(points[name])) for name in ("level", "panel"))
-    shared = _settings(rows[0]) if rows else {}
-    same = [_in_words(name, level) for name, level in shared.items() if name not in varying]
+    same = [_in_words(name, level) for name, level in first.items() if name not in varying]
     notes = [*_notes(points), f"all: {', '.join(filter(None, same))}"]
     return ratio_dots(points, title=f"{study}: cells of your own", rows=levels, panels=panels or [""], notes=notes)
 
@@ -273,13 +286,12 @@ def overview(evidence: Evidence, headlines: Mapping[str, Sequence[Headline]]) ->
     points = joined(
         *(_contrast(evidence, study, headline) for study, several in headlines.items() for headline in several)
     )
-    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
     notes = [
         "contrasts of the papers' claims, of each the last that could be judged, on the paper's own stack where it ran",
         "here: of all blocks, with the plain 95 % interval; verdicts rest on the wider ones of their looks",
         "right of 1: the first named is larger or slower",
+        *not_run_of(evidence),
     ]
-    notes += [f"not run in this profile: {', '.join(missing)}"] if missing else []
     if points.empty:
         notes = [f"nothing judged yet: it takes {LOOKS[0]} blocks of what claims ask, as benchbook run has them"]
     rows = list(dict.fromkeys(points["level"]))
@@ -309,8 +321,8 @@ def judged(evidence: Evidence, headline: Headline, lane: str = "", host: str = "
     """Return the last contrast of a headline that a lane and host could judge, by default those that count; or None."""
     (outcome,) = each(where(evidence.outcomes, id=headline.claim))
     contrasts = where(evidence.contrasts, id=headline.claim, lane=lane or outcome.lane, host=host or outcome.host)
-    able = each(contrasts[contrasts["overall"].notna()])
-    rows = [row for row in able if set(headline.levels) <= set(row.contrast.split(", "))]
+    contrasts = contrasts[contrasts["overall"].notna()]
+    rows = [row for row in each(contrasts) if set(headline.levels) <= set(row.contrast.split(", "))]
     return rows[-1] if rows else None
 
 
@@ -327,6 +339,5 @@ def _contrast(evidence: Evidence, study: str, headline: Headline, lane: str = ""
         return joined()
     flags = {"censored": bool(row.censored), "stand_in": bool(row.stand_in)}
     level = f"{study}: {headline.label} ({condition(headline, row)})"
-    empty = dict.fromkeys(("panel", "series", "caveat"), "")
     marks = beside(row.published, row.overall, row.overall_low, row.overall_high, row.overall_blocks)
-    return framed(marks, unit="ratio", level=level, **empty, **flags)
+    return framed(marks, unit="ratio", level=level, **flags)

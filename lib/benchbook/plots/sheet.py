@@ -17,6 +17,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MaxNLocator, NullLocator
 from matplotlib.transforms import Bbox
+from numpy.typing import NDArray
 
 from benchbook.digits import short
 from benchbook.plots import style
@@ -182,6 +183,12 @@ def log_scale(axes: Axes, along: Literal["x", "y"], low: float, high: float, mos
     """Scale x or y logarithmically from one end to the other, with ticks that have names: so many at most."""
     axes.set(**{f"{along}scale": "log", f"{along}lim": (low, high)})
     name_ticks(axes.xaxis if along == "x" else axes.yaxis, log_ticks(low, high, most))
+
+
+def within_reach(marks: NDArray[np.float64], ends: NDArray[np.float64]) -> tuple[float, float]:
+    """Return the limits of all marks, and of intervals' ends as far as their `REACH`."""
+    numbers = np.append(ends, marks)
+    return max(numbers.min(), marks.min() / REACH), min(numbers.max(), marks.max() * REACH)
 
 
 def not_run(axes: Axes, room: float) -> None:

@@ -18,7 +18,7 @@ from benchbook.evidence import Counts, Evidence, claims
 from benchbook.evidence.judge import DECIDED, IN_PART, NOT_TESTABLE
 from benchbook.plots import style
 from benchbook.plots.exhibit import Exhibit, Maker
-from benchbook.plots.points import COLUMNS, FrameRow, each, framed, where
+from benchbook.plots.points import COLUMNS, FrameRow, each, framed, not_run_of, where
 from benchbook.plots.ratios import beside
 from benchbook.plots.sheet import mark, name_ticks, settle, sheet, width, wrapped
 from benchbook.studies import SLUGS
@@ -79,19 +79,19 @@ def claims_sheet(evidence: Evidence, *, study: str, part: int, parts: int) -> Ex
     table = where(evidence.outcomes, study=study)
     size = -(-len(table) // parts)
     table = table.iloc[part * size : (part + 1) * size]
-    able = table[table["verdict"] != NOT_TESTABLE]
+    judged = table[table["verdict"] != NOT_TESTABLE]
     than = {claim.id: getattr(claim, "than", 1.0) for claim in claims(study)}
-    rows = [_drawn(row, several=able["lane"].nunique() > 1, than=than[row.id]) for row in each(able)]
+    rows = [_drawn(row, several=judged["lane"].nunique() > 1, than=than[row.id]) for row in each(judged)]
     of_parts = f" (sheet {part + 1} of {parts})" if parts > 1 else ""
     title = f"{study}: {decided_of(table)}{of_parts}"
     ran = study in set(evidence.means["study"])
     nothing = f"{study}: nothing ran that could judge these claims" if ran else "not run in this profile"
-    notes = _notes(able, nothing)
-    return Exhibit(title, _points(able, rows), tuple(notes), draw(rows, title, notes, nothing))
+    notes = _notes(judged, nothing)
+    return Exhibit(title, _points(judged, rows), tuple(notes), draw(rows, title, notes, nothing))
 
 
-def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
-    if able.empty:
+def _notes(judged: pd.DataFrame, nothing: str) -> list[str]:
+    if judged.empty:
         return [nothing]
     notes = [
         "ratio of the blocks' geometric means, first named over second, with its repeated 95 % interval, which holds "
@@ -99,16 +99,19 @@ def _notes(able: pd.DataFrame, nothing: str) -> list[str]:
         "of several contrasts the one that decided; of a ranking the smallest lead, of a bound the value here over it",
         "beyond the tint's edge a difference is larger than the margin fixed beforehand",
     ]
-    if any(map(_of_products, each(able))):
+    if any(map(_of_products, each(judged))):
         notes.append("2 of 6 products: judged among those that ran; the table of claims names the others")
-    notes += ["no mark: only a difference could be had, or no interval"] if able["ratio"].isna().any() else []
-    return notes + ([f"{UNTRUSTED.strip()} identical arms differed here: untrusted"] if able["untrusted"].any() else [])
+    if judged["ratio"].isna().any():
+        notes.append("no mark: only a difference could be had, or no interval")
+    if judged["untrusted"].any():
+        notes.append(f"{UNTRUSTED.strip()} identical arms differed here: untrusted")
+    return notes
 
 
-def _points(able: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
+def _points(judged: pd.DataFrame, rows: "list[DrawnClaim]") -> pd.DataFrame:
     """Return what is drawn: the published ratios, and those of here."""
     points = []
-    for row, drawn in zip(each(able), rows, strict=True):
+    for row, drawn in zip(each(judged), rows, strict=True):
         about = {name: getattr(row, name) for name in _OF_A_ROW}
         about |= {"level": drawn.says, "claim": row.id, "series": row.verdict}
         points += [about | point for point in beside(row.published, row.ratio, row.low, row.high, row.blocks)]
@@ -302,9 +305,8 @@ def counts(evidence: Evidence) -> Exhibit:
     """Draw how many claims of each paper came out how."""
     tally = tallied(evidence.outcomes)
     title = decided_of(evidence.outcomes)
-    missing = [study for study in SLUGS if study not in set(evidence.means["study"])]
-    notes = [f"not run in this profile: {', '.join(missing)}"] if missing else []
-    notes += ["where several implementations or hosts judged a claim the first counts, the paper's own before others"]
+    first = "where several implementations or hosts judged a claim the first counts, the paper's own before others"
+    notes = [*not_run_of(evidence), first]
     counted = ((study, name, count) for study, row in tally.iterrows() for name, count in row.items())
     bars = ({"level": study, "series": name, "value": count} for study, name, count in counted)
     points = framed(bars, source="here", unit="claims")

@@ -16,8 +16,9 @@ from markupsafe import Markup
 
 from benchbook.compliance import untested
 from benchbook.digits import NOT_PRINTED, apart, detectable, estimate, number, p_value, plural
+from benchbook.evidence import Counts, notes
+from benchbook.evidence.comparisons import estimated
 from benchbook.evidence.judge import ALPHA, NOT_TESTABLE
-from benchbook.evidence.verdicts import notes
 from benchbook.papers import exhibits, recomputed, reference
 from benchbook.plots import ratios
 from benchbook.plots.exhibit import save
@@ -72,7 +73,7 @@ def study(
             f"### {head} of {slug}",
             *(exhibit(merged.folder, name) for name in of_study if not exhibits.VERDICTS.search(name)),
         )
-    output(f"### Tests of {slug}\n\n{tests}", words.found(tested))
+    output(f"### Tests of {slug}\n\n{tests}", words.compared(tested))
     output(comparisons(tested, "Nothing to compare in this profile."), *also)
     beside(merged, slug)
     own_cells(merged, slug)
@@ -113,8 +114,8 @@ def own_cells(merged: Merged, slug: str) -> None:
 def leads(merged: Merged) -> HTML:
     """Show the first screen: a finding a study with its paper, and the overview figure."""
     drawn = Markup(exhibit(merged.folder, "overview").data)
-    counts = words.counts(merged.evidence.outcomes)
-    return _html("findings_first", leads=words.leads(merged), overview=drawn, counts=counts)
+    counts = Counts.of(merged.evidence.outcomes)
+    return _html("findings_first", leads=words.leads(merged), overview=drawn, counts=f"{counts}.")
 
 
 def reference_of(slug: str) -> Markdown:
@@ -253,12 +254,6 @@ def _ratio(row: FrameRow) -> str:
     return estimate(row.ratio, row.low, row.high)
 
 
-def _estimate(row: FrameRow) -> str:
-    if pd.isna(row.ratio) and pd.notna(row.difference):
-        return estimate(row.difference, row.difference_low, row.difference_high, row.unit, sign="+")
-    return _ratio(row)
-
-
 def claims(
     outcomes: pd.DataFrame,
     contrasts: pd.DataFrame,
@@ -286,7 +281,9 @@ def claims(
         confidence = "" if isnan(row.low) else "; repeated 95 % interval"
         stage = f"{row.stage}{confidence}; in {STACKS[row.lane]}"
         judged.append((row, stage, *_why(row, by_claim), notes(row._asdict())))
-    return _html("claims", judged=judged, rest=list(each(rest)), waits=waits, told=of_reference, untrusted=UNTRUSTED)
+    return _html(
+        "claims", judged=judged, rest=list(each(rest)), waits=waits, of_reference=of_reference, untrusted=UNTRUSTED
+    )
 
 
 def _why(row: FrameRow, by_claim: Mapping[Any, pd.DataFrame]) -> tuple[str, list[str]]:
@@ -346,7 +343,7 @@ def templates(*folders: Path) -> Environment:
     return environment
 
 
-_FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_value, "estimate": _estimate,
+_FILTERS: Final = {"number": number, "detectable": detectable, "p_value": p_value, "estimate": estimated,
                    "ratio": _ratio, "apart": apart, "mark": _mark, "pair": sides}  # fmt: skip
 TEMPLATES: Final = templates(Path(__file__).parent / "template")
 

@@ -14,7 +14,7 @@ from benchbook.evidence import Counts, claim_files
 from benchbook.evidence.claims import in_words, several
 from benchbook.evidence.controls import ALIKE, DIFFER, OPEN, TOO_FEW
 from benchbook.evidence.judge import ALPHA
-from benchbook.evidence.measured import disturbed, parameters
+from benchbook.evidence.measured import disturbed, parameters, stood_in
 from benchbook.papers import Reference, exhibits, reference
 from benchbook.papers.recomputed import Finding
 from benchbook.plots.points import FrameRow, each
@@ -123,7 +123,7 @@ def absent(merged: Merged) -> str:
 
 
 def _stand_ins(means: pd.DataFrame) -> str:
-    rows = means[means["stand_in"].fillna(False).astype(bool)]
+    rows = means[stood_in(means)]
     names = sorted(set(rows["engine"].dropna()))
     sentences = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
     real = means.drop(rows.index)["engine"].dropna().unique()
@@ -133,7 +133,7 @@ def _stand_ins(means: pd.DataFrame) -> str:
     return sentences
 
 
-def found(table: pd.DataFrame) -> str:
+def compared(table: pd.DataFrame) -> str:
     """Return what a study's comparisons came to."""
     tested = table[table["p"].notna()]
     if tested.empty:
@@ -228,11 +228,6 @@ def durability(merged: Merged) -> str:
     sentences += "MongoDB's default does not wait for the disk, PostgreSQL's does."
     in_memory = any(environment.get("file_system_in_memory") for environment in environments(merged.means))
     return sentences + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
-
-
-def counts(table: pd.DataFrame) -> str:
-    """Return how many claims there are, and what came of them, in a line; of `benchbook.evidence.outcomes`."""
-    return f"{Counts.of(table)}."
 
 
 def verdicts(table: pd.DataFrame) -> str:

@@ -26,9 +26,9 @@ FEWEST_HOSTS: Final = 4
 
 def units(campaigns: ArrayLike) -> int:
     """Return how many units blocks of those campaigns are: campaigns where there are enough, else blocks."""
-    every = np.asarray(campaigns, str)
-    count = len(np.unique(every))
-    return count if count >= FEWEST else len(every)
+    names = np.asarray(campaigns, str)
+    count = len(np.unique(names))
+    return count if count >= FEWEST else len(names)
 
 
 def sittings(campaigns: int) -> str:

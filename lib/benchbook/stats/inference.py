@@ -2,17 +2,17 @@
 
 from dataclasses import dataclass
 from functools import cache, lru_cache
-from math import exp, inf
+from math import exp, inf, nan
 from typing import Final, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-NAN: Final = float("nan")
-
 Scale: TypeAlias = Literal["linear", "log", "logit"]
 """On which an interval is symmetrical: of what may be negative, of what is positive, of a share."""
 
+POWER: Final = 0.8
+"""The chance with which an effect is found that is called detectable."""
 
 _FARTHEST: Final = 300.0  # of an interval's end, as a logarithm: what a float can still hold
 
@@ -22,8 +22,8 @@ class Interval:
     """An estimate and where it may lie; NaN what cannot be had, with the reason."""
 
     estimate: float
-    low: float = NAN
-    high: float = NAN
+    low: float = nan
+    high: float = nan
     reason: str = ""
 
 
@@ -49,13 +49,13 @@ def mean_interval(
     """
     array = sample(values)
     if array.size == 0:
-        return Interval(NAN, reason="no values")
+        return Interval(nan, reason="no values")
     mean = float(array.mean())
     if array.size == 1:
         return Interval(mean, reason="no interval: one value")
     error = float(array.std(ddof=1)) / np.sqrt(array.size)
     if scale == "linear":
-        return _around(mean, error, array.size - 1, confidence)
+        return around(mean, error, array.size - 1, confidence)
     if no_spread(array):
         return Interval(mean, mean, mean)
     return _between(mean, quantile(array.size - 1, 0.5 + confidence / 2) * error, whole if scale == "logit" else inf)
@@ -74,8 +74,8 @@ def _between(mean: float, reach: float, whole: float) -> Interval:
     return Interval(mean, low / (1 + low / whole), high / (1 + high / whole))
 
 
-def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidence: float = 0.95) -> Interval:
-    """Return how many times b a is: the ratio of the geometric means, with its interval.
+def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False) -> Interval:
+    """Return how many times b a is: the ratio of the geometric means, with its 95 % interval.
 
     The interval is that of the difference of the logarithms, by Welch or (`pairs`) of the pairs' log ratios: what slows
     a machine slows it by a factor, and the ratio's interval is then the same whichever side is the divisor.
@@ -89,27 +89,24 @@ def ratio_interval(a: ArrayLike, b: ArrayLike, *, pairs: bool = False, confidenc
     """
     first, second = sample(a), sample(b)
     if reason := no_ratio(first, second):
-        return Interval(NAN, reason=reason)
+        return Interval(nan, reason=reason)
     first, second = np.log(first), np.log(second)
-    logs = mean_interval(first - second, confidence) if pairs else sum_interval(first, -second, confidence=confidence)
+    logs = mean_interval(first - second) if pairs else sum_interval(first, -second)
     estimate, low, high = (float(np.exp(value)) for value in (logs.estimate, logs.low, logs.high))
     return Interval(estimate, low, high, logs.reason)
 
 
-def sum_interval(*samples: ArrayLike, confidence: float = 0.95) -> Interval:
-    """Return the sum of the samples' means and its interval, with the degrees of freedom of Welch and Satterthwaite.
+def sum_interval(*samples: ArrayLike) -> Interval:
+    """Return the sum of the samples' means and its 95 % interval, with Welch and Satterthwaite's degrees of freedom.
 
     The samples, of shapes (n_1,), (n_2,), …, are of one unit and independent of each other; negated where a difference
     is wanted. There are no ends when one has fewer than two values or none varies.
     """
     arrays = [sample(values) for values in samples]
     estimate = float(sum(array.mean() for array in arrays))
-    counts = [array.size for array in arrays]
-    too_few = min(counts) < 2
-    reason = f"cannot test: {' and '.join(map(str, counts))} values, at least 2 a side are needed" if too_few else ""
-    if reason := reason or no_spread(*arrays):
+    if reason := too_few(*arrays) or no_spread(*arrays):
         return Interval(estimate, reason=reason)
-    return _around(estimate, *standard_error(*arrays), confidence)
+    return around(estimate, *standard_error(*arrays))
 
 
 def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
@@ -119,7 +116,8 @@ def standard_error(*samples: NDArray[np.float64]) -> tuple[float, float]:
     return float(np.sqrt(sum(parts))), df
 
 
-def _around(estimate: float, error: float, df: float, confidence: float) -> Interval:
+def around(estimate: float, error: float, df: float, confidence: float = 0.95) -> Interval:
+    """Return an estimate with its interval, from its standard error and the error's degrees of freedom."""
     reach = quantile(df, 0.5 + confidence / 2) * error
     return Interval(estimate, estimate - reach, estimate + reach)
 
@@ -150,19 +148,19 @@ def student(a: ArrayLike, b: ArrayLike) -> Test:
     The statistic is positive when a's mean is larger.
     """
     first, second = sample(a), sample(b)
-    if reason := no_two_samples(first, second) or no_spread(first, second):
-        return Test(NAN, NAN, NAN, reason)
+    if reason := too_few(first, second) or no_spread(first, second):
+        return Test(nan, nan, nan, reason)
     df = first.size + second.size - 2
     error = _pooled(first, second) * float(np.sqrt(1 / first.size + 1 / second.size))
-    return _test(float(first.mean() - second.mean()), error, df)
+    return t_test(float(first.mean() - second.mean()), error, df)
 
 
 def welch(a: ArrayLike, b: ArrayLike) -> Test:
     """Test as `student` by Welch's test, which does not take the variances for equal."""
     first, second = sample(a), sample(b)
-    if reason := no_two_samples(first, second) or no_spread(first, second):
-        return Test(NAN, NAN, NAN, reason)
-    return _test(float(first.mean() - second.mean()), *standard_error(first, second))
+    if reason := too_few(first, second) or no_spread(first, second):
+        return Test(nan, nan, nan, reason)
+    return t_test(float(first.mean() - second.mean()), *standard_error(first, second))
 
 
 def paired(a: ArrayLike, b: ArrayLike) -> Test:
@@ -177,11 +175,12 @@ def paired(a: ArrayLike, b: ArrayLike) -> Test:
     """
     first, second = sample(a), sample(b)
     if reason := no_pairs(first, second) or no_spread(first - second):
-        return Test(NAN, NAN, NAN, reason)
-    return _test(float((first - second).mean()), *standard_error(first - second))
+        return Test(nan, nan, nan, reason)
+    return t_test(float((first - second).mean()), *standard_error(first - second))
 
 
-def _test(estimate: float, error: float, df: float) -> Test:
+def t_test(estimate: float, error: float, df: float) -> Test:
+    """Test whether an estimate differs from 0, from its standard error and the error's degrees of freedom."""
     from scipy.special import stdtr  # importing `scipy.stats` takes three times as long, a call of it a hundred times
 
     statistic = estimate / error
@@ -213,10 +212,14 @@ def hedges_g(a: ArrayLike, b: ArrayLike) -> float:
     ----------
     Hedges, Journal of Educational Statistics 6 (1981) 107-128, with the exact correction by gamma functions.
     """
+    from scipy.special import gammaln
+
     first, second = sample(a), sample(b)
-    if no_two_samples(first, second) or no_spread(first, second):
-        return NAN
-    return correction(first.size + second.size - 2) * float(first.mean() - second.mean()) / _pooled(first, second)
+    if too_few(first, second) or no_spread(first, second):
+        return nan
+    df = first.size + second.size - 2
+    correction = float(np.exp(gammaln(df / 2) - np.log(np.sqrt(df / 2)) - gammaln((df - 1) / 2)))
+    return correction * float(first.mean() - second.mean()) / _pooled(first, second)
 
 
 def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
@@ -225,19 +228,13 @@ def _pooled(a: NDArray[np.float64], b: NDArray[np.float64]) -> float:
     return float(np.sqrt(squares / (a.size + b.size - 2)))
 
 
-def detectable_ratio(
-    a: ArrayLike, b: ArrayLike, *, pairs: bool = False, power: float = 0.8, alpha: float = 0.05
-) -> float:
-    """Return the smallest ratio that so many values with this spread could have shown.
+def detectable_ratio(a: ArrayLike, b: ArrayLike, *, alpha: float = 0.05) -> float:
+    """Return the smallest ratio that so many pairs with this spread would have shown in 80 % of cases.
 
     Parameters
     ----------
     a, b
-        Shapes (n_a,) and (n_b,), one unit, all positive.
-    pairs
-        True when the i-th values belong together.
-    power
-        The chance with which a true ratio of this size is found.
+        Shapes (n,), one unit, all positive; the i-th values belong together.
     alpha
         The two-sided test's level.
 
@@ -248,32 +245,24 @@ def detectable_ratio(
         observed standard error of the logarithms. NaN where that test cannot be made.
     """
     first, second = sample(a), sample(b)
-    if no_ratio(first, second) or (no_pairs(first, second) if pairs else no_two_samples(first, second)):
-        return NAN
-    samples = (np.log(first) - np.log(second),) if pairs else (np.log(first), np.log(second))
-    if no_spread(*samples):
-        return NAN
-    error, df = standard_error(*samples)
-    return float(np.exp(noncentrality(round(df, 3), power, alpha) * error))
+    if no_ratio(first, second) or no_pairs(first, second):
+        return nan
+    logs = np.log(first) - np.log(second)
+    if no_spread(logs):
+        return nan
+    error, df = standard_error(logs)
+    return float(np.exp(_noncentrality(round(df, 3), alpha) * error))
 
 
 @cache
-def noncentrality(df: float, power: float = 0.8, alpha: float = 0.05) -> float:
-    """Return the noncentrality at which a two-sided t-test has that power."""
+def _noncentrality(df: float, alpha: float) -> float:
+    """Return the noncentrality at which a two-sided t-test of that level has a power of `POWER`."""
     from scipy.optimize import brentq
     from scipy.special import nctdtr, stdtrit
 
     critical = float(stdtrit(df, 1 - alpha / 2))
     # The other tail adds less than 1e-3 to the power and is left out: the ratio is never stated too small.
-    return float(brentq(lambda shift: 1 - float(nctdtr(df, shift, critical)) - power, 0, 3 * critical + 10))
-
-
-@cache
-def correction(df: int) -> float:
-    """Return Hedges' factor J(df), which takes the bias of small samples out."""
-    from scipy.special import gammaln
-
-    return float(np.exp(gammaln(df / 2) - np.log(np.sqrt(df / 2)) - gammaln((df - 1) / 2)))
+    return float(brentq(lambda shift: 1 - float(nctdtr(df, shift, critical)) - POWER, 0, 3 * critical + 10))
 
 
 def sample(values: ArrayLike) -> NDArray[np.float64]:
@@ -290,10 +279,11 @@ def sample(values: ArrayLike) -> NDArray[np.float64]:
     return array
 
 
-def no_two_samples(a: NDArray[np.float64], b: NDArray[np.float64]) -> str:
-    """Return why two samples are too few to be compared; empty when they are not."""
-    if min(a.size, b.size) < 2:
-        return f"cannot test: {a.size} and {b.size} values, at least 2 a side are needed"
+def too_few(*samples: NDArray[np.float64]) -> str:
+    """Return that a sample has too few values to be compared; empty when none has."""
+    counts = [values.size for values in samples]
+    if min(counts) < 2:
+        return f"cannot test: {' and '.join(map(str, counts))} values, at least 2 a side are needed"
     return ""
 
 

@@ -8,16 +8,17 @@ once in 95 % of cases. A verdict may then be given at any look, and the rule tha
 from functools import cache
 from typing import Final
 
-import numpy as np
-from numpy.typing import NDArray
-
 LOOKS: Final = (5, 8, 12, 20, 30)
 """After how many blocks the evidence is looked at: whoever has more blocks than a look has waits for the next."""
 
 REACH: Final = (3.72, 3.58, 3.16, 2.75, 2.59)
 """How many standard errors a repeated 95 % interval reaches from its mean at each look; of paths of Student's t.
 
-An error of 5 % is spent as its share sqrt(k / 30) by look k: ``python -m benchbook.stats.sequential`` finds these anew.
+An error of 5 % is spent as its share sqrt(k / 30) by look k; ``tests/test_sequential.py`` finds these anew.
+
+References
+----------
+Jennison & Turnbull, Group Sequential Methods (2000), ch. 9; Lan & DeMets, Biometrika 70 (1983) 659-663.
 """
 
 ALPHA: Final = 0.05
@@ -53,34 +54,3 @@ def _nominal() -> dict[int, float]:
     from scipy.special import stdtr  # importing `scipy.stats` takes three times as long
 
     return {blocks: 2 * float(stdtr(blocks - 1, -reach)) for blocks, reach in zip(LOOKS, REACH, strict=True)}
-
-
-def simulated(paths: int, seed: int = 1) -> NDArray[np.float64]:
-    """Return `REACH`, shape (looks,), from so many simulated paths of Student's t under no effect.
-
-    At each look the paths that had not erred before err as often as the spending function says.
-
-    References
-    ----------
-    Jennison & Turnbull, Group Sequential Methods (2000), ch. 9; Lan & DeMets, Biometrika 70 (1983) 659-663.
-    """
-    random = np.random.Generator(np.random.PCG64(seed))
-    total, squares = np.zeros(paths), np.zeros(paths)
-    sound = np.ones(paths, bool)
-    reach, spent, before = [], 0.0, 0
-    for blocks in LOOKS:
-        for _ in range(blocks - before):
-            value = random.standard_normal(paths)
-            total += value
-            squares += value**2
-        variance = (squares - total**2 / blocks) / (blocks - 1)
-        t = np.abs(total) / np.sqrt(blocks * variance)
-        allowed = ALPHA * np.sqrt(blocks / LOOKS[-1])
-        reach.append(float(np.quantile(t[sound], 1 - (allowed - spent) * paths / sound.sum())))
-        sound &= t <= reach[-1]
-        spent, before = allowed, blocks
-    return np.array(reach)
-
-
-if __name__ == "__main__":
-    print(simulated(2_000_000).round(3))

@@ -304,32 +304,14 @@ def p_values(evidence: Evidence) -> Exhibit:
     return Exhibit(title, frame, (*sentences, *notes, why, *misprints(paper(evidence, "tcp", "Table 8"))))
 
 
+_ratios = partial(Ratios, "tcp", "XML against JSON", row=quantity, series=sides, keep=("receive",))
+
+
 def ratios(evidence: Evidence) -> Exhibit:
     """Draw every ratio of XML over JSON: in the paper's order where that ran, else with both in turn."""
     in_sequence = _in_sequence(wide(evidence, "tcp"))
     way, own = (AS_RUN, OWN) if in_sequence else (TOGETHER, {})
-    title = "XML over JSON"
-    return Ratios("tcp", "XML against JSON", title, quantity, way, own, series=sides, keep=("receive",))(evidence)
-
-
-def in_rooms(evidence: Evidence) -> Exhibit:
-    """Draw what client and server on a network of their own spend on XML over JSON, beside the loopback."""
-    title = "XML over JSON, on the loopback and in a room"
-    way = {name: level for name, level in TOGETHER.items() if name != "room"}
-    compared = Ratios(
-        "tcp",
-        "XML against JSON",
-        title,
-        quantity,
-        way,
-        OWN,
-        panel=lambda row: f"{names.STACKS[row.lane]}, {names.room(row.settings['room'])}",
-        one_n=True,
-        across="room",
-        series=sides,
-        keep=("receive",),
-    )
-    return compared(evidence)
+    return _ratios(title="XML over JSON", way=way, own=own)(evidence)
 
 
 DECODERS: Final = {
@@ -433,7 +415,14 @@ FIGURES: Final[dict[str, Maker]] = {
     "tcp_fig4_xml": partial(shares_figure, figure=4, formats=("XML",)),
     "tcp_fig5_both": partial(shares_figure, figure=5, formats=FORMATS),
     "tcp_ratios": ratios,
-    "tcp_rooms": in_rooms,
+    "tcp_rooms": _ratios(
+        title="XML over JSON, on the loopback and in a room",
+        way=TOGETHER,
+        own=OWN,
+        panel=lambda row: f"{names.STACKS[row.lane]}, {names.room(row.settings['room'])}",
+        one_n=True,
+        across="room",
+    ),
 }
 TABLES: Final[dict[str, Maker]] = {
     "tcp_table1_scenario1_time": partial(timing, source="Table 1"),
