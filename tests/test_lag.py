@@ -2,6 +2,7 @@
 
 import json
 import time
+from datetime import UTC, datetime
 from typing import Any
 
 import numpy as np
@@ -29,8 +30,6 @@ def test_every_probe_has_a_lag_and_its_record_arrives(engine: Any, announce: Ann
     for probe in range(40):
         assert outputs(frame, probe) == replication.expected(parameters)
     assert not frame["censored"].any() and (frame["value"] > 0).all() and (frame["resolution"] > 0).all()
-    starts = frame["started_at"].sort_values().diff().dropna().dt.total_seconds()
-    assert starts.sum() >= 39 / 200, "no probe is sent before it is due"
 
 
 class Stalled:
@@ -57,7 +56,10 @@ class Stalled:
 def test_a_stall_is_seen_at_its_true_length_by_all_that_was_due_meanwhile():
     engine: Any = Stalled()
     assert isinstance(engine, Stalled) and Engine is not None
+    before = datetime.now(UTC)
     probes = [*lag.probes(engine, [{}] * 30, 100.0, 5.0)]
+    sent_s = [(probe.started_at - before).total_seconds() for probe in probes]
+    assert all(sent >= number / 100 - 0.001 for number, sent in enumerate(sent_s)), "none is sent before it is due"
     lags = [probe.readings()[0].value / MS for probe in probes]
     assert lags[9] >= 100
     # The stall is ten intervals of 10 ms long: each of the ten that were due in it waited for the rest of it.
