@@ -19,6 +19,7 @@ import constructed
 from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
 from benchbook.papers import exhibits, numbers, recomputed
+from benchbook.plots.provenance import measured_by
 from benchbook.report import builder, merge, show, words
 from benchbook.results import folder as results_folder
 from browsers import Watched, dark_on_white, needs_browser, started
@@ -387,3 +388,10 @@ def test_nothing_that_is_shown_is_taken_for_markup(tmp_path: Path):
         document = lxml.html.fragment_fromstring(shown.data, create_parent="div")
         assert not document.xpath("//script")
         assert "<script>" in document.text_content() + "".join(document.xpath("//@aria-label"))
+
+
+def test_a_caption_names_two_suites_and_counts_more():
+    one, two, three = (f"benchbook 0.1.0 ({commit})" for commit in ("a1", "b2", "c3"))
+    assert measured_by(f"{one}, {two}") == f"{one}, {two}"
+    assert measured_by(f"{one}, {two}, {three}") == "benchbook 0.1.0 (3 commits)"
+    assert measured_by("not recorded") == "by a benchbook not recorded"

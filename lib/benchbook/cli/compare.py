@@ -119,7 +119,7 @@ def _about(means: "pd.DataFrame") -> str:
     days = [f"{day:%Y-%m-%d}" for day in provenance.span(means)]
     known = provenance.software(means)
     parts = [provenance.distinct(cells, "cpu"), " to ".join(dict.fromkeys(days)), known.get("Python", ""),
-             f"suite {known['suite'].partition(';')[0]}" if "suite" in known else ""]  # fmt: skip
+             provenance.measured_by(known.get("suite", "").partition(";")[0])]  # fmt: skip
     return ", ".join(filter(None, [*parts, f"{means['cell_id'].nunique()} cells"]))
 
 

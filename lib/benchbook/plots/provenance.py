@@ -40,6 +40,13 @@ def distinct(cells: Environments, key: str) -> str:
     return ", ".join({str(cell[key]): None for cell in cells if cell.get(key) not in (None, "")})
 
 
+def measured_by(suites: str) -> str:
+    """Return in a few words which suites measured, as `distinct` lists them: ``benchbook 0.1.0 (9 commits)``."""
+    commits = suites.replace(NOT_TOLD, "by a benchbook not recorded").split(", ")
+    releases = dict.fromkeys(commit.partition(" (")[0] for commit in commits)
+    return ", ".join(commits) if len(commits) < 3 else f"{' and '.join(releases)} ({len(commits)} commits)"
+
+
 def memory(cells: Environments) -> str:
     """Return how much memory the machines have."""
     return ", ".join(sorted({size(cell["memory"]) for cell in cells if cell.get("memory")}))

@@ -24,7 +24,7 @@ from benchbook.plots import ratios
 from benchbook.plots.exhibit import save
 from benchbook.plots.names import STACKS, mark
 from benchbook.plots.points import NOT_RUN, SOURCES, FrameRow, each, where
-from benchbook.plots.provenance import NOT_TOLD
+from benchbook.plots.provenance import measured_by
 from benchbook.plots.ratios import METRICS, sides
 from benchbook.plots.verdicts import UNTRUSTED
 from benchbook.report import words
@@ -161,11 +161,7 @@ def _measured(about: Mapping[str, Any]) -> str:
     days = list(dict.fromkeys(about["measured"]))
     measured = f"Measured {' to '.join(days)}" if days else ""
     blocks = plural(len(about["blocks"]), "block") if about["blocks"] else ""
-    suites = about["measured_by"].replace(NOT_TOLD, "by a benchbook not recorded")
-    if len(commits := suites.split(", ")) > 2:
-        releases = dict.fromkeys(suite.partition(" (")[0] for suite in commits)
-        suites = f"{' and '.join(releases)} ({len(commits)} commits)"
-    parts = [measured, blocks, about["host_cpu"], suites]
+    parts = [measured, blocks, about["host_cpu"], measured_by(about["measured_by"])]
     return ", ".join(filter(None, parts)) + f"; drawn by {about['drawn_by']}."
 
 
