@@ -206,40 +206,35 @@ def _standing(
     best: ClaimVerdict | None,
     sitting: str,
 ) -> Standing:
+    """Return where one claim stands on one lane; `now` is its verdict, and `best` that of `all_at_best`."""
     claim, lane = readings[0].claim, readings[0].lane
     verdict = now.verdict if now else NOT_TESTABLE
-    readable = [reading for reading in readings if reading.cells]
-    if not readable:
+    judged = [(reading, rows.get(reading.key)) for reading in readings if reading.cells]
+    if not judged:
         why = "; ".join(dict.fromkeys(reading.why for reading in readings))
         return Standing(claim, lane, "not here", verdict, 0, why=why)
-    blocks, decided = now.blocks if now else 0, verdict in DECIDED
-    undecided, of_sittings = [], []
-    for reading in readable:
-        row = rows.get(reading.key)
-        if row is None or not row.decided:
-            undecided.append((reading, row))
-        elif not row.by_campaign:
-            of_sittings.append((reading, row))
+    undecided = [(reading, row) for reading, row in judged if row is None or not row.decided]
+    of_sittings = [(reading, row) for reading, row in judged if row and row.decided and not row.by_campaign]
     if verdict == "contradicted":
+        # By one contrast: whatever the open ones come to, it stays.
         undecided = []
-    foretold = [None if row is None else at_best(row, claim) for _, row in undecided]
-    hopeful = []
-    for reading_and_row, verdict_at_best in zip(undecided, foretold, strict=True):
-        if verdict_at_best in (None, *DECIDED):
-            hopeful.append(reading_and_row)
-    if not decided and None not in foretold and not (best and best.verdict in DECIDED):
+    foretold = [row and at_best(row, claim) for _, row in undecided]
+    hopeful = [pair for pair, at_last in zip(undecided, foretold, strict=True) if at_last in (None, *DECIDED)]
+    if verdict not in DECIDED and None not in foretold and not (best and best.verdict in DECIDED):
+        # Whichever contrasts may still be decided, the claim would not be.
         hopeful, of_sittings = [], []
     by_block = [(reading, row) for reading, row in hopeful if row is None or not row.by_campaign]
-    by_day = [(reading, row) for reading, row in (*hopeful, *of_sittings) if row and (reading, row) not in by_block]
+    by_day = [*((reading, row) for reading, row in hopeful if row and row.by_campaign), *of_sittings]
+    open_ = tuple(reading for reading, _ in by_block)
     day = tuple(reading for reading, row in by_day if not sitting or row.newest != sitting)
-    looks = [None if row is None else look_that_decides(row, claim) for _, row in by_block]
+    looks = [row and look_that_decides(row, claim) for _, row in by_block]
     expected = None if None in looks else max((look for look in looks if look), default=None)
     campaigns = min((row.overall_campaigns for _, row in (*undecided, *of_sittings) if row), default=0)
-    state: State = "decided"
-    if not decided and (by_block or day):
+    state: State = "another day" if hopeful else "parked"
+    if verdict in DECIDED:
+        state = "decided"
+    elif open_ or day:
         state = "open"
-    elif not decided:
-        state = "another day" if hopeful else "parked"
-    open_ = tuple(reading for reading, _ in by_block)
     why = PARKED if state == "parked" else ""
+    blocks = now.blocks if now else 0
     return Standing(claim, lane, state, verdict, blocks, campaigns, open_, day, expected, why)
