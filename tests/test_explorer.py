@@ -67,6 +67,17 @@ def test_every_repetition_behind_a_block_is_found(source: Source, measure: tuple
         assert len(means) >= len(found.points)
 
 
+def test_the_headline_counts_the_blocks_that_its_ratio_is_of(source: Source):
+    pair = asked(source, "bookstore", "XML against JSON").pair
+    blocks = len(shared(pair.sides.values()))
+    disturbed = np.arange(len(pair.sides["a"].blocks)) == 0
+    noisy = replace(pair, sides={**pair.sides, "a": replace(pair.sides["a"], disturbed=disturbed)})
+    for asked_of, count in ((pair, blocks), (noisy, blocks - 1)):
+        answer = contrasts.answer(asked_of)
+        assert answer.row.blocks == count
+        assert markup.headline(answer).between.endswith(f"over {count} blocks")
+
+
 def test_what_cannot_be_asked_is_set_to_the_nearest_that_can(source: Source):
     one = asked(source, "bookstore", "XML against JSON", case=3, n=10, operation="no such")
     assert one.factors["n"] == 10

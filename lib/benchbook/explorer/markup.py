@@ -16,7 +16,6 @@ from markupsafe import Markup
 from benchbook.datasets import own_records
 from benchbook.datasets.inference import KnownField
 from benchbook.digits import estimate, interval, number, p_value, plural, rounded
-from benchbook.evidence.sides import shared
 from benchbook.explorer import documents, own_claims, running
 from benchbook.explorer.contrasts import Answer
 from benchbook.explorer.sources import HERE, Source
@@ -56,7 +55,7 @@ def headline(answer: Answer) -> Headline:
     if isnan(row.ratio):
         return Headline("", "", answer.words, "")
     here = row.ratio, row.low, row.high
-    ends, blocks = interval(*here), plural(len(shared(answer.pair.sides.values())), "block")
+    ends, blocks = interval(*here), plural(row.blocks, "block")
     between = f"95 % interval {ends}, over {blocks}" if ends else f"no interval, of {blocks}"
     test = row.test
     if not isnan(row.p):
