@@ -283,6 +283,8 @@ def test_widgets_change_the_answer_and_its_figure(page: Any):
 
 @needs_browser
 def test_headline_and_claims_change_together_or_say_that_they_wait(page: Any):
+    choose(page.page, "Study", "drivers")
+    page.page.get_by_text("drivers.insert.time.mapper-more").first.wait_for()
     page.page.evaluate("""() => {
         window.seen = [];
         const text = selector => document.querySelector(selector)?.innerText ?? '';
