@@ -165,15 +165,16 @@ ASKED: dict[str, Callable[[Asked], None]] = {
 """How each is asked for; a key without an index is asked for where indexes are, in ``test_engines.py``."""
 
 OF_PAIRS = ("wait_for", "bytes_received", "read_only_replica")
+OF_ALL = ("constraints", "durability")
 
 
 def applies(capability: str, name: str, topology: Topology) -> bool:
-    """Return whether a capability is asked for there: a replica's on pairs, all else on a single node."""
+    """Return whether a capability is asked for there: of pairs, of all, or of one node alone."""
     if name == "noop":
         return capability in ("contents", "constraints")
-    return (capability in OF_PAIRS) == (topology != "single") or (
-        capability == "wait_for" and capability in databases.load(name).stand_in_lacks
-    )
+    if capability in OF_ALL or (capability in OF_PAIRS) == (topology != "single"):
+        return True
+    return capability == "wait_for" and capability in databases.load(name).stand_in_lacks
 
 
 @pytest.mark.parametrize(

@@ -157,7 +157,7 @@ def lent() -> Iterator[Deployment]:
 def ran_on(url: str) -> subprocess.CompletedProcess[str]:
     """Run two tests with an address given, one of a single server and one of a pair."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_") and name != "CI"}
-    chosen = ["tests/test_capabilities.py", "-k", "postgresql+jsonb and (durability or wait_for)"]
+    chosen = ["tests/test_capabilities.py", "-k", "postgresql+jsonb and (doubles or wait_for)"]
     command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--record-compliance", *chosen]
     env = {**kept, "BENCHBOOK_POSTGRESQL_SINGLE_URL": url, "COLUMNS": "200"}
     return subprocess.run(command, cwd=ROOT, capture_output=True, text=True, env=env)

@@ -50,6 +50,14 @@ def test_couchdb_itself_goes_before_and_its_version_is_read_beside_its_program_w
     assert f"{program} has no ../lib/couch-" in reason and "nor its stand-in" in reason
 
 
+def test_a_stand_in_is_named_one(pair: Deployment) -> None:
+    with stood_in():
+        server = present("couchdb")
+    assert server.stand_in and server.source == "stand-in"
+    assert {(node.stand_in, node.version) for node in pair.nodes} == {(True, server.version)}
+    assert "never" in pair.settings["primary"]["fsync"]
+
+
 def test_by_its_address_it_is_a_stand_in_too(pair: Deployment, monkeypatch: pytest.MonkeyPatch) -> None:
     for role in ("primary", "replica"):
         monkeypatch.setenv(address.variable("couchdb", role), pair.node(role).url)

@@ -403,6 +403,7 @@ def test_evidence_of_unchanged_results_is_kept_and_read_back_as_it_was(
         assert old.known(name) is not None
     every = numbers.numbers(Run.of_reference().evidence)
     assert repr(numbers.numbers(Run.of_reference().evidence)) == repr(every), "a second time they are read"
+    assert repr(numbers.numbers(new)) == repr(every), "and as they are without being kept"
     assert numbers.number(Run.of_reference().evidence, "claims.decided") == every["claims.decided"]
 
 

@@ -18,7 +18,7 @@ import psutil
 import pytest
 
 from benchbook import cli, evidence, grid, lanes, processes, results, rooms, servers
-from benchbook.deployment import Deployment
+from benchbook.deployment import Deployment, Role
 from benchbook.results.files import typed
 from benchbook.results.schema import OBSERVATIONS
 from benchbook.rooms import Room, Standing, memory, namespaces, network
@@ -492,3 +492,9 @@ def holders(inodes: set[int]) -> set[int]:
                     if link.readlink().name.startswith("net:[") and link.stat().st_ino in inodes:
                         held.add(int(process.name))
     return held
+
+
+def test_the_roles_of_a_room_are_those_of_deployments():
+    roles: tuple[Role, ...] = ("client", "primary", "replica")
+    with rooms.standing("none", roles) as room:
+        assert [*room.addresses] == [*roles]

@@ -82,6 +82,7 @@ class Contrast:
     shown_a: str  # the same as they are read
     shown_b: str
     stand_in: bool
+    compared: int  # of how many blocks the ratio is: those that are drawn, without disturbed ones
     blocks: list[Block]
 
 
@@ -130,6 +131,7 @@ def _contrast(at: list[int], pair: Pair) -> Contrast:
     values = zip(blocks, campaigns, a / divisor, b / divisor, ratios, strict=True)
     return Contrast(
         at=at, headline=markup.headline(answer), estimate=estimated(row), unit=unit, stand_in=row.stand_in,
+        compared=row.blocks,
         ratio=_rounded(row.ratio), low=_rounded(row.low), high=_rounded(row.high),
         published=_rounded(row.published_ratio), mean_a=_rounded(row.mean_a), mean_b=_rounded(row.mean_b),
         shown_a=quantity(row.mean_a, row.unit), shown_b=quantity(row.mean_b, row.unit),

@@ -362,11 +362,11 @@ const explorer = (() => {
       current: other === contrast,
       cells: [
         ...factors.map(place => called(all, other, place) || "–"), link(all, other, other.estimate + standIn(other)),
-        bar(other, shared), other.shown_a, other.shown_b, String(other.blocks.length),
+        bar(other, shared), other.shown_a, other.shown_b, String(other.compared),
       ],
       keys: [
         ...factors.map(place => other.at[place]),
-        other.ratio, other.ratio, other.mean_a, other.mean_b, other.blocks.length,
+        other.ratio, other.ratio, other.mean_a, other.mean_b, other.compared,
       ],
     }));
     const whole = table(`${a} over ${b}, at every setting that ran: choose one by its ratio`, heads, rows);

@@ -88,16 +88,8 @@ class Answer:
         """The blocks that both sides share: ``block, campaign, cell_a, cell_b, a, b, ratio``."""
         blocks = shared(self.pair.sides.values())
         a, b = (self.pair.sides[name].only(blocks) for name in ("a", "b"))
-        points = pd.DataFrame(
-            {
-                "block": blocks,
-                "campaign": a.campaigns,
-                "cell_a": a.cells,
-                "cell_b": b.cells,
-                "a": a.values,
-                "b": b.values,
-            }
-        )
+        cells = {"cell_a": a.cells, "cell_b": b.cells}
+        points = pd.DataFrame({"block": blocks, "campaign": a.campaigns, **cells, "a": a.values, "b": b.values})
         points["ratio"] = (points["a"] / points["b"]).where(points["b"] != 0)
         return points
 

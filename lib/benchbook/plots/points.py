@@ -240,7 +240,7 @@ def not_run(absent: Sequence[str]) -> list[str]:
 def not_run_of(evidence: Evidence) -> list[str]:
     """Say which studies did not run; nothing when all did."""
     missing = [study for study in studies.SLUGS if study not in set(evidence.means["study"])]
-    return [f"not run in this profile: {', '.join(missing)}"] if missing else []
+    return not_run([", ".join(missing)] if missing else [])
 
 
 def ran(table: pd.DataFrame) -> dict[str, pd.DataFrame]:

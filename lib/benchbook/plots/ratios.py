@@ -20,18 +20,7 @@ from benchbook.evidence.published import CellSettings
 from benchbook.plots import names
 from benchbook.plots.dots import dots
 from benchbook.plots.exhibit import Exhibit
-from benchbook.plots.points import (
-    FrameRow,
-    Way,
-    counted,
-    each,
-    framed,
-    joined,
-    not_run,
-    not_run_of,
-    settled,
-    where,
-)
+from benchbook.plots.points import FrameRow, Way, counted, each, framed, joined, not_run, not_run_of, settled, where
 from benchbook.stats.sequential import LOOKS
 
 METRICS: Final = {

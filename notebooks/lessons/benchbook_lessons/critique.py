@@ -228,20 +228,9 @@ def check_4(text: Any, expected: Any) -> Iterator[Part]:
 def levels(study: str) -> pd.DataFrame:
     """Return what the reference run holds of a study: a row a column of its block means, with its levels."""
     rows = where(means(), study=study)
+    columns = ("lane", "engine", "topology", "model", "driver", "format", "codec", "n", "operation", "role", "metric")
     by_column = {}
-    for name in (
-        "lane",
-        "engine",
-        "topology",
-        "model",
-        "driver",
-        "format",
-        "codec",
-        "n",
-        "operation",
-        "role",
-        "metric",
-    ):
+    for name in columns:
         if levels := sorted(rows[name].dropna().unique()):
             by_column[name] = ", ".join(map(str, levels))
     return pd.DataFrame.from_dict(by_column, orient="index", columns=["levels"])
