@@ -1,8 +1,9 @@
 """The map from the papers' comparative sentences to claims: complete in both directions, and in the papers' order.
 
-The sentences' words are not here, so a sha cannot be recomputed: each file's head says how a holder of the text does.
+The sentences' words are not here, so a sha cannot be recomputed here: `data/claims/README.md` says how it is made.
 """
 
+import csv
 import itertools
 import re
 from collections import Counter
@@ -32,13 +33,20 @@ def read(file: Path) -> dict[str, Any]:
     return found
 
 
-def of_sections(file: Path) -> list[tuple[str, list[dict[str, Any]]]]:
+@cache
+def sentences_of(study: str) -> list[dict[str, str]]:
+    """Return the rows of `data/claims/sentences.csv` for one paper, in its order."""
+    with (paths.root() / "data" / "claims" / "sentences.csv").open(encoding="utf-8", newline="") as table:
+        return [row for row in csv.DictReader(table) if row["study"] == study]
+
+
+def of_sections(file: Path) -> list[tuple[str, list[dict[str, str]]]]:
     """Return the sentences of each unbroken run of one section."""
-    runs = itertools.groupby(read(file)["sentences"], key=lambda one: one["section"])
+    runs = itertools.groupby(sentences_of(file.stem), key=lambda one: one["section"])
     return [(section, list(run)) for section, run in runs]
 
 
-def place(sentence: dict[str, Any]) -> str:
+def place(sentence: dict[str, str]) -> str:
     return f"{sentence['section']} {sentence['sentence']}"
 
 
@@ -56,23 +64,22 @@ def test_five_papers_make_sixty_claims_or_more() -> None:
 
 @every_file
 def test_every_sentence_has_claims_or_says_why_it_has_none(file: Path) -> None:
-    for sentence in read(file)["sentences"]:
-        assert ("claims" in sentence) != ("none" in sentence), place(sentence)
-        assert sentence.get("claims") or str(sentence.get("none", "")).strip(), place(sentence)
+    for sentence in sentences_of(file.stem):
+        assert bool(sentence["claims"]) != bool(sentence["why_none"].strip()), place(sentence)
 
 
 @every_file
 def test_a_sentence_names_claims_of_its_own_file_once_each(file: Path) -> None:
     known = {claim["id"] for claim in read(file)["claims"]}
-    for sentence in read(file)["sentences"]:
-        named = sentence.get("claims", [])
+    for sentence in sentences_of(file.stem):
+        named = sentence["claims"].split()
         assert not set(named) - known, place(sentence)
         assert len(named) == len(set(named)), place(sentence)
 
 
 @every_file
 def test_every_claim_is_made_by_a_sentence(file: Path) -> None:
-    cited = {name for sentence in read(file)["sentences"] for name in sentence.get("claims", [])}
+    cited = {name for sentence in sentences_of(file.stem) for name in sentence["claims"].split()}
     assert [claim["id"] for claim in read(file)["claims"] if claim["id"] not in cited] == []
 
 
@@ -95,7 +102,7 @@ def test_sentences_stand_in_the_papers_order(file: Path) -> None:
     assert len(names) == len(set(names)), "a section that is left is not taken up again"
     for section, sentences in sections:
         assert SECTION.fullmatch(section) and section == section.lower(), section
-        numbers = [sentence["sentence"] for sentence in sentences]
+        numbers = [int(sentence["sentence"]) for sentence in sentences]
         assert numbers[0] >= 1 and all(a < b for a, b in itertools.pairwise(numbers)), section
 
 
@@ -103,7 +110,7 @@ def test_sentences_stand_in_the_papers_order(file: Path) -> None:
 def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) -> None:
     for section, sentences in of_sections(file):
         shas = [sentence["sha"] for sentence in sentences]
-        assert all(isinstance(sha, str) and re.fullmatch("[0-9a-f]{8}", sha) for sha in shas), section
+        assert all(re.fullmatch("[0-9a-f]{8}", sha) for sha in shas), section
         assert len(shas) == len(set(shas)), section
 
 
@@ -118,17 +125,15 @@ def test_a_sentence_is_known_by_eight_hexadecimal_digits_of_its_own(file: Path) 
     ],
 )
 def test_what_a_paper_compares_outside_its_results_stands_here_too(study: str, sections: set[str]) -> None:
-    (file,) = (file for file in FILES if file.stem == study)
-    assert sections <= {sentence["section"] for sentence in read(file)["sentences"]}
+    assert sections <= {sentence["section"] for sentence in sentences_of(study)}
 
 
 def test_others_work_that_a_paper_quotes_is_no_claim_of_its_own() -> None:
     """The replication paper quotes crud's and tcp's results, which are claimed where they were found."""
-    (file,) = (file for file in FILES if file.stem == "replication")
-    quoted = {one["sentence"]: one for one in read(file)["sentences"] if one["section"] == "introduction"}
-    assert all("none" in one for one in quoted.values())
-    assert "study crud" in quoted[42]["none"]
-    assert "study tcp" in quoted[32]["none"]
+    quoted = {one["sentence"]: one for one in sentences_of("replication") if one["section"] == "introduction"}
+    assert all(one["why_none"] for one in quoted.values())
+    assert "study crud" in quoted["42"]["why_none"]
+    assert "study tcp" in quoted["32"]["why_none"]
 
 
 @pytest.mark.parametrize("study", SLUGS)

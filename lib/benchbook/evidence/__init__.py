@@ -13,8 +13,8 @@ from typing import Any, Self, TypeVar
 
 import pandas as pd
 
-from benchbook.evidence.claim_files import claims, sentences
-from benchbook.evidence.claims import Claim, Sentence
+from benchbook.evidence.claim_files import claims
+from benchbook.evidence.claims import Claim
 from benchbook.evidence.comparisons import comparisons
 from benchbook.evidence.contrasts import judged
 from benchbook.evidence.controls import arms, controls, untrusted
@@ -31,7 +31,6 @@ __all__ = [
     "Counts",
     "Derived",
     "Evidence",
-    "Sentence",
     "arms",
     "block_means",
     "claims",
@@ -44,7 +43,6 @@ __all__ = [
     "number",
     "outcomes",
     "published",
-    "sentences",
     "stored_means",
     "untrusted",
     "verdicts",

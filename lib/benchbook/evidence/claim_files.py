@@ -21,7 +21,6 @@ from benchbook.evidence.claims import (
     Level,
     Objection,
     Rank,
-    Sentence,
     Tested,
     TestedClaim,
     Untestable,
@@ -38,7 +37,7 @@ from benchbook.strict import Located, load, nearest, valid
 from benchbook.studies import SLUGS
 
 SECTIONS: Final = (
-    *("study", "stack", "lanes", "margins", "sentences", "claims", "objections", "variations", "comparisons"),
+    *("study", "stack", "lanes", "margins", "claims", "objections", "variations", "comparisons"),
     *("published", "called"),
 )
 KINDS: Final[dict[str, type[Claim]]] = {kind.__name__.lower(): kind for kind in get_args(Claim)}
@@ -64,7 +63,6 @@ class Words(RootModel[Called]):
 class Claims:
     """What one paper claims and compares."""
 
-    sentences: tuple[Sentence, ...] = ()  # those that compare, in the paper's order
     claims: tuple[Claim, ...] = ()
     comparisons: tuple[Comparison, ...] = ()
     stack: Lane = "python"  # the lane that comes first: the paper's own where it is one of ours
@@ -85,11 +83,6 @@ def claims(study: str | None = None) -> tuple[Claim, ...]:
     """
     files = _all(paths.claims(), paths.published())
     return tuple(claim for slug, of_study in files.items() if study in (None, slug) for claim in of_study.claims)
-
-
-def sentences(study: str) -> tuple[Sentence, ...]:
-    """Return the comparative sentences of one paper, each with its claims or why it makes none."""
-    return _of(study).sentences
 
 
 def comparisons(study: str) -> tuple[Comparison, ...]:
@@ -125,7 +118,7 @@ def read(path: Path) -> Claims:
     Raises
     ------
     benchbook.inputs.InputError
-        When a name in it is wrong, a number is not published, or a sentence names a claim that is not there.
+        When a name in it is wrong or a number is not published.
     """
     study, parts = sections(path, SECTIONS, "a file of claims")
     margins = parts["margins"].mapping("margins") if "margins" in parts else {}
@@ -154,13 +147,11 @@ def read(path: Path) -> Claims:
                 _check_value(study, name, level)
         for tested in _named_by(item, variation.claims, claims):
             claims[tested.id] = tested.model_copy(update={"variations": (*tested.variations, variation)})
-    stated = tuple(valid(Sentence, item, "a sentence") for item in _items(parts, "sentences"))
-    _mapped(parts, stated, [*claims])
     printed = tuple(_printed(item, study) for item in _items(parts, "published"))
     called = valid(Words, parts["called"], "called").root if "called" in parts else {}
     whose = {"study": study, "places": printed, "called": called}
     compared = tuple(_comparison(item, whose) for item in _items(parts, "comparisons"))
-    return Claims(stated, tuple(claims.values()), compared, own)
+    return Claims(tuple(claims.values()), compared, own)
 
 
 def sections(path: Path, known: Sequence[str], what: str) -> tuple[str, dict[str, Located]]:
@@ -248,18 +239,6 @@ def _with_margin(item: Located, values: dict[str, Located], margins: dict[str, L
     value, *difference, why = valid(Margin, margins[margin.value], f"the margin {margin.value}").root
     named = {"margin": value, "why_margin": why} | ({"margin_difference": difference[0]} if difference else {})
     return Located({**values, **{key: Located(level, margin.where) for key, level in named.items()}}, item.where)
-
-
-def _mapped(parts: dict[str, Located], stated: Sequence[Sentence], ids: list[str]) -> None:
-    """Check that each sentence stands once and names claims of this file."""
-    seen: set[tuple[str, int]] = set()
-    for item, sentence in zip(_items(parts, "sentences"), stated, strict=True):
-        if (sentence.section, sentence.sentence) in seen:
-            raise InputError(item.where, f"{sentence.section}, sentence {sentence.sentence} stands here twice")
-        seen.add((sentence.section, sentence.sentence))
-        for name in sentence.claims:
-            if name not in ids:
-                raise InputError(item.where, f"no claim {name!r}: {nearest(name, ids)}")
 
 
 def check(claim: Tested) -> None:

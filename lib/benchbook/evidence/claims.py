@@ -1,4 +1,4 @@
-"""What the papers claim, as data: the form of the claims and sentences in `data/claims/<study>.yaml`."""
+"""What the papers claim, as data: the form of the claims in `data/claims/<study>.yaml`."""
 
 import itertools
 from collections.abc import Collection, Mapping
@@ -415,24 +415,6 @@ def label(levels: dict[str, Level]) -> str:
 def in_words(settings: Settings) -> str:
     """Return settings with their alternatives: ``trials=sequence, heap=64m or default``."""
     return ", ".join(f"{name}={' or '.join(map(text, several(level)))}" for name, level in settings.items())
-
-
-class Sentence(Strict):
-    """A comparative sentence of a paper: where it stands, never its words; its claims, or why it makes none."""
-
-    section: Text
-    sentence: Annotated[int, Field(ge=1)]  # its number in the section, from 1
-    # the first 8 hexadecimal digits of the SHA-256 of the sentence: in lower case, every run of characters that are no
-    # letters and no digits a single space, none at the ends
-    sha: Annotated[str, Field(pattern=r"^[0-9a-f]{8}$", description="8 hexadecimal digits, in quotes")]
-    claims: tuple[str, ...] = ()
-    none: str = ""
-
-    @model_validator(mode="after")
-    def _maps_to_one(self) -> Self:
-        if bool(self.claims) == bool(self.none):
-            raise ValueError("a sentence has claims, or none with the reason; exactly one of them")
-        return self
 
 
 def published_keys(claim: Tested, levels: Mapping[str, Level]) -> dict[str, Key]:
