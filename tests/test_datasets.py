@@ -335,6 +335,56 @@ def test_parquet_keeps_its_types_and_says_what_it_does_not(tmp_path):
     ]  # fmt: skip
 
 
+LONG = "x" * 2**20
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), [LONG]),
+        pa.ListArray.from_arrays(
+            [0, 60_000], pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), [LONG])
+        ),
+        pa.StructArray.from_arrays([pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), [LONG])], ["a"]),
+    ],
+    ids=["texts", "texts in an array", "texts in documents"],
+)
+def test_a_small_parquet_file_of_one_long_text_is_refused_before_it_is_unpacked(tmp_path, column):
+    path = tmp_path / "bomb.parquet"
+    pq.write_table(pa.table({"a": column}), path, compression="zstd")
+    assert path.stat().st_size < 2**20
+    bounded(
+        f"""
+from benchbook.datasets import own_records
+try:
+    own_records.read({str(path)!r})
+except ValueError as error:
+    print(error)
+""",
+        f"{path}: its values take more than 268,435,456 bytes: take some of its rows, or leave long texts out",
+    )
+
+
+def test_memory_that_runs_out_is_a_refusal(tmp_path, monkeypatch):
+    path = tmp_path / "a.parquet"
+    pq.write_table(pa.table({"a": [1]}), path)
+    for error in (MemoryError(), pa.ArrowMemoryError("malloc of size 60000000000 failed")):
+
+        def fail(*_, error=error, **__):
+            raise error
+
+        monkeypatch.setattr("benchbook.datasets.record_files.check_size", fail)
+        with pytest.raises(InputError, match=f"a.parquet: not Parquet that can be read: {error or 'memory ran out'}"):
+            own_records.read(path)
+
+
+def bounded(code, said):
+    """Run code in a process that may take 3 GB of addresses, and compare what it prints."""
+    limits = "import resource\nresource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))\n"
+    ran = subprocess.run([sys.executable, "-c", limits + code], capture_output=True, text=True, check=False)
+    assert (ran.stderr, ran.stdout) == ("", f"{said}\n")
+
+
 @pytest.mark.parametrize(
     ("name", "says"),
     [

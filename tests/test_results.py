@@ -2,6 +2,8 @@
 
 import json
 import random
+import subprocess
+import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -241,3 +243,35 @@ def test_what_is_too_large_is_not_taken_in(
     monkeypatch.setattr(results_command, limit, 1)
     assert cli.main(["results", "import", str(results_folder)]) == cli.USAGE
     assert why in capsys.readouterr().err
+
+
+def test_a_small_file_that_unpacks_to_any_size_is_not_taken_in(tmp_path: Path):
+    long = pa.DictionaryArray.from_arrays(pa.array([0] * 60_000, pa.int32()), ["x" * 2**20])
+    one = results.typed(pd.DataFrame([columns()] * 60_000), results.OBSERVATIONS)
+    file = tmp_path / "bomb.parquet"
+    bomb = one.set_column(one.column_names.index("environment"), "environment", long)
+    with file.open("w+b") as to, files.sealed(to, bomb.schema, compression="zstd") as writer:
+        writer.write_table(bomb)
+    assert file.stat().st_size < 2**20
+    limits = "import resource; resource.setrlimit(resource.RLIMIT_AS, (3 * 10**9, 3 * 10**9))"
+    code = f"{limits}\nfrom benchbook import cli\nraise SystemExit(cli.main(['results', 'import', {str(file)!r}]))"
+    ran = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert ran.returncode == cli.USAGE, ran.stderr
+    why = "its values take more than 2,147,483,648 bytes: import fewer cells at a time, or their results' folder"
+    assert ran.stderr == f"benchbook: {file}: no observations that can be read: {why}\n"
+    assert results.states("crud") == {}
+
+
+@pytest.mark.parametrize("error", [MemoryError(), pa.ArrowMemoryError("malloc of size 60000000000 failed")])
+def test_memory_that_runs_out_while_cells_are_taken_in_is_a_refusal(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], error: Exception
+):
+    file = tmp_path / "given.parquet"
+    files.write_table(file, results.typed(pd.DataFrame([columns()]), results.OBSERVATIONS))
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(results_command, "take_in", fail)
+    assert cli.main(["results", "import", str(file)]) == cli.USAGE
+    assert f"no observations that can be read: {str(error) or 'memory ran out'}" in capsys.readouterr().err

@@ -40,7 +40,10 @@ BYTES: Final = 2**29
 """Of the largest file that is taken in: a hundred reference runs."""
 
 ROWS: Final = 20_000_000
-"""Of the longest: what it holds is unpacked in memory."""
+"""Of the longest."""
+
+VALUE_BYTES: Final = 2**31
+"""That the values of one may take, unpacked in memory: three reference runs."""
 
 TABLE: Final = "_answer"
 """Where the answer stands on its connection."""
@@ -126,8 +129,9 @@ def _take_in(names: Sequence[str]) -> int:
             for file, table in _tables(names):
                 try:
                     written, known = take_in(table)
-                except ValueError as error:
-                    raise cli.UsageError(f"{file}: no observations that can be read: {error}") from error
+                except (ValueError, MemoryError, pa.ArrowException) as error:
+                    why = str(error) or "memory ran out"
+                    raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
                 new, before = new + written, before + known
     except BusyError as error:
         raise cli.UsageError(str(error)) from error
@@ -145,7 +149,7 @@ def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:
             try:
                 if (size := file.stat().st_size) > BYTES:
                     raise DamagedError(f"it has {size:,} bytes: at most {BYTES:,} are read")
-                yield file, read(file, ROWS)
+                yield file, read(file, ROWS, VALUE_BYTES)
             except DamagedError as error:
                 why = str(error) if file.suffix == ".parquet" else _TAKEN
                 raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error

@@ -22,6 +22,7 @@ import pyarrow.parquet as pq
 
 from benchbook.digits import plural
 from benchbook.inputs import InputError, contents, text
+from benchbook.parquet import TooLargeError, check_size
 from benchbook.schemas import Document, Record
 
 LIMIT: Final = 256 * 2**20
@@ -36,6 +37,7 @@ Rows = Iterator[tuple[int, Record]]
 DELIMITERS: Final = {"comma": ",", "semicolon": ";", "tab": "\t", "pipe": "|"}
 DECIMALS: Final = {"point": ".", "comma": ","}
 _STATED: Final = {"delimiter": DELIMITERS, "decimal": DECIMALS}
+_BATCH_ROWS: Final = 1_000
 _SNIFFED_ROWS: Final = 200
 _SNIFFED_CHARACTERS: Final = 2**18
 _TABLES: Final = (".csv", ".tsv", ".tab")
@@ -193,19 +195,21 @@ class RecordFile:
         return called
 
     def _parquet(self) -> Rows:
+        number = 0
         try:
-            file = pq.ParquetFile(pa.BufferReader(self.data))
-            groups = (file.metadata.row_group(number) for number in range(file.metadata.num_row_groups))
-            if (size := sum(group.total_byte_size for group in groups)) > LIMIT:
-                raise InputError(str(self.path), f"holds {size:,} bytes unpacked: at most {LIMIT:,} are read")
-            number = 0
-            for batch in file.iter_batches():
+            check_size(pa.BufferReader(self.data), LIMIT)
+            for batch in pq.ParquetFile(pa.BufferReader(self.data)).iter_batches(batch_size=_BATCH_ROWS):
                 for record in batch.to_pylist():
                     number += 1
                     yield number, {name: self._plain(value, f"{self.path}:{number}", name, inside=False)
                                    for name, value in record.items()}  # fmt: skip
-        except pa.ArrowException as error:
-            raise InputError(str(self.path), f"not Parquet that can be read: {error}") from error
+        except InputError:
+            raise
+        except TooLargeError as error:
+            raise InputError(str(self.path), f"{error}: take some of its rows, or leave long texts out") from error
+        except (pa.ArrowException, MemoryError) as error:
+            why = str(error).partition("\n")[0] or "memory ran out"
+            raise InputError(str(self.path), f"not Parquet that can be read: {why}") from error
 
     def _plain(self, value: object, where: str, name: str, *, inside: bool = True) -> object:
         """Return a value of Parquet's as JSON has it; a day or a moment that is not inside another value stays one."""

@@ -24,6 +24,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from benchbook import atomic, inputs
+from benchbook.parquet import TooLargeError, check_size
 from benchbook.results.schema import OBSERVATIONS
 
 if TYPE_CHECKING:
@@ -172,11 +173,11 @@ def check(path: Path) -> None:
         _hold(file, *_tail(file))
 
 
-def read(path: Path, rows: int | None = None) -> pa.Table:
+def read(path: Path, rows: int | None = None, size: int | None = None) -> pa.Table:
     """Return the table of a file that says its checksum: a cell's, an export, or one of the reference run.
 
-    Raises `DamagedError` when its bytes are not those that were written, it says no checksum, or has more than so many
-    `rows` (None: any number), and `FileNotFoundError` when there is none.
+    Raises `DamagedError` when its bytes are not those that were written, it says no checksum, has more than so many
+    `rows` (None: any number), or values of more than `size` bytes, and `FileNotFoundError` when there is none.
     """
     with _opened(path) as file, _reading():
         _hold(file, *_tail(file))
@@ -185,6 +186,8 @@ def read(path: Path, rows: int | None = None) -> pa.Table:
         with pq.ParquetFile(file, page_checksum_verification=True) as parquet:
             if rows is not None and (has := parquet.metadata.num_rows) > rows:
                 raise DamagedError(f"it has {has:,} rows: at most {rows:,} are read")
+            if size is not None:
+                check_size(file, size)
             return parquet.read()
 
 
@@ -205,6 +208,8 @@ def _reading() -> Iterator[None]:
     """Say of whatever a damaged file makes its readers raise that it is damaged."""
     try:
         yield
+    except TooLargeError as error:
+        raise DamagedError(f"{error}: import fewer cells at a time, or their results' folder") from error
     except (pa.ArrowException, OSError, ValueError, MemoryError) as error:
         if isinstance(error, OSError) and error.errno in _BUSY:
             raise
