@@ -222,6 +222,25 @@ def test_own_json_lines_repeat_under_new_ids(tmp_path):
         ("a.json", "[1]\n", r"a\.json:1: a JSON object is expected, not int"),
         ("a.jsonl", '{"a": NaN}\n', r"a\.jsonl:1: .*NaN is no number that JSON has: write null"),
         ("a.jsonl", '{"a": 1e999}\n', r"a\.jsonl:1: .*beyond what a double holds"),
+        (
+            "a.jsonl",
+            '{"a": 1}\n{"a": {"$numberDouble": "NaN"}}\n',
+            r"a\.jsonl:2: .*nan is no finite double: write null",
+        ),
+        ("a.jsonl", '{"a": {"$numberDouble": "-Infinity"}}\n', r"a\.jsonl:1: .*-inf is no finite double: write null"),
+        ("a.jsonl", '{"a": {"$numberDecimal": "1E+6000"}}\n', r"a\.jsonl:1: .*inf is no finite double: write null"),
+        ("a.jsonl", '{"a": {"$numberLong": null}}\n', r"a\.jsonl:1: not a JSON object"),
+        ("a.jsonl", '{"a": 1}\n{"a": {"$date": null}}\n', r"a\.jsonl:2: .*\$date is neither text nor milliseconds"),
+        (
+            "a.jsonl",
+            '{"a": {"$date": {"$numberLong": "253402300800000"}}}\n',
+            r"a\.jsonl:1: .*253402300800000 is not in the years 1 to 9999: write null",
+        ),
+        (
+            "a.jsonl",
+            f'{{"a": {{"$date": {-(2**63)}}}}}\n',
+            r"a\.jsonl:1: .*-9223372036854775808 is not in the years 1 to 9999: write null",
+        ),
         ("a.jsonl", '{"_id": 1}\n{"_id": "1"}\n', r"a\.jsonl:2: _id '1' comes twice"),
         ("a.jsonl", '{"_id": 1}\n{"a": "1"}\n', r"a\.jsonl:2: a record has no _id"),
         ("a.jsonl", '{"a": 1}\n{"_id": "1"}\n', r"a\.jsonl:2: a record has an _id, others do not"),
@@ -333,6 +352,36 @@ def test_parquet_keeps_its_types_and_says_what_it_does_not(tmp_path):
     assert [note.partition(":")[0] for note in own_records.understood(tmp_path / "a.parquet").notes] == [
         "naive", "price", "lines.on"
     ]  # fmt: skip
+
+
+@pytest.mark.parametrize("zone", ["UTC", "Europe/Berlin"])
+def test_parquets_moments_in_nanoseconds_are_cut_and_the_note_says_so(tmp_path, zone):
+    at = pa.array([1_704_153_600_000_000_000, 1_704_153_600_000_000_001, None], pa.timestamp("ns", zone))
+    whole = at.cast(pa.timestamp("s", zone), safe=False).cast(at.type)
+    for name, column in (("cut", at), ("whole", whole)):
+        pq.write_table(pa.table({"at": column}), tmp_path / f"{name}.parquet")
+        made = own_records.read(tmp_path / f"{name}.parquet")
+        assert [record.get("at") for record in made.records] == [datetime(2024, 1, 2, tzinfo=UTC)] * 2 + [None]
+    assert own_records.understood(tmp_path / "whole.parquet").notes == ()
+    assert own_records.understood(tmp_path / "cut.parquet").notes == (
+        "at: moments are kept in milliseconds; what is finer is cut off.",
+    )
+
+
+def test_a_parquet_file_that_cannot_be_read_is_named(tmp_path):
+    path = tmp_path / "far.parquet"
+    pq.write_table(pa.table({"at": pa.array([2**61], pa.timestamp("us", "UTC"))}), path)
+    with pytest.raises(InputError, match=r"far\.parquet: not Parquet that can be read: date value out of range"):
+        own_records.read(path)
+    pq.write_table(pa.table({"a": ["some text"] * 1000}), path, compression="none")
+    whole = path.read_bytes()
+    for at in range(4, len(whole) - 8, 7):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 0xFF]) + whole[at + 1 :])
+        with contextlib.suppress(InputError):  # any other exception is a traceback; some bytes matter to nobody
+            own_records.read(path)
+    path.write_bytes(whole[:40] + b"PAR1" * 30)
+    with pytest.raises(InputError, match=r"far\.parquet: not Parquet that can be read: "):
+        own_records.read(path)
 
 
 LONG = "x" * 2**20

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, date, datetime
 from typing import Any, Final, Literal
 
-from benchbook.datasets.record_files import DECIMALS
+from benchbook.datasets.record_files import CUT, DECIMALS
 from benchbook.schemas import NESTED, Document, Field, FieldType, Record
 
 Readers = Mapping[FieldType, Callable[[Any], object]]
@@ -114,7 +114,7 @@ class Inference:
             except (ValueError, TypeError, KeyError, OverflowError):
                 continue
             if kind == "datetime" and any(map(_is_cut, values)):
-                self.notes[f"{path}: moments are kept in milliseconds; what is finer is cut off."] = None
+                self.notes[f"{path}: {CUT}"] = None
             return kind, typed
         if self.is_text:
             if all(map(_WRITTEN_DAY.fullmatch, values)):

@@ -87,7 +87,7 @@ def understood(path: str | Path) -> Understood:
         len(records),
         max(map(_depth, schema.fields)),
         tuple(inference.known),
-        (*file.notes, *inference.notes),
+        tuple(file.notes | inference.notes),
     )
 
 

@@ -132,7 +132,7 @@ class RecordFile:
                 began = f" (the record begins on line {line})" if error.lineno != line else ""
                 why = f"not JSON: {error.msg}, at column {error.colno}{began}"
                 raise InputError(f"{self.path}:{error.lineno}", why) from error
-            except (ValueError, RecursionError) as error:
+            except (ValueError, TypeError, RecursionError) as error:
                 raise InputError(where, f"not a JSON object: {error}") from error
             if not isinstance(record, dict):
                 raise InputError(where, f"a JSON object is expected, not {type(record).__name__}")
@@ -199,7 +199,7 @@ class RecordFile:
         try:
             check_size(pa.BufferReader(self.data), LIMIT)
             for batch in pq.ParquetFile(pa.BufferReader(self.data)).iter_batches(batch_size=_BATCH_ROWS):
-                for record in batch.to_pylist():
+                for record in self._in_microseconds(batch).to_pylist():
                     number += 1
                     yield number, {name: self._plain(value, f"{self.path}:{number}", name, inside=False)
                                    for name, value in record.items()}  # fmt: skip
@@ -207,9 +207,24 @@ class RecordFile:
             raise
         except TooLargeError as error:
             raise InputError(str(self.path), f"{error}: take some of its rows, or leave long texts out") from error
-        except (pa.ArrowException, MemoryError) as error:
+        except (pa.ArrowException, OSError, ValueError, OverflowError, MemoryError) as error:
             why = str(error).partition("\n")[0] or "memory ran out"
             raise InputError(str(self.path), f"not Parquet that can be read: {why}") from error
+
+    def _in_microseconds(self, batch: pa.RecordBatch) -> pa.RecordBatch:
+        """Return a batch with its moments in microseconds.
+
+        Of nanoseconds pyarrow makes a `pandas.Timestamp`, which is no JSON.
+        """
+        for place, column in enumerate(batch.columns):
+            if not pa.types.is_timestamp(column.type) or column.type.unit != "ns" or not column.type.tz:
+                continue
+            name = batch.schema.field(place).name
+            cut = column.cast(pa.timestamp("us", column.type.tz), safe=False)
+            if not cut.cast(column.type).equals(column):
+                self.notes[f"{name}: {CUT}"] = None
+            batch = batch.set_column(place, name, cut)
+        return batch
 
     def _plain(self, value: object, where: str, name: str, *, inside: bool = True) -> object:
         """Return a value of Parquet's as JSON has it; a day or a moment that is not inside another value stays one."""
@@ -234,6 +249,7 @@ class RecordFile:
         raise InputError(where, f"{name}: {type(value).__name__} is neither text nor number: leave the column out")
 
 
+CUT: Final = "moments are kept in milliseconds; what is finer is cut off."
 _CUT_OFF: Final = "ends in the middle of a record: the file is cut off"
 
 
@@ -305,16 +321,29 @@ def _no_number(name: str) -> float:
     raise ValueError(f"{name} is no number that JSON has: write null")
 
 
-def _moment(value: str | int) -> str:
+def _moment(value: object) -> str:
     """Return MongoDB's moment, a text or milliseconds since 1970, as ISO 8601."""
     if isinstance(value, str):
         return value
-    return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)).isoformat()
+    if not isinstance(value, int | float):
+        raise ValueError("a $date is neither text nor milliseconds: leave the field out")
+    try:
+        return (datetime(1970, 1, 1, tzinfo=UTC) + timedelta(milliseconds=value)).isoformat()
+    except OverflowError as error:
+        raise ValueError(f"the $date {value} is not in the years 1 to 9999: write null") from error
+
+
+def _double(value: Any) -> float:
+    """Return the number that MongoDB's export writes as a text."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{number} is no finite double: write null")
+    return number
 
 
 _EXTENDED: Final[dict[str, Callable[[Any], object]]] = {
     "$oid": str, "$date": _moment,
-    "$numberInt": int, "$numberLong": int, "$numberDouble": float, "$numberDecimal": float,
+    "$numberInt": int, "$numberLong": int, "$numberDouble": _double, "$numberDecimal": _double,
 }  # fmt: skip
 
 
