@@ -287,6 +287,22 @@ def test_what_another_host_measured_with_this_code_counts_beside_ones_own(
     assert not grid.elsewhere(there)
 
 
+def test_what_another_machine_of_this_name_measured_counts_under_the_name_that_it_is_given(
+    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handed_in = str(tmp_path / "ben.parquet")
+    assert cli.main(["run", *ONE]) == cli.DONE
+    assert cli.main(["results", "export", handed_in]) == cli.DONE
+    for file in results_folder.glob("*/*.parquet"):
+        file.unlink()
+    assert cli.main(["run", *ONE]) == cli.DONE
+    plan = grid.plan(["bookstore"], "smoke", WHERE, ["n=1"])
+    assert cli.main(["results", "import", handed_in]) == cli.USAGE
+    assert "already present with other values" in capsys.readouterr().err and not grid.elsewhere(plan)
+    assert cli.main(["results", "import", handed_in, "--as", "ben"]) == cli.DONE
+    assert {(one.host, one.cell.key) for one in grid.elsewhere(plan)} == {("ben", cell.key) for cell in plan}
+
+
 def test_results_go_out_as_a_database_and_come_back(results_folder: Path, tmp_path: Path) -> None:
     assert cli.main(["run", *ONE]) == cli.DONE
     before = rows()

@@ -275,3 +275,61 @@ def test_memory_that_runs_out_while_cells_are_taken_in_is_a_refusal(
     monkeypatch.setattr(results_command, "take_in", fail)
     assert cli.main(["results", "import", str(file)]) == cli.USAGE
     assert f"no observations that can be read: {str(error) or 'memory ran out'}" in capsys.readouterr().err
+
+
+def test_another_students_cells_are_refused_and_imported_under_another_host_name(
+    results_folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """Two cloned laptops have one name and processor: their cells have the same identities and other values."""
+    handed_in = {}
+    for student in ("anna", "ben"):
+        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / student))
+        for block in range(2):
+            results.write(columns(block=block, host="lab (a processor)"), values("json", "xml"))
+        handed_in[student] = str(tmp_path / f"{student}.parquet")
+        assert cli.main(["results", "export", handed_in[student]]) == cli.DONE
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(results_folder))
+    assert cli.main(["results", "import", handed_in["anna"]]) == cli.DONE
+    of_anna = everything()
+    capsys.readouterr()
+
+    assert cli.main(["results", "import", handed_in["ben"]]) == cli.USAGE
+    assert capsys.readouterr().err == (
+        f"benchbook: {handed_in['ben']}: 2 cells are already present with other values, first crud abc.0 of "
+        "'lab (a processor)': if another machine of this name measured them, add --as NAME to name it\n"
+    )
+    pd.testing.assert_frame_equal(everything(), of_anna)
+
+    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == cli.DONE
+    assert cli.main(["results", "import", handed_in["ben"], "--as", "ben"]) == cli.DONE
+    assert capsys.readouterr().out == "cells: 2 taken in, 0 here before\ncells: 0 taken in, 2 here before\n"
+    frame = everything()
+    assert dict(frame.groupby("host")["block"].nunique()) == {"ben": 2, "lab (a processor)": 2}
+    assert frame["cell_id"].nunique() == 2, "blocks of one cell stay blocks of one cell"
+    assert len(frame) == 2 * len(of_anna)
+
+    assert cli.main(["results", "import", handed_in["anna"], "--as", "ben"]) == cli.USAGE
+    assert "2 cells are already present with other values, first crud" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("", "--as '': a host's name has letters, digits, '.', '_' and '-'"),
+        ("a\nb", r"--as 'a\nb': a host's name has letters, digits, '.', '_' and '-'"),
+        ("ben", "--as ben: the files hold cells of 2 hosts: import those of one host at a time"),
+    ],
+)
+def test_one_host_at_a_time_is_imported_under_another_name(
+    results_folder: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    name: str,
+    why: str,
+):
+    for host in ("lab", "home"):
+        results.write(columns(cell_id=host, host=host), values())
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "other"))
+    assert cli.main(["results", "import", str(results_folder), "--as", name]) == cli.USAGE
+    assert why in capsys.readouterr().err and results.states("crud") == {}

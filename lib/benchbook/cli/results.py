@@ -15,7 +15,7 @@ import stat
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import AbstractContextManager, ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager, suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory, TemporaryFile
 from typing import BinaryIO, Final
@@ -28,7 +28,7 @@ from duckdb.sqltypes import DuckDBPyType
 from benchbook import atomic, cli, grid, results
 from benchbook.cli import output
 from benchbook.results.files import DamagedError, read, sealed
-from benchbook.results.folder import BusyError, locked, take_in
+from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -58,6 +58,8 @@ _VIEWS: Final = """
 Ask more with --sql, of observations (every value of finished cells), all_observations, cells and "values":
   benchbook results --sql "SELECT engine, topology, n, avg(value) / 1e9 AS seconds FROM observations
     WHERE study = 'crud' AND operation = 'insert' AND metric = 'wall_time' AND arm = 'a' GROUP BY ALL ORDER BY ALL\""""
+
+_HOST: Final = re.compile(r"[\w.-]+")
 
 _TAKEN: Final = "import takes Parquet files, as benchbook results export FILE.parquet writes them, and results' folders"
 
@@ -91,6 +93,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
     text = "take in cells that were measured before or elsewhere: of results' folders, or Parquet files of observations"
     taking = verbs.add_parser("import", help=text, description=text)
     taking.add_argument("path", nargs="+", metavar="PATH")
+    taking.add_argument("--as", dest="host", metavar="NAME", help="import their one host under another name")
     text = "write every finished cell, whatever its code and host, to a file: CSV, JSON, Parquet or DuckDB by its name"
     giving = verbs.add_parser("export", help=text, description=text)
     giving.add_argument("path", metavar="PATH")
@@ -99,7 +102,7 @@ def add_options(parser: argparse.ArgumentParser) -> None:
 def main(asked: argparse.Namespace) -> int:
     """Print or write the query's rows, or take in other results."""
     if asked.verb == "import":
-        return _take_in(asked.path)
+        return _take_in(asked.path, asked.host)
     if asked.verb == "export":
         asked.output, asked.sql = asked.path, "SELECT * FROM all_observations WHERE state = 'done'"
     form = _form(asked)
@@ -121,14 +124,18 @@ def main(asked: argparse.Namespace) -> int:
     return cli.DONE
 
 
-def _take_in(names: Sequence[str]) -> int:
-    """Take in each file, and say how many cells are new."""
+def _take_in(names: Sequence[str], host: str | None = None) -> int:
+    """Take in each file, under another host name if one is given, and say how many cells are new."""
+    if host is not None:
+        _hold_one_host(names, host)
     new = before = 0
     try:
         with locked():
             for file, table in _tables(names):
                 try:
-                    written, known = take_in(table)
+                    written, known = take_in(table, host)
+                except OtherValuesError as error:
+                    raise cli.UsageError(f"{file}: {error}") from error
                 except (ValueError, MemoryError, pa.ArrowException) as error:
                     why = str(error) or "memory ran out"
                     raise cli.UsageError(f"{file}: no observations that can be read: {why}") from error
@@ -137,6 +144,20 @@ def _take_in(names: Sequence[str]) -> int:
         raise cli.UsageError(str(error)) from error
     print(f"cells: {new} taken in, {before} here before")
     return cli.DONE
+
+
+def _hold_one_host(names: Sequence[str], host: str) -> None:
+    """Raise `cli.UsageError` when the files hold several hosts' cells, which one name would make one, or it is none."""
+    if not _HOST.fullmatch(host):
+        raise cli.UsageError(f"--as {host!r}: a host's name has letters, digits, '.', '_' and '-'")
+    hosts = set()
+    for _, table in _tables(names):
+        with suppress(KeyError, pa.ArrowException):  # `take_in` says what is wrong with the column
+            hosts |= {*table["host"].unique().to_pylist()}
+    if len(hosts) > 1:
+        raise cli.UsageError(
+            f"--as {host}: the files hold cells of {len(hosts)} hosts: import those of one host at a time"
+        )
 
 
 def _tables(names: Sequence[str]) -> Iterator[tuple[Path, pa.Table]]:

@@ -5,6 +5,7 @@ are set aside, told of, and never removed; while a run writes, they are only lef
 """
 
 import fcntl
+import hashlib
 import itertools
 import json
 import os
@@ -23,9 +24,10 @@ import pyarrow as pa
 from pyarrow.json import ParseOptions, ReadOptions, read_json
 
 from benchbook import atomic, paths
+from benchbook.digits import plural
 from benchbook.results import files
 from benchbook.results.files import DamagedError, Facts, typed, write_table
-from benchbook.results.schema import CELLS, OBSERVATIONS
+from benchbook.results.schema import CELLS, OBSERVATIONS, VALUES
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -49,6 +51,9 @@ _SUFFIX: Final = ".damaged"
 _ASIDE: Final = re.compile(_NAME.pattern + re.escape(_SUFFIX) + r"(\.[0-9]+)?")
 _ANY: Final = re.compile(r"[^.].*\.parquet", re.DOTALL)
 
+_IDENTITY: Final = 20
+"""Characters of a cell's identity."""
+
 _PATH_PART: Final = r"(?:[\w.+@~%-]|\\u[0-9a-f]{4})+"
 _PATH: Final = re.compile(
     r"(?:(?<=file://)|(?<![\w./~<)…]))(?!/(?:proc|sys|dev(?!/shm))/)"  # what the kernel tells is the same everywhere
@@ -60,6 +65,10 @@ _PATH: Final = re.compile(
 
 class BusyError(RuntimeError):
     """Another run has the results' folder."""
+
+
+class OtherValuesError(Exception):
+    """Cells are already present with other values: says which."""
 
 
 @dataclass(frozen=True)
@@ -115,26 +124,59 @@ def write(cell: Mapping[str, object], values: "pd.DataFrame | pa.Table | None" =
     return _put_table(files.facts(table), table)
 
 
-def take_in(table: pa.Table) -> tuple[int, int]:
+def take_in(table: pa.Table, host: str | None = None) -> tuple[int, int]:
     """Write the cells of observations that were measured before or elsewhere; those that are here already stay.
 
-    Return how many cells were written, and how many were here already. Raises `ValueError` when the table has other
-    columns than `OBSERVATIONS`, or a row that names no cell; nothing was written then.
+    Return how many cells were written, and how many were here already. With `host` they become cells of a host of that
+    name. Raises `ValueError` when the table has other columns than `OBSERVATIONS`, or a row that names no cell, and
+    `OtherValuesError` when a finished cell is here with other values; nothing was written then.
     """
     names = {*table.column_names}
     if unknown := sorted(names - {*OBSERVATIONS.names}):
         raise ValueError(f"it has a column {unknown[0]!r}, which observations have not")
     if lacking := [name for name in OBSERVATIONS.names if name not in names]:
         raise ValueError(f"it has no column {lacking[0]!r}")
-    cells = list(_cells(table.select(OBSERVATIONS.names).cast(OBSERVATIONS)))
+    table = table.select(OBSERVATIONS.names).cast(OBSERVATIONS)
+    cells = list(_cells(table if host is None else _of_host(table, host)))
     known = {study: states(study) for study in {held.study for held, _ in cells}}
-    new = 0
+    new, other = [], []
     for held, rows in cells:
         state = known[held.study].get(f"{held.cell_id}.{held.block}")
         if state is None or (state != "done" and held.state == "done"):
-            _put_table(held, rows)
-            new += 1
-    return new, len(cells) - new
+            new.append((held, rows))
+        elif state == held.state == "done" and not _is_here(held, rows):
+            other.append((held, rows))
+    if other:
+        held, rows = other[0]
+        cell = f"{held.study} {held.cell_id}.{held.block} of {rows['host'][0].as_py()!r}"
+        raise OtherValuesError(
+            f"{plural(len(other), 'cell')} {'is' if len(other) == 1 else 'are'} already present with other values, "
+            f"first {cell}: if another machine of this name measured them, add --as NAME to name it"
+        )
+    for held, rows in new:
+        _put_table(held, rows)
+    return len(new), len(cells) - len(new)
+
+
+def _of_host(table: pa.Table, host: str) -> pa.Table:
+    """Return cells as those of another host: its name is part of their identities."""
+    identity_of: dict[str | None, str | None] = {None: None}
+    for cell_id in table["cell_id"].unique().drop_null().to_pylist():
+        identity_of[cell_id] = hashlib.sha256(f"{cell_id} {host}".encode()).hexdigest()[:_IDENTITY]
+    identities = [identity_of[cell_id] for cell_id in table["cell_id"].to_pylist()]
+    hosts = [host] * len(table)
+    for name, column in (("cell_id", identities), ("host", hosts)):
+        table = table.set_column(table.column_names.index(name), name, pa.array(column, pa.string()))
+    return table
+
+
+def _is_here(held: Facts, rows: pa.Table) -> bool:
+    """Return whether a cell's file holds these values, in whatever order."""
+    tables = (files.read(path(held.study, held.cell_id, held.block)), rows)
+    order = [(name, "ascending") for name in VALUES.names]
+    here, given = (table.select(VALUES.names).sort_by(order) for table in tables)
+    # Two NaN are equal to pandas, not to Arrow.
+    return bool(here.equals(given) or here.to_pandas().equals(given.to_pandas()))
 
 
 def keep(name: str, content: bytes) -> None:
