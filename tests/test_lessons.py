@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -255,6 +256,32 @@ def test_a_wrong_answer_is_told_where_to_look_and_keeps_the_points_of_its_right_
     found = answer()
     assert says in str(found)
     assert found.earned == points < found.points
+
+
+def wait_without_an_end(reached: Callable[[], bool], patience: float) -> tuple[float, bool]:
+    start = time.perf_counter()
+    while not reached():
+        time.sleep(0.001)
+    return time.perf_counter() - start, False
+
+
+def test_a_function_that_never_ends_is_stopped_and_costs_the_points_of_its_part_only():
+    found = stores.check_5(wait_without_an_end)
+    assert "did not end within 5 seconds and was stopped: does each of its loops come to an end?" in str(found)
+    assert found.earned == 2, "the replica that is there at once, and the one that comes later"
+
+
+def test_a_function_that_catches_every_error_is_stopped_too(monkeypatch: pytest.MonkeyPatch):
+    def stubborn() -> None:
+        while True:
+            try:
+                time.sleep(0.001)
+            except Exception:
+                continue
+
+    monkeypatch.setattr(feedback, "CALL_LIMIT_S", 0.1)
+    with pytest.raises(feedback.Off, match="stubborn did not end"):
+        feedback.called(stubborn)
 
 
 def test_a_check_that_stops_reports_it_and_a_prediction_is_asked_for():

@@ -1,11 +1,14 @@
 """What a check answers: what is right, what is off and where to look; and predictions, set beside what came out."""
 
+import signal
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import wraps
 from html import escape
 from math import isclose, isfinite
 from numbers import Real
+from threading import current_thread, main_thread
 from typing import Any, Final, Protocol
 
 import numpy as np
@@ -13,6 +16,9 @@ import pandas as pd
 
 _GREEN, _RED, _GREY = "#2e7d32", "#c62828", "#757575"
 _MARKS: Final = {True: ("✓", _GREEN), False: ("✗", _RED), None: ("○", _GREY)}
+
+CALL_LIMIT_S: Final = 5
+"""How long a check waits for a student's function."""
 
 
 @dataclass(frozen=True)
@@ -159,12 +165,44 @@ def chosen(value: Any, right: str, name: str, well: str, off: str) -> Part:
     return unanswered(name) if value is ... else part(isinstance(value, str) and value == right, well, off)
 
 
+class _TooLong(BaseException):  # noqa: N818
+    """A student's function did not end in time. It is no `Exception`, so that her own `except` does not catch it."""
+
+
+@contextmanager
+def _time_limit() -> Iterator[None]:
+    """Raise `_TooLong` in the block when it takes longer than `CALL_LIMIT_S`."""
+    if current_thread() is not main_thread():  # which alone can be interrupted; notebook cells run in it
+        yield
+        return
+
+    def interrupt(*_: object) -> None:
+        raise _TooLong
+
+    handler = signal.signal(signal.SIGALRM, interrupt)
+    timer = signal.setitimer(signal.ITIMER_REAL, CALL_LIMIT_S)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, *timer)
+        signal.signal(signal.SIGALRM, handler)
+
+
 def called(function: Any, *arguments: Any) -> Any:
-    """Return what a student's function returns; raises `Open` for nothing or ``...``, `Off` for what it raises."""
+    """Return what a student's function returns.
+
+    Raises `Open` for nothing or ``...``, `Off` for what it raises and when it takes longer than `CALL_LIMIT_S`.
+    """
     if not callable(function):
         raise Off(f"a function is wanted, and this is {type(function).__name__}: hand over its name without brackets.")
     try:
-        found = function(*arguments)
+        with _time_limit():
+            found = function(*arguments)
+    except _TooLong:
+        raise Off(
+            f"{function.__name__} did not end within {CALL_LIMIT_S} seconds and was stopped: "
+            "does each of its loops come to an end?"
+        ) from None
     except Exception as error:
         given = ", ".join(map(_short, arguments))
         raise Off(f"{function.__name__}({given}) stopped with {type(error).__name__}: {error}") from error

@@ -189,7 +189,7 @@ def check_5(wait: Any) -> Iterator[Part]:
         yield part(not censored, well, "the replica was there at once.")
 
     def later() -> Iterator[Part]:
-        _, censored = _waited(wait, third, 5.0)
+        _, censored = _waited(wait, third, 2.0)
         off = f"it asked {len(asked)} times where the third answer is yes: ask again until it is, or patience ends."
         yield part(not censored and len(asked) == 3, "it asks until the answer is yes, and no further.", off)
 
