@@ -50,11 +50,18 @@ class Servers(Protocol):
 
 @cache
 def servers_of(product: str) -> Servers:
-    """Return what asks and starts a product's servers, its driver imported; `ServerError` when there is no such one."""
+    """Return what asks and starts a product's servers, its driver imported.
+
+    `ServerError` when there is no such product, or its driver is not installed.
+    """
     if product not in PRODUCTS:
         raise ServerError(f"there are no servers of {product!r}, only of {' and '.join(PRODUCTS)}")
-    module, name = importlib.import_module(registry.server_module(product)), registry.product(product).servers
-    return cast(Servers, getattr(module, name)() if name else module)
+    known = registry.product(product)
+    try:
+        module = importlib.import_module(registry.server_module(product))
+    except ModuleNotFoundError as error:
+        raise ServerError(f"{known.title} is left out: the package {error.name!r} is not installed here") from error
+    return cast(Servers, getattr(module, known.servers)() if known.servers else module)
 
 
 def fleet_of(product: str) -> Fleet:
@@ -86,6 +93,8 @@ def find(product: str, topology: Topology = "single") -> Found | Missing:
         places = placement(topology)
         if urls is None:
             installed = here(product, topology)
+            if isinstance(installed, Found) and installed.image:
+                servers_of(product)  # an image is for every machine, its driver may have no wheel for this one
             if not places or isinstance(installed, Missing):
                 return installed
             if installed.stand_in or installed.image:
