@@ -5,6 +5,9 @@
 # that is missing and we are root (no service is started), else named.
 set -eu
 unset PYTHONSAFEPATH # it would hide tools/
+# What a user or a file of hers asks of pip and uv elsewhere: here pip installs uv into a folder, and our code has no hash.
+export PIP_REQUIRE_VIRTUALENV=0 PIP_USER=0
+unset UV_REQUIRE_HASHES
 cd "$(dirname "$0")"
 folder=$(pwd -P)
 cd "$folder"
@@ -68,7 +71,7 @@ if [ "$env" = .venv ]; then
         "$uv" venv --quiet --allow-existing --no-python-downloads --python "$python" .venv
     say "installing what requirements.lock pins"
     "$uv" pip sync --quiet --require-hashes --no-build --compile-bytecode --python .venv/bin/python requirements.lock
-    "$uv" pip install --quiet --no-deps --no-build-isolation --python .venv/bin/python --editable .
+    "$uv" pip install --quiet --no-deps --no-require-hashes --no-build-isolation --python .venv/bin/python --editable .
 else
     "$env/bin/python" -m pip install --quiet --no-deps --no-build-isolation --editable .
     echo "$folder" >"$env/.benchbook-folder"

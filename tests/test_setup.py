@@ -91,3 +91,43 @@ def test_what_tests_alone_need_is_set_up_after_a_run_too(checkout: Path) -> None
     assert "setup.sh" in run(checkout, "make", "--dry-run", "test").stdout
     (checkout / ".venv" / ".benchbook-installed-tests").touch()
     assert "setup.sh" not in run(checkout, "make", "--dry-run", "test").stdout
+
+
+PLATFORMS = ("x86_64-unknown-linux-gnu", "aarch64-unknown-linux-gnu", "x86_64-apple-darwin", "aarch64-apple-darwin")
+
+
+@pytest.mark.parametrize("lock", ["requirements.lock", "grading.lock"])
+@pytest.mark.parametrize("platform", PLATFORMS)
+def test_every_package_of_a_lock_has_a_wheel_for_each_platform(platform: str, lock: str, tmp_path: Path) -> None:
+    """`make setup` builds nothing, so that one package without a wheel stops it."""
+    options = ("--dry-run", "--require-hashes", "--no-build", "--python-version", "3.11")
+    place = ("--python-platform", platform, "--target", str(tmp_path))
+    resolved = run(ROOT, "uv", "pip", "install", *options, *place, "--requirement", lock)
+    assert resolved.returncode == 0, resolved.stderr
+
+
+STRICT = {"PIP_REQUIRE_VIRTUALENV": "1", "PIP_USER": "1", "UV_REQUIRE_HASHES": "1"}
+STRICT_FILES = {
+    "pip/pip.conf": "[global]\nrequire-virtualenv = true\nuser = true\n",
+    "uv/uv.toml": "[pip]\nrequire-hashes = true\n",
+}
+
+
+@pytest.mark.parametrize("settings", [STRICT, STRICT_FILES], ids=["variables", "files"])
+def test_a_users_settings_of_pip_and_uv_do_not_stop_set_up(
+    settings: dict[str, str], checkout: Path, tmp_path: Path
+) -> None:
+    # Without uv on PATH, so that pip installs it.
+    paths = [str(Path(sys.base_prefix) / "bin"), "/usr/bin", "/bin"]
+    environment = {name: value for name, value in os.environ.items() if name not in OF_MAKE}
+    environment["PATH"] = os.pathsep.join(paths)
+    if settings is STRICT:
+        environment |= STRICT
+    else:
+        environment["XDG_CONFIG_HOME"] = str(tmp_path)
+        for name, text in STRICT_FILES.items():
+            (tmp_path / name).parent.mkdir()
+            (tmp_path / name).write_text(text)
+    ended = subprocess.run(["./setup.sh"], cwd=checkout, env=environment, capture_output=True, text=True, check=False)
+    assert ended.returncode == 0, ended.stderr
+    assert (checkout / ".venv" / "uv" / "bin" / "uv").exists()
