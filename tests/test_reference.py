@@ -277,6 +277,11 @@ def test_without_a_committed_run_the_command_says_what_to_do(
     monkeypatch.setattr(reference.paths, "reference", lambda: nothing_ran)
     assert cli.main(["claims", "--reference"]) == cli.USAGE
     assert "restore it from git" in capsys.readouterr().err
+    (nothing_ran / reference.paths.LAID_OUT).touch()
+    monkeypatch.setenv("BENCHBOOK_HOME", str(nothing_ran))
+    assert cli.main(["claims", "--reference"]) == cli.USAGE
+    said = capsys.readouterr().err
+    assert "lay another folder out with benchbook init, and copy it from there" in said and "git" not in said
 
 
 def test_claims_are_a_line_each_and_with_their_ids_or_in_full_all_that_was_found(capsys: pytest.CaptureFixture[str]):

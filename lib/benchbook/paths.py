@@ -65,6 +65,13 @@ def _above(start: Path) -> Path | None:
     return next((folder for folder in (start, *start.parents) if (folder / "papermill_params").is_dir()), None)
 
 
+def remedy() -> str:
+    """Return how to get back a file of the working folder that is damaged or missing."""
+    if (root() / LAID_OUT).is_file():
+        return "lay another folder out with benchbook init, and copy it from there"
+    return "restore it from git"
+
+
 def notebooks() -> Path:
     """Return the folder of the notebooks."""
     return root() / "notebooks"

@@ -110,7 +110,7 @@ def committed() -> "Run":
 
     if not (paths.reference() / reference.MEANS).is_file():
         missing = f"there is no {reference.MEANS} in {paths.reference()}"
-        raise cli.UsageError(f"--reference: {missing}: restore it from git")
+        raise cli.UsageError(f"--reference: {missing}: {paths.remedy()}")
     return Run.of_reference()
 
 

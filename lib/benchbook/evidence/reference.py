@@ -54,5 +54,5 @@ def intact(name: str, folder: Path | None = None) -> Path:
     try:
         files.check(path)
     except files.DamagedError as error:
-        raise InputError(str(path), f"the reference run is damaged ({error}): restore it from git") from error
+        raise InputError(str(path), f"the reference run is damaged ({error}): {paths.remedy()}") from error
     return path

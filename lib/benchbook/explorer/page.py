@@ -251,7 +251,7 @@ def _sources() -> dict[str, Source]:
     sources = {HERE: Source.of_here(), REFERENCE: Source.of_reference()}
     if ran := {name: source for name, source in sources.items() if source.studies}:
         return ran
-    nowhere = f"nothing ran here, and there is no reference run in {paths.reference()}: restore it from git"
+    nowhere = f"nothing ran here, and there is no reference run in {paths.reference()}: {paths.remedy()}"
     raise FileNotFoundError(nowhere)
 
 
