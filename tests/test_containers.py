@@ -60,7 +60,7 @@ def engine(podman: local_engine.Podman, monkeypatch: pytest.MonkeyPatch) -> Iter
     planning._server.cache_clear()
     monkeypatch.setenv(containers.VARIABLE, podman.socket)
     for product in PRODUCTS:
-        monkeypatch.setenv(programs.image_variable(product), "pinned")
+        monkeypatch.setenv(programs.image_variable(product), "default")
     yield containers.engine()
     planning._server.cache_clear()
 

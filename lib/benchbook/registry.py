@@ -116,9 +116,9 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Image:
-    """A product's own image, by its makers or in Docker's official library, pinned; a run never fetches one."""
+    """A product's own image, by its makers or in Docker's official library. A run never fetches one."""
 
-    reference: str  # where a container engine fetches it from, and its tag
+    reference: str  # where a container engine fetches it from, and its default tag; each row has the digest
     licence: str
     folder: str = ""  # where its programs lie in it, if not on its PATH
     port: int = 0  # at which alone its server listens, on a bridge of its own; 0: where it is told, on loopback

@@ -67,7 +67,7 @@ def environment(home: Path | None = None) -> dict[str, str]:
 
 
 def image_variable(product: str) -> str:
-    """Return the environment variable that names another image for a product, or ``pinned`` for the one known here.
+    """Return the environment variable that names another image for a product, or ``default`` for the one known here.
 
     With it the product is started from that image even where its own programs are.
     """
@@ -78,7 +78,7 @@ def here(product: str, topology: Topology = "single") -> Found | Missing:
     """Return what can be started of a product here: its own program, a container, or what stands in; or why none is."""
     if reference := os.environ.get(image_variable(product)):
         image = registry.product(product).image or Image(reference, "unknown")
-        return _contained(product, image if reference == "pinned" else replace(image, reference=reference))
+        return _contained(product, image if reference in ("default", "pinned") else replace(image, reference=reference))
     absences: list[str] = []
     for way in _ways(product, topology):
         if isinstance(way, Found):
