@@ -6,6 +6,7 @@ import json
 import os
 import pty
 import re
+import shlex
 import signal
 import subprocess
 import sys
@@ -308,12 +309,20 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_keeps_what_was_there(
     assert cli.main(["results", "--sql", "SELECT 1", "--output", str(kept)]) == 1
     assert cli.main(["results", "--sql", "SELECT 1", "--output", "/dev/full"]) == 1
     told = capfd.readouterr().err
-    assert told.count("No space left") == told.count("\n") == 2
+    assert told.count("the disk is full: free some of it") == told.count("\n") == 2
+    assert told.startswith(f"benchbook: {kept}: the disk is full")
     assert kept.read_text() == "before" and [path.name for path in tmp_path.glob("*kept*")] == ["kept.csv"]
     command = [sys.executable, "-m", "benchbook.cli", "results", "--sql", "SELECT 1"]
     with Path("/dev/full").open("wb") as nothing:
         ended = subprocess.run(command, stdout=nothing, stderr=subprocess.PIPE, text=True)
-    assert ended.returncode == 1 and ended.stderr == "benchbook: [Errno 28] No space left on device\n"
+    assert ended.returncode == 1 and "output" in ended.stderr
+    assert ended.stderr.endswith("the disk is full: free some of it\n") and ended.stderr.count("\n") == 1
+
+
+def test_a_command_works_with_its_standard_output_closed():
+    command = f"{shlex.quote(sys.executable)} -m benchbook.cli plan bookstore --profile smoke >&-"
+    ended = subprocess.run(command, shell=True, stderr=subprocess.PIPE, text=True)
+    assert (ended.returncode, ended.stderr) == (0, "")
 
 
 def test_ctrl_c_ends_a_query_without_end(home: Path):

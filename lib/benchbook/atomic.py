@@ -27,6 +27,11 @@ def replacing(path: Path, *, durable: bool = False) -> Iterator[BinaryIO]:
             if durable:
                 os.fsync(file.fileno())
         beside.replace(path)
+    except OSError as error:
+        if error.errno is None or error.filename is not None:
+            raise
+        # A write to an open file fails without the file's name.
+        raise OSError(error.errno, error.strerror, str(path)) from error
     finally:
         beside.unlink(missing_ok=True)
     if durable:

@@ -12,6 +12,7 @@ import re
 import site
 import sys
 from collections.abc import Callable, Sequence
+from errno import EDQUOT, ENOSPC
 from typing import Final
 
 from typing_extensions import override
@@ -97,9 +98,13 @@ def main(argv: Sequence[str] | None = None) -> int:
         return DONE
     except OSError as error:  # a disk that is full, a file that is not ours
         try:
-            sys.stdout.flush()
+            if sys.stdout is not None:
+                sys.stdout.flush()
         except (OSError, ValueError):
             _forget_output()
+        if error.errno in (ENOSPC, EDQUOT):
+            where = error.filename or "standard output or a temporary file"
+            error = OSError(f"{where}: the disk is full: free some of it")
         return _print_error(error, FAILED)
 
 

@@ -68,7 +68,8 @@ def as_text(rows: Rows) -> str:
     table = [names, *([_text(row[name]) for name in names] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*table, strict=True)]
     margin = sum(widths[:-1]) + 2 * len(widths[:-1])
-    wide = shutil.get_terminal_size().columns if sys.stdout.isatty() else _ENDLESS
+    terminal = sys.stdout is not None and sys.stdout.isatty()  # None: it is closed
+    wide = shutil.get_terminal_size().columns if terminal else _ENDLESS
     room = max(wide - margin, _NARROWEST)
     lines = []
     for line in table:

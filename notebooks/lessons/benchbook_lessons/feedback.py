@@ -165,7 +165,7 @@ def chosen(value: Any, right: str, name: str, well: str, off: str) -> Part:
     return unanswered(name) if value is ... else part(isinstance(value, str) and value == right, well, off)
 
 
-class _TooLong(BaseException):  # noqa: N818
+class _TooLong(BaseException):
     """A student's function did not end in time. It is no `Exception`, so that her own `except` does not catch it."""
 
 
