@@ -148,6 +148,35 @@ def test_user_and_system_add_up_to_the_process_clock():
     assert before - 1000 <= seen <= after + 1000
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux tells another process' clock")
+def test_a_child_that_ends_while_its_clock_is_read_is_left_out_and_a_top_process_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+):
+    real, ending = psutil.Process.cpu_times, dict[int, "subprocess.Popen[bytes]"]()
+
+    def read_times_and_end(process: psutil.Process) -> object:
+        times = real(process)
+        if process.pid in ending:
+            child = ending.pop(process.pid)
+            child.kill()
+            child.wait()
+        return times
+
+    def begin() -> int:
+        child = subprocess.Popen([sys.executable, "-c", "import time; time.sleep(60)"])
+        ending[child.pid] = child
+        return child.pid
+
+    monkeypatch.setattr(psutil.Process, "cpu_times", read_times_and_end)
+    begin()
+    assert sum(tree_cpu(os.getpid())) > 0
+    assert not ending
+    with pytest.raises(psutil.NoSuchProcess):
+        tree_cpu(begin())
+    with pytest.raises(NotIdle, match="a server cannot be watched: .*no longer exists"):
+        measure.idle([begin()])
+
+
 def test_memory_is_that_of_the_process_named():
     with working() as worker:
         meters = measure.process_meters(worker.pid, "primary")

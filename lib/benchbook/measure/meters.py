@@ -6,6 +6,7 @@ is kept in ticks of 10 ms. So ``cpu_total`` is what times are compared by: user 
 alone is good to two ticks (the kernel cuts both): over a window of a few milliseconds one may even come out below zero.
 """
 
+import errno
 import os
 import resource
 import sys
@@ -107,8 +108,15 @@ def process_cpu(process: psutil.Process) -> Cpu:
     user, system = times.user * 1e9, times.system * 1e9
     if not _LINUX:
         return Cpu(user, system)
+    try:
+        exact = time.clock_gettime_ns((~process.pid << 3) | 2)
+    except OSError as error:
+        # The kernel knows no clock of a process that has just ended.
+        if error.errno == errno.EINVAL:
+            raise psutil.NoSuchProcess(process.pid) from error
+        raise
     # The two are cut to whole ticks: what the exact clock has beyond them is shared out as they are.
-    rest = max(0.0, time.clock_gettime_ns((~process.pid << 3) | 2) - user - system)
+    rest = max(0.0, exact - user - system)
     share = user / (user + system) if user + system else 1.0
     return Cpu(user + rest * share, system + rest * (1 - share))
 
