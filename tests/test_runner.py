@@ -183,6 +183,14 @@ def test_an_unchanged_run_starts_nothing_and_none_imports_what_it_does_not_need(
     assert file.stat().st_mtime_ns == before
 
 
+def test_a_kernel_leaves_no_event_loop_and_no_socket_open(suite: Suite):
+    code = f"import gc; from benchbook import cli; status = cli.main({suite.command()[3:]!r}); gc.collect(); exit(status)"
+    python = [sys.executable, "-X", "dev", "-W", "error", "-c", code]
+    ran = subprocess.run(python, capture_output=True, text=True, check=False)
+    assert ran.returncode == 0 and "cells: 1, 1 done" in ran.stdout, ran
+    assert "ResourceWarning" not in ran.stderr, ran.stderr
+
+
 SET_FORTH = """
 import datetime, sys
 from benchbook import cli

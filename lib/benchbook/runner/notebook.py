@@ -12,7 +12,7 @@ import subprocess
 import threading
 import time
 from collections.abc import Callable, Mapping
-from contextlib import suppress
+from contextlib import closing, suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +25,7 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.local_provisioner import LocalProvisioner
+from jupyter_core.utils import ensure_event_loop
 from nbclient.exceptions import DeadKernelError
 from papermill.exceptions import PapermillExecutionError
 from typing_extensions import override
@@ -176,16 +177,18 @@ def _papermill(
 ) -> Ended:
     begun = datetime.now(UTC)
     try:
-        done = papermill.execute_notebook(
-            notebook,
-            executed,
-            parameters,
-            progress_bar=False,
-            request_save_on_cell_execute=False,
-            kernel_manager_class=kernel.manager(),
-            shutdown_kernel="immediate",
-            **options,
-        )
+        # Jupyter makes an event loop for this thread, and leaves it open.
+        with closing(ensure_event_loop()):
+            done = papermill.execute_notebook(
+                notebook,
+                executed,
+                parameters,
+                progress_bar=False,
+                request_save_on_cell_execute=False,
+                kernel_manager_class=kernel.manager(),
+                shutdown_kernel="immediate",
+                **options,
+            )
     except PapermillExecutionError as error:
         why = advised(f"{error.ename}: {_COLOURS.sub('', error.evalue)}")
         return Ended(f"{why} (notebook cell {error.cell_index} of {kept})")
