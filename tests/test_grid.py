@@ -14,7 +14,7 @@ from typing import Any, NoReturn
 import nbformat
 import pytest
 
-from benchbook import databases, grid, lanes, paths, results, rooms, servers, studies
+from benchbook import cli, databases, grid, lanes, paths, results, rooms, servers, studies
 from benchbook.grid import identities, planning
 from benchbook.inputs import InputError
 
@@ -216,6 +216,27 @@ def test_a_notebook_that_cannot_be_read_is_named(home: Path, monkeypatch: pytest
     with pytest.raises(InputError) as refused:
         grid.plan(["crud"], "smoke", ["engine=noop"])
     assert str(refused.value).startswith("notebooks/04_crud.ipynb") and says in str(refused.value)
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+@pytest.mark.parametrize("tagged", [[], ["markdown"], ["code", "code"]], ids=["none", "text", "two"])
+def test_a_notebook_is_refused_unless_exactly_one_code_cell_has_the_tag_parameters(
+    home: Path, capsys: pytest.CaptureFixture[str], slug: str, tagged: list[str]
+):
+    path = home / "notebooks" / studies.notebook(slug).name
+    notebook = json.loads(path.read_text())
+    for cell in notebook["cells"]:
+        tags = cell["metadata"].pop("tags", [])
+        if "draw" in tags:
+            cell["metadata"]["tags"] = ["draw"]
+    for kind in tagged:
+        untagged = (one for one in notebook["cells"] if one["cell_type"] == kind and "tags" not in one["metadata"])
+        next(untagged)["metadata"]["tags"] = ["parameters"]
+    path.write_text(json.dumps(notebook))
+    identities._notebook_code.cache_clear()
+    assert cli.main(["plan", slug, "--profile", "smoke"]) == cli.USAGE
+    said = capsys.readouterr().err
+    assert f"notebooks/{path.name}: " in said and "give the code cell that sets the parameters the tag" in said
 
 
 def test_too_many_cells_in_all_blocks_are_counted_and_refused(write: Writer):

@@ -173,7 +173,7 @@ def test_a_child_that_ends_while_its_clock_is_read_is_left_out_and_a_top_process
     assert not ending
     with pytest.raises(psutil.NoSuchProcess):
         tree_cpu(begin())
-    with pytest.raises(NotIdle, match="a server cannot be watched: .*no longer exists"):
+    with pytest.raises(NotIdle, match=r"a server cannot be watched: .*no longer exists"):
         measure.idle([begin()])
 
 

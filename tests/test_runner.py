@@ -24,6 +24,7 @@ import pytest
 
 from benchbook import cli, grid, processes, results, servers
 from benchbook.results import folder as results_lock
+from benchbook.results.files import typed
 from benchbook.runner import batch, visit
 from benchbook.runner.fork_server import ForkServer
 from benchbook.runner.progress import factors_of, rerun_command, time_left
@@ -184,7 +185,9 @@ def test_an_unchanged_run_starts_nothing_and_none_imports_what_it_does_not_need(
 
 
 def test_a_kernel_leaves_no_event_loop_and_no_socket_open(suite: Suite):
-    code = f"import gc; from benchbook import cli; status = cli.main({suite.command()[3:]!r}); gc.collect(); exit(status)"
+    code = (
+        f"import gc; from benchbook import cli; status = cli.main({suite.command()[3:]!r}); gc.collect(); exit(status)"
+    )
     python = [sys.executable, "-X", "dev", "-W", "error", "-c", code]
     ran = subprocess.run(python, capture_output=True, text=True, check=False)
     assert ran.returncode == 0 and "cells: 1, 1 done" in ran.stdout, ran
@@ -300,6 +303,40 @@ def test_success_is_what_was_delivered_never_what_the_notebook_says(suite: Suite
     status, printed = suite.run(n="50,60")
     assert status == 1 and states() == ["done", "failed"], printed
     assert "n=60 (block 1): the notebook ended well but delivered too little: what it delivered is damaged" in printed
+
+
+@pytest.mark.parametrize(
+    ("later", "why"),
+    [
+        ("n = 40; repetitions = 3", "measured other parameters than the cell's: n=40, not 50; repetitions=3, not 2"),
+        ("del whole", ""),
+        (
+            "crud.run = lambda parameters: whole(parameters).drop(columns='parameters', errors='ignore')",
+            "delivered values without the parameters that they were measured with: put @state_parameters",
+        ),
+        (
+            "crud.run = lambda parameters: pd.concat(whole(parameters).assign(repetition=r) for r in range(3))",
+            "delivered too much: values of repetition 2",
+        ),
+    ],
+    ids=["overwritten", "right", "unsaid", "repetition"],
+)
+def test_a_cell_counts_only_with_the_parameters_and_repetitions_that_were_asked(suite: Suite, later: str, why: str):
+    suite.lay(50, f"import pandas as pd; from benchbook.studies import crud; whole = crud.run; {later}")
+    status, printed = suite.run()
+    assert (status, states()) == ((1, ["failed"]) if why else (0, ["done"])), printed
+    assert why in printed
+
+
+def test_values_of_a_format_or_arm_that_was_not_asked_are_too_much():
+    size = {"n": 10, "repetitions": 2}
+    both, twice = bookstore.Parameters(**size), bookstore.Parameters(**size, arm="b")
+    xml = bookstore.Parameters(**size, process="apart", format="xml")
+    of_both, of_twice = (batch.judged(typed(bookstore.run(asked), results.OBSERVATIONS)) for asked in (both, twice))
+    assert batch.find_excess(of_both, 2, both.turns()) is None
+    assert batch.find_excess(of_both, 2, xml.turns()) == "delivered too much: values of json orjson"
+    assert batch.find_excess(of_twice, 2, twice.turns()) is None
+    assert batch.find_excess(of_twice, 2, both.turns()) == "delivered too much: values of 4 arms, not 2"
 
 
 DIES_IN_THE_MIDDLE = """\
@@ -645,16 +682,16 @@ EXPECTED = {("insert", "client", "wall_time")}
 def test_complete_is_every_value_of_every_repetition():
     assert batch.missing(rows((0, "insert", "wall_time", 1, 0), (1, "insert", "wall_time", 1, 0)), 2, EXPECTED) is None
     one = batch.missing(rows((0, "insert", "wall_time", 1, 0)), 2, EXPECTED)
-    assert one == "1 of 2 values, first wall_time of the client in insert 1"
-    assert batch.missing(rows(), 1, EXPECTED) == "all values"
-    assert batch.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "all values"
+    assert one == "delivered too little: 1 of 2 values, first wall_time of the client in insert 1"
+    assert batch.missing(rows(), 1, EXPECTED) == "delivered too little: all values"
+    assert batch.missing(rows((0, "insert", "wall_time", None, 0)), 1, EXPECTED) == "delivered too little: all values"
     assert batch.missing(rows((0, "insert", "wall_time", None, 0), censored=True), 1, EXPECTED) is None
 
 
 def test_a_cell_of_both_formats_owes_both():
     json = rows((0, "insert", "wall_time", 1, 0), format="json", codec="orjson")
     turns = bookstore.Parameters().turns()
-    assert batch.missing(json, 1, EXPECTED, turns) == "all values of xml lxml"
+    assert batch.missing(json, 1, EXPECTED, turns) == "delivered too little: all values of xml lxml"
     both = [*json, *rows((0, "insert", "wall_time", 1, 0), format="xml", codec="lxml")]
     assert batch.missing(both, 1, EXPECTED, turns) is None
 
@@ -666,7 +703,8 @@ def test_a_cell_of_a_pair_owes_each_driver_in_each_arm():
         for driver in ("pymongo", "mongoengine")
         for arm in ("a", "b")
     ]
-    assert batch.missing([*itertools.chain(*others)], 1, EXPECTED, turns) == "all values of a pymongo"
+    lacking = batch.missing([*itertools.chain(*others)], 1, EXPECTED, turns)
+    assert lacking == "delivered too little: all values of a pymongo"
     assert batch.missing([*itertools.chain(one, *others)], 1, EXPECTED, turns) is None
     short = [value._replace(operation="find") for value in one]
     assert "1 of 1 values" in str(batch.missing([*itertools.chain(short, *others)], 1, EXPECTED, turns))

@@ -43,6 +43,7 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(case, sink, 
         assert set(found) == bookstore.expected(parameters)
     assert set(frame["repetition"]) == {0, 1, 2}
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
+    assert set(frame["parameters"]) == {parameters.as_json()}
     assert set(frame["count"]) == {10}
     assert set(frame["dataset"]) == {f"bookstore-{case}"}
     assert frame["dataset_sha256"].nunique() == 1

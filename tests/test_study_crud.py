@@ -39,6 +39,7 @@ def ran(announce: Announce, **fields: Any) -> Any:
     frame = crud.run(parameters)
     for repetition in range(parameters.repetitions):
         assert outputs(frame, repetition) == crud.expected(parameters)
+    assert set(frame["parameters"]) == {parameters.as_json()}
     return frame
 
 

@@ -35,6 +35,7 @@ def test_every_repetition_delivers_what_is_declared(driver: Any, attributes: Any
     for repetition in range(2):
         assert outputs(frame, repetition) == drivers.expected(parameters)
     assert set(frame["count"]) == {40}
+    assert set(frame["parameters"]) == {parameters.as_json()}
     assert (frame.loc[frame["metric"] == "wall_time", "value"] > 0).all()
     assert not frame["censored"].any()
     assert set(frame["dataset"]) == {drivers.dataset(parameters)} == {f"wide-{attributes}"}

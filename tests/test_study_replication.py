@@ -35,6 +35,7 @@ def test_every_repetition_delivers_what_is_declared(engine: Any, model: Any, ann
     parameters = replication.Parameters(engine=engine, process=process, model=model, n=300, repetitions=2)
     announce(*replication.deployment(parameters))
     frame = replication.run(parameters)
+    assert set(frame["parameters"]) == {parameters.as_json()}
     assert set(frame["model"]) == {*model.split("+")}
     for one, rows in frame.groupby("model"):
         for repetition in range(2):

@@ -51,6 +51,7 @@ def test_every_repetition_delivers_what_is_declared_for_each_format(variant):
         assert len(found) == len(set(found))
         assert set(found) == tcp.expected(parameters)
     assert set(frame["repetition"]) == {0, 1}
+    assert set(frame["parameters"]) == {parameters.as_json()}
     assert set(frame["count"]) == {60}
     assert set(frame["dataset"]) == {f"people-{parameters.fields}"} == {tcp.dataset(parameters)}
     assert frame["dataset_sha256"].nunique() == 1

@@ -157,6 +157,8 @@ def _notebook_code(path: Path) -> list[str]:
     written = text(contents(path, NOTEBOOK_LIMIT, name), name)
     try:
         cells = json.loads(written)["cells"]
+        # Papermill gives a cell's parameters after this one; without it, the notebook's defaults would be measured.
+        tagged = [cell["cell_type"] for cell in cells if "parameters" in cell["metadata"].get("tags", [])]
         sources = [
             "".join(cell["source"])
             for cell in cells
@@ -174,6 +176,12 @@ def _notebook_code(path: Path) -> list[str]:
             raise InputError(where, why) from error
         except (ValueError, RecursionError, MemoryError) as error:
             raise InputError(where, f"not Python that can be read: {error}") from error
+    if tagged != ["code"]:
+        raise InputError(
+            name,
+            f"{len(tagged)} notebook cells have the tag parameters, and exactly one code cell must: "
+            "give the code cell that sets the parameters the tag, and no other",
+        )
     return normal
 
 

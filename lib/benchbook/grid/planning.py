@@ -341,7 +341,7 @@ def _not_needed(choice: Choice) -> bool:
 @cache
 def kind(study: str, parameters: CellParameters) -> Kind:
     """Return study and parameters as the results state them."""
-    return study, json.dumps(parameters.model_dump(mode="json"), sort_keys=True)
+    return study, parameters.as_json()
 
 
 def _ordered(choices: Iterable[Choice]) -> list[Cell]:

@@ -154,15 +154,15 @@ class Batch:
         """Write what a cell delivered, or why it failed; return whether its servers can be trusted with another."""
         load = self._quiet.end(visit.own)
         changed = _changed(cell)
-        table, values, lacking = _delivered(cell, visit.folder / ROWS)
+        table, values, fault = _delivered(cell, visit.folder / ROWS)
         watch.stop()
-        failed = table is None or lacking or changed
+        failed = table is None or fault or changed
         # Given servers may have got a replica meanwhile.
         dead = visit.broken() if failed or visit.deployment.given else None
         if table is None or failed or dead:
             self._blame_folder(cell, visit, f"{ended.why} {dead}")
-            too_little = f"the notebook ended well but delivered too little: {lacking}"
-            self._fail(cell, dead or changed or ended.why or too_little, _measured_on(visit, watch, load))
+            reason = dead or changed or ended.why or f"the notebook ended well but {fault}"
+            self._fail(cell, reason, _measured_on(visit, watch, load))
             return False
         late = ran_out(values)
         _, least = self._disturbed.get(cell.key, (cell, math.inf))
@@ -308,17 +308,44 @@ class Value(NamedTuple):
 
 
 def _delivered(cell: Cell, target: Path) -> tuple[pa.Table | None, list[Value], str | None]:
-    """Return the rows that a cell delivered, what of them it is judged by, and what they lack."""
+    """Return the rows that a cell delivered, what of them it is judged by, and why they cannot count."""
     try:
         table = results.delivered(target)
     except FileNotFoundError:
-        return None, [], "nothing"
+        return None, [], "delivered too little: nothing"
     except results.DamagedError as error:
-        return None, [], f"what it delivered is damaged: {error}"
+        return None, [], f"delivered too little: what it delivered is damaged: {error}"
+    values = judged(table)
     parameters = cell.parameters
     expected = studies.load(cell.study).expected(parameters)
-    values = judged(table)
-    return table, values, missing(values, parameters.repetitions, expected, parameters.turns())
+    turns = parameters.turns()
+    fault = (
+        compare_parameters(table["parameters"].to_pylist(), parameters.as_json())
+        or missing(values, parameters.repetitions, expected, turns)
+        or find_excess(values, parameters.repetitions, turns)
+    )
+    return table, values, fault
+
+
+def compare_parameters(stated: Iterable[str | None], asked: str) -> str | None:
+    """Return where the parameters that rows state are not those of their cell, all as JSON; None when they are."""
+    for text in {*stated} - {asked}:
+        try:
+            given = dict(json.loads(str(text)))
+        except (TypeError, ValueError):
+            return (
+                "delivered values without the parameters that they were measured with: "
+                "put @state_parameters above the study's run, and deliver the rows that it returns"
+            )
+        others = []
+        for name, level in json.loads(asked).items():
+            if given.get(name) != level:
+                others.append(f"{name}={given.get(name)}, not {level}")
+        return (
+            f"measured other parameters than the cell's: {'; '.join(others)}: "
+            "no notebook cell may change a parameter after the one tagged parameters"
+        )
+    return None
 
 
 def judged(table: pa.Table) -> list[Value]:
@@ -347,13 +374,30 @@ def missing(
             arms.setdefault(value.arm, set()).add(value[:4])
     for arm in turns:
         if not any(arm.items() <= dict(zip(results.OF_AN_ARM, stated, strict=True)).items() for stated in arms):
-            return f"all values of {' '.join(arm.values())}".strip()
+            return f"delivered too little: all values of {' '.join(arm.values())}".strip()
     wanted = {(repetition, *output) for repetition in range(repetitions) for output in expected}
     for measured in arms.values():
         if lacking := sorted(wanted - measured):
             repetition, operation, role, metric = lacking[0]
-            return f"{len(lacking)} of {len(wanted)} values, first {metric} of the {role} in {operation} {repetition}"
-    return None if arms else "all values"
+            first = f"{metric} of the {role} in {operation} {repetition}"
+            return f"delivered too little: {len(lacking)} of {len(wanted)} values, first {first}"
+    return None if arms else "delivered too little: all values"
+
+
+def find_excess(values: Iterable[Value], repetitions: int, turns: Sequence[Mapping[str, str]]) -> str | None:
+    """Return which rows are of a repetition or an arm that the cell does not have; None when there are none."""
+    arms = set()
+    for value in values:
+        if value.repetition not in range(repetitions):
+            return f"delivered too much: values of repetition {value.repetition}"
+        arms.add(value.arm)
+    for arm in arms:
+        stated = dict(zip(results.OF_AN_ARM, arm, strict=True))
+        if not any(turn.items() <= stated.items() for turn in turns):
+            return f"delivered too much: values of {' '.join(filter(None, arm))}"
+    if len(arms) > len(turns):
+        return f"delivered too much: values of {len(arms)} arms, not {len(turns)}"
+    return None
 
 
 def ran_out(values: Iterable[Value]) -> bool:

@@ -33,6 +33,8 @@ def module(slug: str) -> str:
 def load(slug: str) -> ModuleType:
     """Return the module of a study: its ``Parameters``, ``run``, ``expected``, ``deployment`` and ``dataset``.
 
+    Its ``run`` is decorated with `benchbook.studies.cell.state_parameters`, else the runner takes no rows of it.
+
     And ``modules``: what a cell imports by the names in its parameters, such as its engine's adapter; and, if it has
     it, ``checks``: what a person's own records are held against when a plan is made, each hashable, with a method
     ``hold(schema, records)`` that raises `benchbook.schemas.UnfitError`. Raises `KeyError` when no study has that name,

@@ -48,6 +48,7 @@ from benchbook.studies.cell import (
     in_turn,
     on_lane,
     passes,
+    state_parameters,
 )
 from benchbook.wire import protocol
 from benchbook.wire.client import Connection, connected, started
@@ -176,6 +177,7 @@ EVERY: Final = expected(Parameters()) | expected(Parameters(lane="java")) | expe
 """What some cell of the study delivers: operation, role and metric."""
 
 
+@state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time each format's round trip as often as asked.
 

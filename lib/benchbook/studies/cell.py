@@ -1,11 +1,13 @@
 """What every study shares: the parameters all cells have, the rows it makes, here or on another lane, and their way."""
 
+import json
 import os
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import asdict
 from datetime import UTC, datetime
+from functools import wraps
 from math import nan
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, TypeAlias, TypeVar, get_args, get_origin
@@ -99,6 +101,10 @@ class CellParameters(BaseModel):
             raise ValueError(f"should be {' or '.join(map(repr, levels))}")
         return value
 
+    def as_json(self) -> str:
+        """Return all parameters as results state them."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True)
+
     def own_records(self) -> Dataset | None:
         """Return the records of the cell's own file, `n` of them; None when it has none.
 
@@ -146,6 +152,22 @@ class FormatParameters(CellParameters):
     def codecs(self) -> list[str]:
         """Return the names of the codecs that take turns, XML's first."""
         return [arm["codec"] for arm in self.arms()]
+
+
+Asked = TypeVar("Asked", bound=CellParameters)
+
+
+def state_parameters(run: Callable[[Asked], "pd.DataFrame"]) -> Callable[[Asked], "pd.DataFrame"]:
+    """Make a study's ``run`` state on each row the parameters that it was given.
+
+    The runner compares them with its cell's: a notebook can give others.
+    """
+
+    @wraps(run)
+    def run_and_state(parameters: Asked) -> "pd.DataFrame":
+        return run(parameters).assign(parameters=parameters.as_json())
+
+    return run_and_state
 
 
 def in_turn(sides: Iterable[T], repetition: int) -> list[T]:

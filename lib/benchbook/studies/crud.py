@@ -39,7 +39,17 @@ from benchbook.registry import lacks
 from benchbook.schemas import Record, Schema
 from benchbook.servers import product_of
 from benchbook.studies import faults
-from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, RoomName, Rows, Seconds, passes
+from benchbook.studies.cell import (
+    CellParameters,
+    Count,
+    Output,
+    Repetitions,
+    RoomName,
+    Rows,
+    Seconds,
+    passes,
+    state_parameters,
+)
 from benchbook.studies.cell_store import (
     Check,
     OnNode,
@@ -146,6 +156,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {(operation, *rest) for operation in (*WRITES, "select") for rest in ALONE}
 
 
+@state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the batch of operations as often as asked, each from an emptied store.
 

@@ -35,7 +35,7 @@ from benchbook.datasets import Dataset, players
 from benchbook.deployment import Deployment, Topology
 from benchbook.measure import Reading, client_meters, timed
 from benchbook.schemas import Record
-from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, in_turn, passes
+from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, Rows, in_turn, passes, state_parameters
 from benchbook.studies.cell_store import (
     Check,
     OnNode,
@@ -156,6 +156,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {(operation, "client", metric) for operation in OPERATIONS for metric in metrics}
 
 
+@state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the four operations in each repetition, each of which starts from an emptied collection.
 

@@ -47,7 +47,18 @@ from benchbook.registry import PRODUCTS, known, lacks, product
 from benchbook.schemas import Field, Record, Schema, UnfitError
 from benchbook.servers import address
 from benchbook.studies import faults, lag
-from benchbook.studies.cell import CellParameters, Count, Output, Repetitions, RoomName, Rows, Seconds, in_turn, passes
+from benchbook.studies.cell import (
+    CellParameters,
+    Count,
+    Output,
+    Repetitions,
+    RoomName,
+    Rows,
+    Seconds,
+    in_turn,
+    passes,
+    state_parameters,
+)
 from benchbook.studies.cell_store import Check, ReplicaLostError, Store, Write, opened, until_replicated
 from benchbook.studies.faults import FaultName
 
@@ -198,6 +209,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return {("insert", role, metric) for role, metric in owed}
 
 
+@state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time the insertion as often as asked, each from an emptied store, and read both nodes' meters around it.
 

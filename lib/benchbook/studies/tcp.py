@@ -43,7 +43,18 @@ from benchbook import formats, rooms
 from benchbook.datasets import Dataset, persons
 from benchbook.deployment import Topology
 from benchbook.measure import Meter, Reading, idle, machine_meters, timed
-from benchbook.studies.cell import Columns, Count, FormatParameters, Output, RoomName, Rows, in_turn, on_lane, passes
+from benchbook.studies.cell import (
+    Columns,
+    Count,
+    FormatParameters,
+    Output,
+    RoomName,
+    Rows,
+    in_turn,
+    on_lane,
+    passes,
+    state_parameters,
+)
 from benchbook.wire.client import Client, Processors, Report, Transport, on_processor, own_processors, serving
 from benchbook.wire.protocol import LIMIT, fingerprints
 
@@ -172,6 +183,7 @@ def expected(parameters: Parameters) -> set[Output]:
     return outputs | {_WARM_UP} if parameters.earlier() else outputs
 
 
+@state_parameters
 def run(parameters: Parameters) -> "pd.DataFrame":
     """Time as many trials of each format as asked, with one server.
 
