@@ -33,6 +33,7 @@ from benchbook.report.builder import STAMP
 from benchbook.report.show import templates
 from benchbook.results import files
 from benchbook.results.folder import without_paths
+from benchbook.results.spreadsheet import to_csv
 from tools import crate
 
 PAGE: Final = "verdicts.md"
@@ -53,7 +54,7 @@ def keep(profile: str) -> None:
     del texts[STAMP]
     origin = provenance(merged.means, merged.profile) | {"campaigns": campaigns(merged.means)}
     texts[ABOUT] = json.dumps(origin, indent=1, ensure_ascii=False) + "\n"
-    texts[CONTRASTS] = merged.evidence.contrasts.drop(columns="lacking").to_csv(index=False)
+    texts[CONTRASTS] = to_csv(merged.evidence.contrasts.drop(columns="lacking"))
     controls, disturbed = merged.evidence.controls, merge.disturbed(merged)
     trusted = [words.trust(controls, disturbed), words.disturbances(disturbed)]
     trusted += [f"{row.study}: {row.words}" for row in each(controls)]

@@ -35,6 +35,7 @@ def main(asked: argparse.Namespace) -> int:
     import pandas as pd  # here, for they are slow to import
 
     from benchbook.evidence import changes
+    from benchbook.results.spreadsheet import to_csv
 
     output.report_damage()
     names = (asked.before, asked.after or str(paths.results()))
@@ -47,7 +48,7 @@ def main(asked: argparse.Namespace) -> int:
     for line in lacking:
         print(f"benchbook: {line}", file=sys.stderr)
     if asked.output:
-        rows.to_csv(asked.output, index=False)
+        asked.output.write_text(to_csv(rows), encoding="utf-8")
     if asked.json:
         print(output.as_json(json.loads(rows.to_json(orient="records"))))
         return cli.DONE

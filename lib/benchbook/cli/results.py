@@ -29,6 +29,7 @@ from benchbook import atomic, cli, grid, results
 from benchbook.cli import output
 from benchbook.results.files import DamagedError, read, sealed
 from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
+from benchbook.results.spreadsheet import quote_formula
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -298,10 +299,14 @@ def _shown(value: str | None) -> str:
 
 
 def _csv(connection: DuckDBPyConnection, file: BinaryIO) -> None:
-    """Write a header and the rows; what is missing is empty."""
+    """Write a header and the rows; what is missing is empty, and no text is a formula."""
+    columns = _columns(connection)
+    numbers = [kind in _NUMBERS for _, kind in columns]
     writer = csv.writer(codecs.getwriter("utf-8")(file), lineterminator="\n")
-    writer.writerow(name for name, _ in _columns(connection))
-    writer.writerows(_rows(connection))
+    writer.writerow(quote_formula(name) for name, _ in columns)
+    for row in _rows(connection):
+        cells = zip(row, numbers, strict=True)
+        writer.writerow(value if is_number or value is None else quote_formula(value) for value, is_number in cells)
 
 
 def _json(connection: DuckDBPyConnection, file: BinaryIO) -> None:

@@ -13,6 +13,7 @@ from matplotlib.figure import Figure
 
 from benchbook.evidence import Evidence
 from benchbook.plots import latex, style
+from benchbook.results.spreadsheet import to_csv
 
 
 @dataclass(frozen=True)
@@ -62,7 +63,7 @@ def save(
     formats
         Of `DRAWN` and `WRITTEN`; those of drawings are left out where there is no drawing.
     """
-    data = exhibit.frame.to_csv(index=False, lineterminator="\n")
+    data = to_csv(exhibit.frame)
     sha = hashlib.sha256(data.encode()).hexdigest()
     about = {"title": exhibit.title, "notes": list(exhibit.notes), **provenance, "data_sha256": sha}
     texts = {"csv": data, "json": json.dumps(about, indent=1, ensure_ascii=False) + "\n"}
