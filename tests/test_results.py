@@ -16,6 +16,7 @@ import pytest
 from benchbook import cli, results
 from benchbook.cli import results as results_command
 from benchbook.measure import timed
+from benchbook.plots import exhibit
 from benchbook.results import files
 from benchbook.studies import cell
 from test_damage import flip
@@ -209,6 +210,40 @@ def test_what_holds_no_cells_is_refused_whole(
         files.write_table(file, held)
     assert cli.main(["results", "import", str(file)]) == cli.USAGE
     assert why in capsys.readouterr().err and results.states("crud") == {}
+
+
+@pytest.mark.parametrize(
+    ("odd", "why"),
+    [
+        ({"durability": "`<svg onload=alert(1)>"}, "row 1: durability is '`<svg onload=alert(1)>': the study"),
+        ({"parameters": '{"calls": "=1+1"}'}, "row 1: calls in parameters is '=1+1': the study crud knows single"),
+        ({"parameters": "[]"}, "row 1: parameters is not a JSON object: '[]'"),
+        ({"environment": "<b>"}, "row 1: environment is not a JSON object: '<b>'"),
+    ],
+)  # fmt: skip
+def test_a_level_that_its_study_does_not_know_is_not_taken_in(
+    results_folder: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], odd: dict[str, str], why: str
+):
+    rows = pd.DataFrame([columns(cell_id="fine", durability="strict"), columns(block=1, **odd)])
+    files.write_table(tmp_path / "given.parquet", results.typed(rows, results.OBSERVATIONS))
+    assert cli.main(["results", "import", str(tmp_path / "given.parquet")]) == cli.USAGE
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "given.parquet: " in line and why in line and results.states("crud") == {}
+
+
+def test_no_text_in_csv_is_a_formula_and_numbers_are_numbers(results_folder: Path, tmp_path: Path):
+    odd = ["=1+1", "+cmd|' /C calc'!A0", "-1+1", "@SUM(1)", "\t=1", "-0.5 (-1 to 2) MB", "plain"]
+    rows = pd.DataFrame([columns(cell_id=f"c{at}", engine=text) for at, text in enumerate(odd)])
+    for row in rows.to_dict("records"):
+        results.write(row)
+    written, expected = tmp_path / "all.csv", [f"'{text}" for text in odd[:5]] + odd[5:]
+    query = "SELECT engine, -1.5 AS value FROM all_observations ORDER BY cell_id"
+    assert cli.main(["results", "--sql", query, "--output", str(written)]) == cli.DONE
+    frame = pd.read_csv(written)
+    assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
+    exhibit.save(exhibit.Exhibit("a table", rows[["engine"]].assign(value=-1.5)), tmp_path / "table", {})
+    frame = pd.read_csv(tmp_path / "table.csv")
+    assert list(frame["engine"]) == expected and set(frame["value"]) == {-1.5}
 
 
 def test_no_flipped_bit_of_an_export_is_taken_in(

@@ -30,6 +30,7 @@ from benchbook.cli import output
 from benchbook.results.files import DamagedError, read, sealed
 from benchbook.results.folder import BusyError, OtherValuesError, locked, take_in
 from benchbook.results.spreadsheet import quote_formula
+from benchbook.studies.levels import check_levels
 
 MEMORY: Final = "1GB"
 """What a query may take."""
@@ -134,6 +135,7 @@ def _take_in(names: Sequence[str], host: str | None = None) -> int:
         with locked():
             for file, table in _tables(names):
                 try:
+                    check_levels(table)
                     written, known = take_in(table, host)
                 except OtherValuesError as error:
                     raise cli.UsageError(f"{file}: {error}") from error
