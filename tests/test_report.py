@@ -6,21 +6,28 @@ import re
 import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import lxml.html
 import nbformat
 import pandas as pd
+import pyarrow as pa
 import pytest
 from nbconvert import HTMLExporter
+from nbconvert.filters import markdown2html
 
 import constructed
 from benchbook import cli, evidence, grid, paths, report, results, studies
 from benchbook.evidence import Counts, claims
+from benchbook.explorer import contrasts, drawing, markup
+from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers, recomputed
 from benchbook.plots.provenance import measured_by
 from benchbook.report import builder, merge, show, words
+from benchbook.results import files
 from benchbook.results import folder as results_folder
 from browsers import Watched, dark_on_white, needs_browser, started
 from test_reference import absolute_paths
@@ -245,6 +252,113 @@ def test_an_unchanged_report_is_not_built_again_and_a_changed_one_is(built: Path
     unchanged = builder.fingerprint("smoke")
     os.utime(next((folder / "results").glob("bookstore/*.parquet")))
     assert builder.fingerprint("smoke") != unchanged
+
+
+PAYLOAD = """x`</script><svg onload="document.title='PWN'"></svg>![i](http://127.0.0.1:9/i)[l](javascript:alert(1))"""
+MARKS = "svg[onload], img[src^='http'], a[href^='javascript:']"
+DESCRIBED = ("run_id", "campaign", "host", "engine_version", "driver_version", "runtime", "dataset")
+
+
+def hostile(table: pa.Table, column: str) -> pa.Table:
+    """Return a table's last row with the payload in one column: in the environment, as the value of each text."""
+    row = table.slice(len(table) - 1).to_pylist()[0]
+    text = PAYLOAD
+    if column == "environment":
+        known = json.loads(row[column])
+        texts = {name: PAYLOAD for name, value in known.items() if isinstance(value, str)}
+        text = json.dumps(known | texts | {"governor": PAYLOAD, "suite": PAYLOAD})
+    repetition = 1000 + table.column_names.index(column)  # else one repetition has several values
+    return pa.Table.from_pylist([row | {"repetition": repetition, column: text}], schema=results.OBSERVATIONS)
+
+
+@needs_browser
+def test_no_text_of_a_result_runs_in_a_page(
+    house: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    """One payload in every text column: import refuses it, or report, claims, compare and explorer show it as text."""
+    measured("bookstore")
+    whole = [files.read(one.path) for one in results_folder.whole()]
+    given, taken = tmp_path / "given.parquet", []
+    for column in (field.name for field in results.OBSERVATIONS if field.type == pa.string()):
+        monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / column))
+        files.write_table(given, hostile(whole[0], column))
+        status = cli.main(["results", "import", str(given)])
+        assert status == cli.DONE or (status == cli.USAGE and "row 0" in capsys.readouterr().err), column
+        taken += [column] * (status == cli.DONE)
+    assert {"engine", "environment", "reason", "source", *DESCRIBED} <= {*taken}
+    assert not {"lane", "arm", "format", "parameters", "study", "cell_id", "state"} & {*taken}
+
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(tmp_path / "all"))
+    for table in whole:
+        for column in DESCRIBED:
+            payloads = pa.array([PAYLOAD] * len(table))
+            table = table.set_column(table.column_names.index(column), column, payloads)
+        files.write_table(given, pa.concat_tables([table, *(hostile(table, column) for column in taken)]))
+        assert cli.main(["results", "import", str(given)]) == cli.DONE
+    folder = str(tmp_path / "all")
+    for command in (
+        ["claims", "--profile", "smoke"],
+        ["compare", folder, folder, "--all"],
+        ["report", "--profile", "smoke"],
+    ):
+        assert cli.main(command) == cli.DONE, command
+    page, explored = paths.figures("smoke") / builder.PAGE, tmp_path / "explored.html"
+    explored.write_text(f"<title>explored</title>{''.join(_explored(Source.of_here()))}", encoding="utf-8")
+    with started() as browser:
+        for shown, title in ((page, "benchbook: smoke"), (explored, "explored")):
+            watched = Watched(browser, "file:", "data:")
+            watched.page.goto(shown.as_uri())
+            assert "document.title='PWN'" in watched.page.locator("body").text_content(), "it is shown"
+            assert (watched.page.title(), watched.complaints) == (title, [])
+            assert watched.page.locator(MARKS).count() == 0
+
+
+def _explored(source: Source) -> Iterator[str]:
+    """Yield what the explorer shows of each answer of a study, as its page puts it."""
+    measured = source.measured("bookstore")
+    for name in contrasts.comparisons(measured):
+        asked = contrasts.ask(measured, name, {})
+        answer = contrasts.answer(asked.pair)
+        repetitions = {side: source.repetitions(of, asked.quantity) for side, of in asked.pair.sides.items()}
+        yield markup.answer(answer) + markup.figure(drawing.draw(asked, answer, repetitions), answer)
+        for side, of in asked.pair.sides.items():
+            yield markup.provenance(asked.pair.words(side), source.provenance(str(of.cells[0]), int(of.blocks[0])))
+
+
+def test_a_durability_in_a_sentence_shows_as_it_is_and_does_nothing():
+    means = pd.DataFrame({"durability": [PAYLOAD], "environment": [None]})
+    sentence = words.durability(SimpleNamespace(means=means))
+    (paragraph,) = lxml.html.fragments_fromstring(markdown2html(sentence))
+    assert PAYLOAD in paragraph.text_content() and [*paragraph] == []
+
+
+@needs_browser
+def test_the_pages_policy_stops_every_script_but_its_own(built: Path):
+    injected = """<svg onload="document.title='PWN'"></svg><img src="x" onerror="document.title='PWN'">"""
+    with started() as browser:
+        page = Watched(browser, "file:", "data:").page
+        page.goto(f"{built.as_uri()}#method")
+        page.evaluate(f"document.body.insertAdjacentHTML('beforeend', {json.dumps(injected)})")
+        page.evaluate(
+            "document.body.append(Object.assign(document.createElement('script'), {text: 'document.title=1'}))"
+        )
+        page.wait_for_timeout(200)
+        assert page.title() == "benchbook: smoke"
+        assert page.locator("nav.pages [aria-current]").inner_text() == "Method", "the page's own script runs"
+
+
+def test_a_report_names_the_row_and_file_of_an_odd_level_before_it_is_drawn(
+    house: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+):
+    monkeypatch.setattr(builder, "_execute", lambda *_: pytest.fail("the notebook was run"))
+    measured("bookstore")
+    (one, *_) = results_folder.whole()
+    table = files.read(one.path)
+    lanes = pa.array([*["python"] * (len(table) - 1), "<img src=x>"])
+    files.write_table(one.path, table.set_column(table.column_names.index("lane"), "lane", lanes), one.facts)
+    assert cli.main(["report", "--profile", "smoke"]) == cli.FAILED
+    line = capsys.readouterr().err.splitlines()[-1]
+    assert line.startswith(f"benchbook: {one.path}: row {len(table) - 1}: lane is '<img src=x>'")
 
 
 def test_a_notebook_that_draws_nothing_is_no_report(home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch):

@@ -7,7 +7,7 @@ import base64
 import hashlib
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -47,6 +47,9 @@ _THEME: Final = {
 }
 """Colours of `benchbook.plots.style` that a dark page has others for."""
 
+_POLICY: Final = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+"""What the page may do beside running its own script: have styles of its own, and pictures that are in it."""
+
 _PICTURE: Final = "data:image/svg+xml;base64,"
 """How pictures begin that hold a drawing: where a notebook's outputs are not trusted, SVG is left out."""
 
@@ -80,7 +83,7 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     NothingRanError
         When no cell of the profile is done, nor failed, and none of one's own is.
     ReportError
-        When the notebook fails, or did not draw everything.
+        When a result has a level that its study does not know, the notebook fails, or did not draw everything.
     """
     folder = paths.figures(profile)
     page, stamp = folder / PAGE, folder / STAMP
@@ -90,9 +93,12 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
         if stamped == {"profile": profile, "inputs": inputs, "page": _digest(page)}:
             return page
     if profile != paths.REFERENCE:
-        states = {cell.state for cell in grid.plan(studies.SLUGS, profile)}
-        if not states & {"done", "failed"} and not grid.own():
+        cells, own = grid.plan(studies.SLUGS, profile), grid.own()
+        states = {cell.state for cell in cells}
+        if not states & {"done", "failed"} and not own:
             raise NothingRanError(f"no cell of the profile {profile} ran")
+        say("checking the results")
+        _check_results([*grid.keys(cells), *own])
     folder.mkdir(parents=True, exist_ok=True)
     stamp.unlink(missing_ok=True)
     executed = _execute(profile, folder, say)
@@ -100,6 +106,20 @@ def build(profile: str = "quick", say: Say = lambda _: None) -> Path:
     atomic.write(page, html(executed, f"benchbook: {profile}"))
     atomic.write(stamp, json.dumps({"profile": profile, "inputs": inputs, "page": _digest(page)}, indent=1) + "\n")
     return page
+
+
+def _check_results(identities: Iterable[str]) -> None:
+    """Raise `ReportError` when a finished cell has a level that its study does not know: before anything is drawn."""
+    import pyarrow.parquet as pq
+
+    from benchbook.studies.levels import check_levels
+
+    for result in results.finished(identities):
+        try:
+            check_levels(pq.ParquetFile(result.path).read())
+        except ValueError as error:
+            remedy = "remove the file, and the next run measures its cell again"
+            raise ReportError(f"{result.path}: {error}: {remedy}") from error
 
 
 def fingerprint(profile: str) -> str:
@@ -173,7 +193,7 @@ def html(notebook: Path, title: str) -> str:
 
     Raises
     ------
-    ValueError
+    ReportError
         When the page would load something from elsewhere.
     """
     import lxml.html
@@ -189,8 +209,9 @@ def html(notebook: Path, title: str) -> str:
     _inline(document)
     _letters_once(document)
     _paginate(document)
+    _allow_own_script_only(document)
     if loaded := references(document):
-        raise ValueError(f"the report would load {', '.join(loaded)}")
+        raise ReportError(f"{notebook}: the page would load {', '.join(loaded)}")
     return "<!DOCTYPE html>\n" + str(lxml.html.tostring(document, encoding="unicode"))
 
 
@@ -216,6 +237,17 @@ def _letters_once(document: "HtmlElement") -> None:
     hidden = {"width": "0", "height": "0", "style": "position:absolute", "aria-hidden": "true"}
     (main,) = document.iter("main")
     main.insert(0, builder.E.svg(builder.E.defs(*shared.values()), hidden))
+
+
+def _allow_own_script_only(document: "HtmlElement") -> None:
+    """Have browsers run the template's script, which is the page's last, and load and run nothing else."""
+    from lxml.html import builder
+
+    *_, script = document.iter("script")
+    digest = base64.b64encode(hashlib.sha256(str(script.text).encode()).digest()).decode()
+    policy = f"script-src 'sha256-{digest}'; {_POLICY}"
+    (head,) = document.iter("head")
+    head.insert(1, builder.META({"http-equiv": "Content-Security-Policy", "content": policy}))
 
 
 def references(document: "HtmlElement") -> list[str]:

@@ -1,5 +1,6 @@
-"""Sentences of the final notebook, computed from what was measured."""
+"""Sentences of the final notebook in Markdown, computed from what was measured; texts of results go through `plain`."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -100,6 +101,11 @@ def _lacking(study: str, rows: pd.DataFrame) -> str:
     return f"its first claim asks for {in_words(lacking)}, and what was measured ran otherwise"
 
 
+def plain(text: str) -> str:
+    """Return a text of results for a sentence in Markdown, where each of its signs means itself."""
+    return re.sub(r"[^\w\s]|_", lambda sign: f"&#{ord(sign[0])};", text)
+
+
 def headline(merged: Merged) -> str:
     """Return what ran, in two or three sentences."""
     table = ran(merged).set_index("Study")
@@ -124,11 +130,11 @@ def absent(merged: Merged) -> str:
 
 def _stand_ins(means: pd.DataFrame) -> str:
     rows = means[stood_in(means)]
-    names = sorted(set(rows["engine"].dropna()))
-    sentences = f"Stand-ins, not the products themselves: {', '.join(names)}." if names else "No stand-in was used."
+    names = plain(", ".join(sorted(set(rows["engine"].dropna()))))
+    sentences = f"Stand-ins, not the products themselves: {names}." if names else "No stand-in was used."
     real = means.drop(rows.index)["engine"].dropna().unique()
     if unproven := [engine for engine in sorted(real) if untested(engine)]:
-        listed = ", ".join(unproven)
+        listed = plain(", ".join(unproven))
         sentences += f" Their adapters have not passed the compliance tests on the product itself: {listed}."
     return sentences
 
@@ -224,7 +230,7 @@ def durability(merged: Merged) -> str:
     levels = sorted(set(merged.means["durability"].dropna()))
     if not levels:
         return "No store ran."
-    sentences = f"Stores ran with durability {', '.join(f'`{level}`' for level in levels)}. "
+    sentences = f"Stores ran with durability {plain(', '.join(levels))}. "
     sentences += "MongoDB's default does not wait for the disk, PostgreSQL's does."
     in_memory = any(environment.get("file_system_in_memory") for environment in environments(merged.means))
     return sentences + (" The data lay in memory (tmpfs): nothing is said of durability." if in_memory else "")
