@@ -10,7 +10,7 @@ import shlex
 import signal
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from typing import Any
 import pandas as pd
 import pytest
 
-from benchbook import cli, databases, grid, report, results, servers, suite
+from benchbook import cli, databases, grid, paths, report, results, servers, suite
 from benchbook.grid import planning
 from benchbook.measure import timed
 from benchbook.studies import cell
@@ -317,6 +317,37 @@ def test_a_disk_that_is_full_is_told_in_one_line_and_keeps_what_was_there(
         ended = subprocess.run(command, stdout=nothing, stderr=subprocess.PIPE, text=True)
     assert ended.returncode == 1 and "output" in ended.stderr
     assert ended.stderr.endswith("the disk is full: free some of it\n") and ended.stderr.count("\n") == 1
+
+
+@pytest.fixture
+def full_disk(tmp_path: Path) -> Iterator[Path]:
+    """Yield a disk that takes 16 KB."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mount = ["mount", "-t", "tmpfs", "-o", "size=16k", "tmpfs", str(disk)]
+    if os.geteuid() != 0 or subprocess.run(mount, capture_output=True).returncode:
+        pytest.skip("a small file system cannot be mounted")
+    yield disk
+    subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["figure", "bookstore_case1", "--reference", "--format", "pdf,svg,png", "--output", "{disk}/figures"],
+        ["init", "{disk}/folder"],
+        ["run", "bookstore", "--profile", "smoke", "--noisy", "--where", "lane=python", "--set", "repetitions=3000"],
+        ["results", "import", "figures/reference/repetitions.parquet"],
+    ],
+    ids=lambda arguments: arguments[0],
+)
+def test_a_full_disk_is_named_in_one_line(arguments, full_disk: Path, monkeypatch: pytest.MonkeyPatch, capfd):
+    monkeypatch.setenv("BENCHBOOK_RESULTS", str(full_disk / "results"))
+    monkeypatch.chdir(paths.root())
+    assert cli.main([part.format(disk=full_disk) for part in arguments]) == 1
+    *_, said = capfd.readouterr().err.splitlines()
+    assert str(full_disk) in said and "free some of it" in said
+    assert [path for path in full_disk.rglob("*") if path.is_file() and path.stat().st_size] == []
 
 
 def test_a_command_works_with_its_standard_output_closed():

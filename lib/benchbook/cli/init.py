@@ -32,13 +32,29 @@ def main(asked: argparse.Namespace) -> int:
         raise cli.UsageError(f"{asked.folder} is there and holds something: name a new folder")
     folder.parent.mkdir(parents=True, exist_ok=True)
     # Beside it, so that it takes its place at once, and only when it is whole.
-    with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".benchbook-init-") as scratch:
-        whole = Path(scratch) / "folder"
-        for name in _WHAT:
-            shutil.copytree(paths.own() / name, whole / name, ignore=shutil.ignore_patterns(*_NOT_OURS))
-        (whole / paths.LAID_OUT).write_text(f"{suite.version()}\n")
-        whole.replace(folder)
+    try:
+        with tempfile.TemporaryDirectory(dir=folder.parent, prefix=".benchbook-init-") as scratch:
+            whole = Path(scratch) / "folder"
+            for name in _WHAT:
+                _copy(paths.own() / name, whole / name)
+            (whole / paths.LAID_OUT).write_text(f"{suite.version()}\n")
+            whole.replace(folder)
+    except OSError as error:
+        # The file that failed is in the scratch folder, which is gone.
+        raise OSError(error.errno, error.strerror, str(asked.folder)) from error
     for name, what in _WHAT.items():
         print(f"{asked.folder / name}: {what}")
     print(f"next: cd {asked.folder}, then benchbook doctor, benchbook run, benchbook report")
     return cli.DONE
+
+
+def _copy(source: Path, target: Path) -> None:
+    """Copy a folder; the first file that cannot be written ends it with its own error."""
+    target.mkdir(parents=True)
+    for path in sorted(source.iterdir()):
+        if path.name in _NOT_OURS:
+            continue
+        if path.is_dir():
+            _copy(path, target / path.name)
+        else:
+            shutil.copyfile(path, target / path.name)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
-from benchbook import cli, paths, studies
+from benchbook import atomic, cli, paths, studies
 from benchbook.cli import output, selection
 
 if TYPE_CHECKING:
@@ -52,7 +52,6 @@ def figure(asked: argparse.Namespace) -> int:
         print(output.as_text(rows))
         return cli.DONE
     run = selection.run(asked)
-    asked.output.mkdir(parents=True, exist_ok=True)
     with style.laid_out(style.Layout(asked.width, titled=not asked.no_title)):
         for name in asked.name:
             made = exhibits.made(run.evidence, name)
@@ -104,7 +103,7 @@ def number(asked: argparse.Namespace) -> int:
     evidence = run.evidence
     if asked.latex_macros:
         about = exhibits.measured(evidence, studies.SLUGS, run.name)
-        asked.latex_macros.write_text(numbers.macros(numbers.numbers(evidence), about), encoding="utf-8")
+        atomic.write(asked.latex_macros, numbers.macros(numbers.numbers(evidence), about))
         print(asked.latex_macros)
         return cli.DONE
     if asked.key:

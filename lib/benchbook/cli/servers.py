@@ -53,7 +53,7 @@ def _fetch(engine: containers.Engine, product: str, image: registry.Image) -> No
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn
 
     columns = (TextColumn("  {task.description}"), BarColumn(), DownloadColumn())
-    with Progress(*columns, disable=not sys.stdout.isatty()) as progress:
+    with Progress(*columns, disable=sys.stdout is None or not sys.stdout.isatty()) as progress:
         bar = progress.add_task(product, total=None)
         whole = 0
         for fetched, whole in containers.pull(engine, image.reference):

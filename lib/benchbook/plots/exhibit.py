@@ -5,12 +5,14 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any, Final
 
 import pandas as pd
 from matplotlib.figure import Figure
 
+from benchbook import atomic
 from benchbook.evidence import Evidence
 from benchbook.plots import latex, style
 from benchbook.results.spreadsheet import to_csv
@@ -73,16 +75,22 @@ def save(
         if kind in DRAWN:
             if exhibit.figure is None:
                 continue
-            with style.applied():
-                exhibit.figure.savefig(path, format=kind, metadata=_metadata(kind, about))
-            if kind == "svg":
-                path.write_text(_compact(path.read_text(encoding="utf-8")), encoding="utf-8")
+            atomic.write(path, _draw(exhibit.figure, kind, about))
         elif kind == "tex":
-            path.write_text(_latex(exhibit, stem.name, about), encoding="utf-8")
+            atomic.write(path, _latex(exhibit, stem.name, about))
         else:
-            path.write_text(texts[kind], encoding="utf-8")
+            atomic.write(path, texts[kind])
         written.append(path)
     return written
+
+
+def _draw(figure: Figure, kind: str, about: Mapping[str, Any]) -> bytes:
+    """Return a drawing as the content of a file of that format."""
+    file = BytesIO()
+    with style.applied():
+        figure.savefig(file, format=kind, metadata=_metadata(kind, about))
+    drawn = file.getvalue()
+    return _compact(drawn.decode()).encode() if kind == "svg" else drawn
 
 
 def _metadata(kind: str, about: Mapping[str, Any]) -> dict[str, Any]:
