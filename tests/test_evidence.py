@@ -228,6 +228,7 @@ def test_a_missing_side_is_told():
 
 CRUD = {"n": 1000, "calls": "single", "comments_per_article": "all", "constraints": "on", "durability": "default"}
 ELAPSED = ("insert", "client", "elapsed_time")
+RECEIVE = ("receive", "server", "wall_time")
 
 
 def test_engines_are_compared_in_each_topology_over_the_time_until_the_replica_has_everything():
@@ -329,6 +330,38 @@ def test_a_stand_in_is_named_in_the_sentence():
     assert found["stand_in"] and "a stand-in ran, not the product itself" in found["words"]
 
 
+def test_comparisons_with_the_same_label_show_every_setting_in_which_they_differ():
+    about = {"engine": "mongodb", "topology": "replicated", "durability": "default"}
+    rows = [
+        measured("replication", ELAPSED, [factor, factor * 1.1], model=model, n=n, process=process, room=room, **about)
+        for model, factor in (("document", 1.0), ("xml_fields", 2.0))
+        for n, process, room in (
+            (1, "apart", "none"),
+            (1, "together", "none"),
+            (2, "apart", "none"),
+            (1, "apart", "lan"),
+        )
+    ]
+    assert sorted(comparisons(pd.concat(rows))["factors"]) == [
+        "engine=mongodb, topology=replicated, n=1, durability=default, process=apart",
+        "engine=mongodb, topology=replicated, n=1, durability=default, process=together",
+        "engine=mongodb, topology=replicated, n=1, durability=default, room=lan",
+        "engine=mongodb, topology=replicated, n=2, durability=default, process=apart",
+    ]
+
+
+def test_a_codec_that_cells_do_not_name_is_not_stated_as_missing_in_them():
+    about = {"lane": "java", "process": "apart", "n": 1, "json_codec": "jackson"}
+    rows = [
+        measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="xmldecoder", **about),
+        measured("tcp", RECEIVE, [1, 2], format="json", codec="jackson", xml_codec="jaxb", **about),
+        measured("tcp", RECEIVE, [9, 9.5], format="xml", codec="jaxb", xml_codec="jaxb", **about),
+    ]
+    table = comparisons(pd.concat(rows)).query("metric == 'wall_time'")
+    found = table.set_index("side_a")["reason"].to_dict()
+    assert found == {"jaxb": "", "xmldecoder": "XML (XMLDecoder) did not run here"}
+
+
 def test_second_arms_are_controls_and_not_compared():
     common = {"case": 1, "process": "together", "format": "both", "n": 1000}
     first = bookstore([100, 200, 400], [402, 796, 1608], **common)
@@ -402,9 +435,6 @@ def test_student_reproduces_table_8_and_explains_its_misprint():
     misread = table.loc["System CPU", "commas as separators"]
     assert (misread["n_json"], misread["n_xml"], round(misread["p"], 4)) == (5, 8, 0.0038)
     assert misread["agrees"]
-
-
-RECEIVE = ("receive", "server", "wall_time")
 
 
 def test_student_here_pools_sizes_as_the_paper_did():

@@ -8,9 +8,11 @@ import os
 import random
 import re
 import shutil
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
+import lxml.html
 import nbformat
 import numpy as np
 import pandas as pd
@@ -20,7 +22,7 @@ from IPython.display import Markdown
 
 import constructed
 from benchbook import cli, evidence, grid, inputs, paths, results
-from benchbook.evidence import Evidence, reference
+from benchbook.evidence import Evidence, arms, changes, reference
 from benchbook.evidence import kept as kept_evidence
 from benchbook.evidence.contrasts import judged as judge_anew
 from benchbook.evidence.kept import Kept
@@ -30,7 +32,8 @@ from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
 from benchbook.plots.points import each
 from benchbook.report import merge, show, words
-from benchbook.studies import bookstore
+from benchbook.report.show import Shown
+from benchbook.studies import SLUGS, bookstore
 from test_project import ROOT
 from tools import crate
 from tools import reference as making
@@ -126,6 +129,34 @@ def committed() -> Evidence:
 def asked(source: Source, key: str, comparison: str, wanted: dict[str, Any]) -> contrasts.Asked:
     measured = source.measured(key.partition(".")[0].partition("_")[0])
     return contrasts.ask(measured, comparison, wanted)
+
+
+def labels(shown: Shown) -> list[str]:
+    """Return what a page's table says of each comparison: the pair, the quantity and the settings."""
+    rows = lxml.html.fragment_fromstring(shown.data, create_parent="div").xpath("//tr[@class='numbers']")
+    return [" | ".join(cell.text_content() for cell in row[:2]) for row in rows]
+
+
+@pytest.mark.parametrize("study", SLUGS)
+def test_no_two_rows_of_a_table_of_comparisons_have_the_same_label(study: str, committed: Evidence):
+    of_study = labels(show.comparisons(committed.compared(study), ""))
+    assert len(of_study) > 80
+    assert [label for label, count in Counter(of_study).items() if count > 1] == []
+
+
+def test_no_two_rows_of_identical_arms_or_of_changes_have_the_same_label(committed: Evidence):
+    assert not [
+        label for label, count in Counter(labels(show.comparisons(arms(committed.means), ""))).items() if count > 1
+    ]
+    for changed in (changes.ratios, changes.values):
+        table = changed(committed, committed)
+        assert not table.duplicated(["study", "what", "settings"]).any()
+
+
+@pytest.mark.parametrize("name", [name for name in exhibits.FIGURES if (REFERENCE / f"{name}.csv").is_file()])
+def test_no_two_marks_of_a_figure_have_the_same_label(name: str):
+    points = pd.read_csv(REFERENCE / f"{name}.csv", dtype=str, keep_default_na=False)
+    assert not points.duplicated(["panel", "level", "series", "source"]).any()
 
 
 def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: Source, committed: Evidence):

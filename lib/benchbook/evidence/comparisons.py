@@ -1,7 +1,7 @@
 """Every comparison of the papers tested soundly, and what came out in a sentence."""
 
 import json
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from math import isnan, nan
 from typing import Final
@@ -111,7 +111,8 @@ def compared(wanted: Iterable[Comparison], means: pd.DataFrame) -> pd.DataFrame:
     """Return all rows of some comparisons of `measures`, corrected over each study and in words."""
     measured = by_study(means)
     ran = ((comparison, measured[comparison.study]) for comparison in wanted if comparison.study in measured)
-    rows = [tested(pair) for comparison, of_study in ran for pair in pairs(comparison, of_study)]
+    labelled = (show_differences([*pairs(comparison, of_study)]) for comparison, of_study in ran)
+    rows = [tested(pair) for of_comparison in labelled for pair in of_comparison]
     table = Compared.frame(rows)
     families = table.groupby("study")["p"]
     p_holm = families.transform(lambda p: stats.holm(p.to_numpy(dtype=float)))
@@ -130,16 +131,23 @@ class Pair:
     common: CellSettings  # the settings that both have
     levels: dict[str, str]
     sides: dict[str, Side]  # one may be `ABSENT`
+    also: tuple[str, ...] = ()  # settings that are shown beside those of the comparison
 
     @property
     def factors(self) -> str:
         """The common settings that are shown beside the comparison, in words."""
-        shown = [(name, self.common.get(name)) for name in self.comparison.shown]
+        shown = [(name, self.common.get(name)) for name in (*self.comparison.shown, *self.also)]
         absent = [("room", rooms.NONE), ("fault", rooms.NONE)]
         known = [(name, value) for name, value in shown if value is not None and (name, value) not in absent]
         return ", ".join(
             f"{name}={('no', 'yes')[value] if isinstance(value, bool) else value}" for name, value in known
         )
+
+    @property
+    def label(self) -> tuple[object, ...]:
+        """What a table says of it, but for its n."""
+        shown = [self.common.get(name) for name in self.comparison.shown if name != "n"]
+        return (self.host, *self.quantity, *self.levels.values(), *shown)
 
     def words(self, side: str) -> str:
         """Return a side in words."""
@@ -151,9 +159,32 @@ def pairs(comparison: Comparison, measured: Measured) -> Iterator[Pair]:
     levels = comparison.every_pair()
     for quantity, host, common, sides in measured.every(comparison.by, comparison.loose, comparison.every_quantity()):
         for a, b in levels:
-            if (a in sides and b in sides) or (comparison.missing and (a in sides or b in sides)):
+            absent = {a, b} - {*sides}
+            stated = comparison.missing and len(absent) == 1 and _could_run(absent, comparison, common)
+            if not absent or stated:
                 both = {"a": sides.get(a, ABSENT), "b": sides.get(b, ABSENT)}
                 yield Pair(comparison, quantity, host, common, {"a": a, "b": b}, both)
+
+
+def _could_run(levels: Iterable[str], comparison: Comparison, common: CellSettings) -> bool:
+    """Return whether cells with those settings could have some levels: they name their two codecs."""
+    named = {common.get("json_codec"), common.get("xml_codec")}
+    return comparison.by != "codec" or named.issuperset(levels)
+
+
+def show_differences(several: Sequence[Pair]) -> Iterator[Pair]:
+    """Yield the pairs of one comparison, those of the same label with all settings in which they differ.
+
+    Pairs that differ in n show the same settings, so that a table's rows can be read down.
+    """
+    alike: dict[tuple[object, ...], list[Pair]] = {}
+    for pair in several:
+        alike.setdefault(pair.label, []).append(pair)
+    for pair in several:
+        same = alike[pair.label]
+        names = {name for other in same for name in other.common} - {*pair.comparison.shown, "n"}
+        differ = (name for name in names if len({other.common.get(name) for other in same}) > 1)
+        yield replace(pair, also=tuple(sorted(differ)))
 
 
 def tested(pair: Pair) -> Compared:
