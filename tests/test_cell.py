@@ -12,6 +12,7 @@ import pytest
 from pydantic import TypeAdapter, ValidationError
 
 from benchbook import grid, results, studies
+from benchbook.evidence import reference
 from benchbook.measure import Reading, timed
 from benchbook.studies import cell
 
@@ -113,6 +114,15 @@ def test_a_notebooks_parameters_cell_and_its_studys_parameters_agree(slug: str):
         annotation = TypeAdapter(eval(ast.unparse(one.annotation)))
         annotation.validate_python(defaults[name], strict=True)
         annotation.validate_python(model.model_fields[name].default, strict=True)
+
+
+@pytest.mark.parametrize("slug", studies.SLUGS)
+def test_a_notebooks_defaults_are_a_cell_of_the_reference_run(slug: str):
+    given = {ast.unparse(one.target): ast.literal_eval(one.value) for one in parameters_cell(slug) if one.value}
+    fewer = {"repetitions"}  # a notebook makes fewer, and says so
+    asked = studies.load(slug).Parameters(**given).model_dump(exclude=fewer)
+    cells = grid.plan([slug], reference.profile())
+    assert asked in [one.parameters.model_dump(exclude=fewer) for one in cells]
 
 
 @pytest.mark.parametrize("slug", studies.SLUGS)
