@@ -22,17 +22,20 @@ from IPython.display import Markdown
 
 import constructed
 from benchbook import cli, evidence, grid, inputs, paths, results
-from benchbook.evidence import Evidence, arms, changes, reference
+from benchbook.evidence import Counts, Evidence, arms, changes, reference
 from benchbook.evidence import kept as kept_evidence
 from benchbook.evidence.contrasts import judged as judge_anew
+from benchbook.evidence.judge import NOT_TESTABLE
 from benchbook.evidence.kept import Kept
 from benchbook.evidence.runs import Run
 from benchbook.explorer import contrasts, markup
 from benchbook.explorer.sources import Source
 from benchbook.papers import exhibits, numbers
+from benchbook.plots.names import STACKS
 from benchbook.plots.points import each
 from benchbook.report import merge, show, words
 from benchbook.report.show import Shown
+from benchbook.stats.campaigns import FEWEST
 from benchbook.studies import SLUGS, bookstore
 from test_project import ROOT
 from tools import crate
@@ -159,6 +162,41 @@ def test_no_two_marks_of_a_figure_have_the_same_label(name: str):
     assert not points.duplicated(["panel", "level", "series", "source"]).any()
 
 
+FINAL = {
+    cell["id"]: cell["source"]
+    for cell in nbformat.read(ROOT / "notebooks" / "99_merged_metrics.ipynb", as_version=4)["cells"]
+}
+METHOD = " ".join((ROOT / "docs" / "method.md").read_text().split())
+
+
+@pytest.mark.parametrize("study", ["bookstore", "tcp", "drivers"])
+def test_the_final_notebook_says_of_each_study_in_which_language_its_claims_were_judged(
+    study: str, committed: Evidence
+):
+    outcomes = committed.outcomes[committed.outcomes["study"] == study]
+    _, said = re.split(r"\bhere\b", FINAL[f"{study}-head"], maxsplit=1, flags=re.IGNORECASE)
+    for language in outcomes.loc[outcomes["verdict"] != NOT_TESTABLE, "lane"].unique():
+        assert STACKS[language] in said
+
+
+def test_the_final_notebook_and_the_page_of_methods_have_the_same_units():
+    assert FEWEST == 5
+    for said in (FINAL["methods"], METHOD):
+        assert "From five campaigns on" in said
+        assert "F-test" not in said
+
+
+def test_the_simulated_errors_are_not_called_those_of_the_reference_run_whose_schedule_is_another(
+    committed: Evidence,
+):
+    counts = Counts.of(committed.outcomes)
+    _, said = METHOD.split("**How often a verdict is wrong.**")
+    said, _ = said.split("**Several products.**")
+    assert "schedule of the reference run" not in said
+    assert max(counts.by_sittings) == 4
+    assert f"{counts.in_sittings} of its {counts.decided} decided claims rest on at most four sittings" in said
+
+
 def test_a_headline_is_one_number_in_readme_report_explorer_and_command(source: Source, committed: Evidence):
     said = [f"{value} ({low} to {high})" for value, low, high in SAID]
     found = [numbers.number(committed, key) for key, _, _ in HEADLINES]
@@ -267,6 +305,13 @@ def last(code: str, names: dict[str, Any]) -> Any:
         return eval(compile(ast.Expression(end.value), "notebook", "eval"), names)
     exec(compile(ast.Module([end], []), "notebook", "exec"), names)
     return None
+
+
+@pytest.mark.parametrize("study", SLUGS)
+def test_a_grid_calls_the_profile_that_was_drawn_what_figures_reference_shows(study: str):
+    grid_file = (ROOT / "papermill_params" / f"{study}.yaml").read_text()
+    named = re.findall(r"# what figures/reference shows.*\n  (\w+):", grid_file)
+    assert named == [reference.profile()]
 
 
 def test_the_profile_that_the_readme_names_is_the_one_that_was_drawn():
