@@ -1,7 +1,7 @@
 """How often verdicts are wrong, on simulated runs of known truth, and what each campaign of the reference decides.
 
 ``python benchmarks/decisions.py [--machines 2000] [--contrasts 1 10 24 64]`` lets so many machines measure claims of so
-many contrasts on the schedule of the reference run (12 campaigns of two blocks, looks after 5, 8 and 12), of quick (one
+many contrasts on the schedule of twelve days (12 campaigns of two blocks, looks after 5, 8 and 12), of quick (one
 sitting of five blocks) and of one sitting until decided (30 blocks), and judges them by the code that judges real runs.
 Of a larger claim fewer machines are simulated, so that every number takes as long. Goal: at most 5 % wrong a claim.
 
@@ -40,7 +40,7 @@ FEWEST: Final = 200
 """Machines, of however large a claim."""
 
 SCHEDULES: Final[dict[str, dict[str, Any]]] = {
-    "reference": {"blocks": 24, "campaigns": tuple(range(2, 24, 2))},
+    "twelve days": {"blocks": 24, "campaigns": tuple(range(2, 24, 2))},
     "quick": {"blocks": 5},
     "one sitting": {"blocks": 30},
 }
