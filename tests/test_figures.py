@@ -5,6 +5,7 @@ import re
 import subprocess
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import matplotlib
@@ -15,9 +16,13 @@ import seaborn
 
 import constructed
 from benchbook import digits, processes
-from benchbook.evidence import Evidence
-from benchbook.papers import exhibits
-from benchbook.plots import points, style
+from benchbook.evidence import Evidence, claim_files
+from benchbook.evidence.claims import Tested as Judged
+from benchbook.evidence.contrasts import asked
+from benchbook.evidence.measured import by_study, first_arms
+from benchbook.evidence.runs import Run
+from benchbook.papers import exhibits, replication
+from benchbook.plots import names, points, style
 from benchbook.plots.exhibit import Exhibit, save
 from benchbook.plots.repetitions import repetitions
 from benchbook.plots.sheet import log_ticks
@@ -493,6 +498,50 @@ def test_averages_leave_out_blocks_that_lack_a_level():
     )
     drawn = points.here(rows.assign(time=[1.0, 3.0, 3.0, 5.0, 100.0]), "time", unit="s", over="n", level="x")
     assert (drawn["value"].item(), drawn["blocks"].item()) == (3.0, 2)
+
+
+def as_quick_runs(rows: pd.DataFrame) -> pd.DataFrame:
+    """Return replication's rows as profile quick has them: MongoDB in a room, and some of it on the loopback too."""
+    rows = rows[rows["study"] == "replication"]
+    parts = []
+    sizes = (("mongodb", "none", 500), ("mongodb", "none", 2000), ("mongodb", "lan-100m", 2000))
+    sizes = (*sizes, ("mongodb", "lan-100m", 4000), ("couchdb", "none", 2000), ("couchdb", "none", 4000))
+    for number, (engine, room, n) in enumerate(sizes):
+        part = rows[rows["engine"] == "mongodb"]
+        as_run = {"engine": engine, "room": room, "n": n}
+        given = [json.dumps(json.loads(text) | as_run) for text in part["parameters"]]
+        value = part["value"] * (1 + number / 10)
+        identity = part["cell_id"] + str(number)
+        parts.append(part.assign(engine=engine, n=n, parameters=given, value=value, cell_id=identity))
+    return pd.concat(parts, ignore_index=True)
+
+
+@pytest.mark.parametrize("run", ["quick", "reference"])
+def test_replications_averages_are_of_the_networks_and_sizes_that_its_claims_are_judged_in(observed, run: str):
+    evidence = Evidence.of(as_quick_runs(observed)) if run == "quick" else Run.of_reference().evidence
+    evidence = evidence.of_one_host("replication")
+    measured = by_study(first_arms(evidence.means))["replication"]
+    compared = 0
+    for figure, part in replication.PARTS.items():
+        drawn = replication.averages(evidence, figure=figure).frame
+        here = drawn[drawn["source"] == "here"].set_index(["level", "series"])["value"]
+        claims = [claim for claim in claim_files.claims("replication") if isinstance(claim, Judged)]
+        for claim, role in product(claims, ("primary", "replica")):
+            if claim.quantity.metric != part.metric or role not in claim.each.get("role", ["replica"]):
+                continue
+            wanted = asked(claim, {"role": role})
+            for side in measured.sides(measured.places[0], wanted, claim.statistic, claim.pooled).values():
+                engine, model = names.engine(str(side.settings["engine"])), str(side.settings["model"])
+                series = replication.CALLED["model"][model]
+                assert here[f"{engine}, {role}", series] == pytest.approx(side.values.mean())
+                compared += 1
+    assert compared > 20
+
+
+def test_replications_averages_say_of_which_network_and_sizes_they_are(observed):
+    notes = replication.averages(Evidence.of(as_quick_runs(observed)), figure=15).notes
+    assert "MongoDB: lan-100m, mean over n = 2,000, 4,000 (the paper's is over 6,000, 8,000, 10,000, too)" in notes
+    assert "CouchDB: loopback, mean over n = 2,000, 4,000 (the paper's is over 6,000, 8,000, 10,000, too)" in notes
 
 
 def test_provenance_lies_beside_each_figure(drawn):

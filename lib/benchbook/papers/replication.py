@@ -6,9 +6,13 @@ In come the study's block means and comparisons; out come its figures, tables an
 
 from dataclasses import dataclass
 from functools import partial
-from typing import Final
+from typing import Any, Final
 
-from benchbook.evidence import Evidence
+import pandas as pd
+
+from benchbook import rooms
+from benchbook.evidence import Evidence, claim_files
+from benchbook.evidence.claims import Tested, several
 from benchbook.evidence.lags import quantiles
 from benchbook.evidence.measured import parameters
 from benchbook.papers import recomputed
@@ -69,19 +73,44 @@ def averages(evidence: Evidence, *, figure: int) -> Exhibit:
     rows = paper(evidence, "replication", f"Fig. {figure}")
     published = printed(rows, unit=part.unit, level=rows["row"] + THEIRS, series=rows["column"])
     way = PAPERS_WAY if part.metric != "memory_rss_mb" else {**PAPERS_WAY, "process": "apart"}
+    way = {factor: wanted for factor, wanted in way.items() if factor != "room"}
     measured, notes = chosen(where(wide(evidence, "replication"), process=way["process"]), way)
-    measured = where(measured, role=("primary", "replica"), operation="insert")
+    measured, averaged = as_judged(where(measured, role=("primary", "replica"), operation="insert"), part.metric)
     level = measured["engine"].map(names.engine) + ", " + measured["role"]
     series = measured["model"].map(lambda name: CALLED["model"].get(name, name))
     points = joined(published, here(measured, part.metric, unit=part.unit, over="n", level=level, series=series))
-    ran = sorted({int(n) for n in measured["n"]})
-    averaged = [f"mean over n = {', '.join(f'{n:,}' for n in ran)}"] if ran else []
-    if ran and (absent := [f"{n:,}" for n in N if n not in ran]):
-        averaged[0] += f" (the paper's n = {', '.join(absent)} not run in this profile)"
     notes = [*remarks(points, {}), *averaged, *notes, "the paper does not say which node it shows"]
     title = f"replication, Fig. {figure}: {part.quantity}, {part.unit}"
     order = sorted(set(points["level"]), key=_place)
     return dots(points, title=title, axis=f"{part.quantity}, {part.unit}", rows=order, notes=notes, log=part.log)
+
+
+def as_judged(measured: pd.DataFrame, metric: str) -> tuple[pd.DataFrame, list[str]]:
+    """Keep of each engine the network and the numbers of records that its claims are judged in; with a note on each.
+
+    The network is the one in which most of the paper's numbers ran; of several the first that the claims name. Without
+    any of the paper's numbers all that ran are kept.
+    """
+    claims = [claim for claim in claim_files.claims("replication") if isinstance(claim, Tested)]
+    of_metric = [claim for claim in claims if claim.quantity.metric == metric]
+    named = [str(room) for claim in of_metric for room in several(claim.at.get("room", rooms.NONE))]
+    kept: list[pd.DataFrame] = []
+    engines: dict[tuple[Any, ...], list[str]] = {}
+    for engine, rows in measured.groupby("engine", sort=False):
+        by_room = {str(room): sorted({int(n) for n in of_room["n"]}) for room, of_room in rows.groupby("room")}
+        of_paper = {room: [n for n in ran if n in N] for room, ran in by_room.items()}
+        order = [*named, *by_room]
+        room = sorted(by_room, key=lambda room: (-len(of_paper[room]), order.index(room)))[0]
+        ran = of_paper[room] or by_room[room]
+        kept.append(where(rows, room=room, n=ran))
+        engines.setdefault((room, *ran), []).append(names.engine(str(engine)))
+    notes = []
+    for (room, *ran), of_them in engines.items():
+        absent = [f"{n:,}" for n in N if n not in ran]
+        theirs = f" (the paper's is over {', '.join(absent)}, too)" if absent else ""
+        whose = f"{', '.join(of_them)}: " if len(engines) > 1 else ""
+        notes.append(f"{whose}{names.room(room)}, mean over n = {', '.join(f'{n:,}' for n in ran)}{theirs}")
+    return pd.concat(kept) if kept else measured, notes
 
 
 def _place(row: str) -> tuple[int, str]:
