@@ -6,8 +6,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections import Counter
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from pathlib import Path
@@ -30,7 +28,6 @@ from benchbook.processes import answer
 from benchbook.schemas import Field, Schema
 from benchbook.servers import fleet
 from benchbook.servers.address import login
-from knocks import entries, knocking
 from standing import LOCAL, here, needed, present
 from stopping import stopped
 from waiting import PATIENCE_S, comes_true, gone, of_each
@@ -114,26 +111,10 @@ def read(deployment: Deployment) -> set[int]:
 
 
 @pytest.fixture(scope="module", params=filter(here, LOCAL))
-def knocked(request: pytest.FixtureRequest) -> Iterator[tuple[servers.Running, "Counter[str]"]]:
-    """Yield a pair that a stranger knocked at while it started, and what became of that."""
+def pair(request: pytest.FixtureRequest) -> Iterator[servers.Running]:
     needed(request.param)
-    counts: Counter[str] = Counter()
-    with ExitStack() as standing:
-        with knocking(request.param.partition("@")[0], counts):
-            running = standing.enter_context(servers.start(request.param, "replicated"))
-            time.sleep(0.2)
-        yield running, counts
-
-
-@pytest.fixture(scope="module")
-def pair(knocked: tuple[servers.Running, "Counter[str]"]) -> servers.Running:
-    return knocked[0]
-
-
-def test_nobody_gets_in_while_a_pair_starts(knocked: tuple[servers.Running, "Counter[str]"]) -> None:
-    """The short form of the benchmark's twenty starts each."""
-    counts = knocked[1]
-    assert counts["refused"] and not entries(counts)
+    with servers.start(request.param, "replicated") as running:
+        yield running
 
 
 def test_what_the_primary_has_reaches_the_replica(pair: servers.Running) -> None:
@@ -204,18 +185,6 @@ def test_no_server_joins_rethinkdbs_cluster_without_its_certificate(temporary: P
         stranger = other.serve("replica", lambda port: [*command, "--driver-port", str(port)])
         stranger.await_line("invalid clustering header")
         assert not servers.servers_of("rethinkdb").ask(url).followers
-
-
-ALONE = [product for product in servers.PRODUCTS if here(product) and (product == "mongodb" or product not in LOCAL)]
-"""Products that are started as a single server otherwise than as a pair, or never as a pair."""
-
-
-@pytest.mark.parametrize("product", ALONE)
-def test_nobody_gets_in_while_a_single_server_starts(product: str) -> None:
-    counts: Counter[str] = Counter()
-    with knocking(product.partition("@")[0], counts), servers.start(product, "single"):
-        time.sleep(0.2)
-    assert counts["refused"] and not entries(counts)
 
 
 def test_a_stranger_among_mongodbs_users_ends_the_server(temporary: Path, monkeypatch: pytest.MonkeyPatch) -> None:
